@@ -1,0 +1,57 @@
+"""What can go wrong, and whose business it is.
+
+::
+
+    ExporterError
+    ├── ConfigError                   at start or reload: the operator's to mend, exit 2, one message
+    └── SourceError        reason     one source failed, the others go on
+        ├── NotThere       not_there  this kernel or drive lacks it: no samples, and no failure
+        ├── ReadError      read       it is there and cannot be read: permission, I/O error, too large
+        ├── ParseError     parse      it was read and not understood: file, place, the text itself
+        └── CommandError   command    a program could not be run, or ran and failed
+
+``reason`` becomes a label value, so the set of reasons is closed here.
+"""
+
+from typing import ClassVar
+
+
+class ExporterError(Exception):
+    """The root of everything this project raises on purpose."""
+
+
+class ConfigError(ExporterError):
+    """The operator asked for something that cannot be done; `hint` says what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+
+class SourceError(ExporterError):
+    """One source of data failed."""
+
+    reason: ClassVar[str] = "source"
+
+
+class NotThere(SourceError):
+    """The kernel or the drive does not offer this."""
+
+    reason = "not_there"
+
+
+class ReadError(SourceError):
+    """The source exists and could not be read."""
+
+    reason = "read"
+
+
+class ParseError(SourceError):
+    """The source was read and not understood."""
+
+    reason = "parse"
+
+
+class CommandError(SourceError):
+    """A program could not be started, failed, or did not end in time."""
+
+    reason = "command"

@@ -1,0 +1,1 @@
+"""One module per kernel file: `read` touches the system, `parse` is pure."""

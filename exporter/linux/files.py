@@ -1,0 +1,100 @@
+"""Reading the kernel's files whole, within bounds, and telling "not there" from "broken"."""
+
+import errno
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from exporter.errors import NotThere, ParseError, ReadError
+
+T = TypeVar("T")
+
+#: 2,000 devices make about 200 KB of diskstats, 4,096 CPUs about 5 MB of softirqs.
+LARGEST_FILE_BYTES = 32 << 20
+
+_CHUNK_BYTES = 1 << 16
+
+#: What a kernel answers for a feature that it lacks or that is switched off, as PSI with psi=0.
+_ABSENT = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP, errno.ESRCH}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed(Generic[T]):
+    """What a file said, and what in it was not understood.
+
+    A broken line costs its own record only: it stands in `faults`, the rest in `value`.
+    """
+
+    value: T
+    faults: tuple[ParseError, ...] = ()
+
+
+def read(path: Path) -> str:
+    """The whole text of a kernel file.
+
+    seq_file hands out about a page per read(2) whatever the buffer, so this reads until the end
+    of file. Bytes that are no UTF-8 come back as backslash escapes, so that every name prints.
+
+    Raises:
+        NotThere: the kernel has no such file, or says that the feature is off.
+        ReadError: the file is there and cannot be read, or is larger than `LARGEST_FILE_BYTES`.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return _text(path, descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as e:
+        raise _source_error(path, e) from e
+
+
+def attribute(path: Path) -> str | None:
+    """A sysfs attribute without its line end; None where there is none or it cannot be read.
+
+    Drivers answer EINVAL, EIO, EAGAIN and more for attributes that they do not support on this
+    device, so for one attribute every failure reads as "not known". An empty one is not known.
+    """
+    try:
+        return read(path).strip() or None
+    except (NotThere, ReadError):
+        return None
+
+
+def integer(path: Path, base: int = 10) -> int | None:
+    """A sysfs attribute as a number; None where there is none or it is no number.
+
+    Base 0 takes the kernel's own prefixes: 0x10 is 16.
+    """
+    text = attribute(path)
+    try:
+        return None if text is None else int(text, base)
+    except ValueError:
+        return None
+
+
+def names(path: Path) -> tuple[str, ...]:
+    """What a directory holds, sorted; nothing where it cannot be listed."""
+    try:
+        return tuple(sorted(os.listdir(path)))
+    except OSError:
+        return ()
+
+
+def _text(path: Path, descriptor: int) -> str:
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_FILE_BYTES:
+            raise ReadError(f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read")
+    return b"".join(chunks).decode("utf-8", "backslashreplace")
+
+
+def _source_error(path: Path, e: OSError) -> NotThere | ReadError:
+    kind = NotThere if e.errno in _ABSENT else ReadError
+    return kind(f"{path}: {e.strerror or e}")
