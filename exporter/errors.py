@@ -3,10 +3,10 @@
 ::
 
     ExporterError
-    ├── ConfigError                   at start or reload: the operator's to mend, exit 2, one message
+    ├── ConfigError                   at start or reload, the operator's to mend: exit 2
     └── SourceError        reason     one source failed, the others go on
         ├── NotThere       not_there  this kernel or drive lacks it: no samples, and no failure
-        ├── ReadError      read       it is there and cannot be read: permission, I/O error, too large
+        ├── ReadError      read       it is there and cannot be read: rights, I/O error, size
         ├── ParseError     parse      it was read and not understood: file, place, the text itself
         └── CommandError   command    a program could not be run, or ran and failed
 

@@ -1,0 +1,1 @@
+"""What has its own clock: the per-second sampler, the survey of devices, the kept state."""

@@ -1,0 +1,1 @@
+"""Records to samples, a subject a module. A collector never waits for a disk."""

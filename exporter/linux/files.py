@@ -76,6 +76,14 @@ def integer(path: Path, base: int = 10) -> int | None:
         return None
 
 
+def counter(text: str, base: int = 10) -> int:
+    """One of the kernel's unsigned counters, at most 64 bits wide; ValueError else."""
+    number = int(text, base)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"{text[:40]!r} is no counter of the kernel")
+    return number
+
+
 def names(path: Path) -> tuple[str, ...]:
     """What a directory holds, sorted; nothing where it cannot be listed."""
     try:

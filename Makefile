@@ -1,0 +1,67 @@
+# Every verb works from a bare clone, as root or with sudo, and twice in a row.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# What `make run` needs of the system, and what the tests need besides.
+RUN_PACKAGES  := python3-venv smartmontools fio
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run venv dev test check format golden docs bench clean packages test-packages
+
+help:  ## Show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: packages venv  ## Install what is needed and watch this host on 127.0.0.1:10177 (ARGS=... for flags)
+	@mkdir -p var
+	@exec $(BIN)/ssd-exporter --state.directory=var $(ARGS)
+
+venv: $(VENV)/.installed  ## Make .venv with the command ssd-exporter in it
+
+dev: $(VENV)/.installed-dev  ## The same, with what the tests need
+
+test: test-packages dev  ## Run the whole test suite (ARGS=... for pytest)
+	$(BIN)/pytest $(ARGS)
+
+check: dev  ## Lint, formatting, types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: dev  ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+golden: dev  ## Write tests/hosts/*/expected.prom anew; read the difference before you commit it
+	$(BIN)/python -m tests.hosts
+
+docs: dev  ## Write METRICS.md anew from the catalogue
+	$(BIN)/python -m exporter.metrics > METRICS.md
+
+bench: test-packages dev  ## Measure speed and size beside Debian's node_exporter (10 minutes)
+	$(BIN)/python -m bench
+
+clean:  ## Remove what was built
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+packages:
+	@./packages.sh $(RUN_PACKAGES)
+
+test-packages:
+	@./packages.sh $(TEST_PACKAGES)
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+	  { echo "make: $(PYTHON) is older than Python 3.10; set PYTHON=/path/to/python3" >&2; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "make: no venv can be made; install python3-venv" >&2; exit 2; }
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . || \
+	  { echo "make: the Python packages cannot be installed; is a package index reachable?" >&2; exit 2; }
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' || \
+	  { echo "make: the tests' Python packages cannot be installed; is a package index reachable?" >&2; exit 2; }
+	@touch $@

@@ -1,0 +1,90 @@
+"""The one place that catches what a source of data raises.
+
+A failure costs the source its own samples, and becomes a gauge, a counter with a reason, and one
+log line when the state changes; repeats are logged at debug.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from exporter.clock import Clock
+from exporter.errors import NotThere, SourceError
+from exporter.linux.files import Parsed
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How one collector fares."""
+
+    success: bool = True
+    seconds: float = 0.0
+    errors: dict[str, int] = field(default_factory=dict)
+    message: str = ""
+
+
+class Attempts:
+    """Runs readings by name and remembers how they went. Safe to use from several threads.
+
+    A collector may read in several places (on the sampler's tick, on the page); each is a `part`,
+    and the collector succeeds if all its parts do.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._parts: dict[tuple[str, str], Outcome] = {}
+
+    def take(self, collector: str, part: str, read: Callable[[], Parsed[T]]) -> T | None:
+        """What `read` returns, or None where it raised a SourceError.
+
+        What is not there is no failure: this kernel or machine lacks it.
+        """
+        begin = self._clock.monotonic()
+        value: T | None = None
+        problems: tuple[SourceError, ...] = ()
+        try:
+            parsed = read()
+            value, problems = parsed.value, parsed.faults
+        except NotThere as e:
+            log.debug("%s: %s", collector, e)
+        except SourceError as e:
+            problems = (e,)
+        self._note(collector, part, problems, self._clock.monotonic() - begin)
+        return value
+
+    def outcomes(self) -> Iterator[tuple[str, Outcome]]:
+        """One outcome a collector, by name: of all its parts together."""
+        with self._lock:
+            parts = [(name, part) for (name, _), part in sorted(self._parts.items())]
+        merged: dict[str, Outcome] = {}
+        for name, part in parts:
+            whole = merged.setdefault(name, Outcome())
+            whole.success = whole.success and part.success
+            whole.seconds += part.seconds
+            for reason, count in part.errors.items():
+                whole.errors[reason] = whole.errors.get(reason, 0) + count
+        return iter(merged.items())
+
+    def _note(
+        self, collector: str, part: str, problems: tuple[SourceError, ...], seconds: float
+    ) -> None:
+        with self._lock:
+            outcome = self._parts.setdefault((collector, part), Outcome())
+            was_good, outcome.success = outcome.success, not problems
+            outcome.seconds = seconds
+            for reason in {problem.reason for problem in problems}:
+                outcome.errors[reason] = outcome.errors.get(reason, 0) + 1
+            said, outcome.message = outcome.message, str(problems[0]) if problems else ""
+        if problems:
+            level = logging.WARNING if was_good else logging.DEBUG
+            more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+            log.log(level, "collector %s: %s%s", collector, problems[0], more)
+        elif not was_good:
+            log.info("collector %s: reads whole again, after %s", collector, said)

@@ -1,0 +1,166 @@
+"""What the sampler has seen of one device since it began to watch it."""
+
+from dataclasses import dataclass, field
+
+from exporter.background.distribution import Distribution
+from exporter.background.windows import Prevailing, RollingMax
+from exporter.diagnosis.baseline import BaselineRules, DriveBaselines
+from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck
+from exporter.diagnosis.cpu import CpuInterval
+from exporter.diagnosis.drive import Drive
+from exporter.diagnosis.interval import DiskInterval
+from exporter.diagnosis.saturation import (
+    Knees,
+    SaturationRules,
+    full,
+    knee,
+    saturated,
+    slow,
+    waited_for,
+)
+from exporter.metrics import disk as metrics
+
+#: The window of every rolling maximum, and its label value.
+MAX_WINDOW_SECONDS = 60.0
+MAX_WINDOW = "1m"
+
+#: The verdict shown is the one that prevailed over so long: one odd second does not turn it.
+VERDICT_WINDOW_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Every threshold of the judgement; the configuration's section names are the fields'."""
+
+    saturation: SaturationRules = field(default_factory=SaturationRules)
+    baseline: BaselineRules = field(default_factory=BaselineRules)
+    bottleneck: BottleneckRules = field(default_factory=BottleneckRules)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the rest of the host did in the same interval; None where it is not known."""
+
+    cpu: CpuInterval | None
+    pressure_ratio: float | None
+
+
+class DiskActivity:
+    """One device's distributions, counters, maxima, baselines and verdict."""
+
+    __slots__ = (
+        "_knees",
+        "_rules",
+        "baselines",
+        "busy_ratio",
+        "busy_ratio_max",
+        "drive",
+        "flush_await",
+        "queue_depth",
+        "queue_depth_max",
+        "read_await",
+        "read_await_max",
+        "read_size",
+        "saturated_seconds",
+        "stalled_seconds",
+        "verdict",
+        "write_await",
+        "write_await_max",
+        "write_size",
+    )
+
+    def __init__(self, drive: Drive, rules: Rules, baselines: DriveBaselines, born: float) -> None:
+        self._rules = rules
+        self.drive = drive
+        self.busy_ratio = Distribution(metrics.BUSY_RATIO)
+        self.queue_depth = Distribution(metrics.QUEUE_DEPTH)
+        self.read_await = Distribution(metrics.READ_AWAIT)
+        self.write_await = Distribution(metrics.WRITE_AWAIT)
+        self.flush_await = Distribution(metrics.FLUSH_AWAIT)
+        self.read_size = Distribution(metrics.READ_SIZE)
+        self.write_size = Distribution(metrics.WRITE_SIZE)
+        self.busy_ratio_max = RollingMax(MAX_WINDOW_SECONDS)
+        self.queue_depth_max = RollingMax(MAX_WINDOW_SECONDS)
+        self.read_await_max = RollingMax(MAX_WINDOW_SECONDS)
+        self.write_await_max = RollingMax(MAX_WINDOW_SECONDS)
+        self.saturated_seconds = 0.0
+        self.stalled_seconds = 0.0
+        self.verdict: Prevailing[Cause] = Prevailing(VERDICT_WINDOW_SECONDS, Cause.NONE, born)
+        self.baselines = baselines
+        self._knees = self._now_slow()
+
+    def judge_by(self, rules: Rules) -> None:
+        """The settings were read again."""
+        self._rules = rules
+        self._knees = self._now_slow()
+
+    def recognise(self, drive: Drive, baselines: DriveBaselines) -> None:
+        """The survey has told what drive this is."""
+        self.drive, self.baselines = drive, baselines
+        self._knees = self._now_slow()
+
+    def rest(self, seconds: float) -> None:
+        """The device did nothing and has nothing in flight."""
+        self.busy_ratio.observe_zero(seconds)
+        self.queue_depth.observe_zero(seconds)
+
+    def work(self, now: float, disk: DiskInterval, around: Surroundings) -> None:
+        """Take in what the device did until `now`."""
+        busy_ratio, queue_depth = disk.busy_ratio, disk.queue_depth
+        self.busy_ratio.observe(busy_ratio, disk.seconds)
+        self.queue_depth.observe(queue_depth, disk.seconds)
+        self.busy_ratio_max.observe(now, busy_ratio)
+        self.queue_depth_max.observe(now, queue_depth)
+        if disk.reads:
+            read_await = disk.read_seconds / disk.reads
+            self.read_await.observe(read_await, disk.reads)
+            self.read_await_max.observe(now, read_await)
+            self.read_size.observe(disk.read_bytes / disk.reads, disk.reads)
+        if disk.writes:
+            write_await = disk.write_seconds / disk.writes
+            self.write_await.observe(write_await, disk.writes)
+            self.write_await_max.observe(now, write_await)
+            self.write_size.observe(disk.written_bytes / disk.writes, disk.writes)
+        if disk.flushes:
+            self.flush_await.observe(disk.flush_seconds / disk.flushes, disk.flushes)
+        if disk.stalled:
+            self.stalled_seconds += disk.seconds
+        if self.drive.leaf:
+            self._judge(now, disk, around)
+            self._learn(disk, busy_ratio)
+
+    def _judge(self, now: float, disk: DiskInterval, around: Surroundings) -> None:
+        rules = self._rules
+        is_full = full(disk, self.drive.kind, self._knees, rules.saturation)
+        is_waited_for = waited_for(around.pressure_ratio, rules.saturation)
+        if saturated(is_full=is_full, is_waited_for=is_waited_for):
+            self.saturated_seconds += disk.seconds
+        cause = bottleneck(
+            disk,
+            is_full=is_full,
+            is_slow=slow(disk, self._knees),
+            is_waited_for=is_waited_for,
+            cpu=around.cpu,
+            rules=rules.bottleneck,
+        )
+        if cause is not Cause.NONE:
+            self.verdict.observe(now, disk.seconds, cause)
+
+    def _learn(self, disk: DiskInterval, busy_ratio: float) -> None:
+        if busy_ratio >= self._rules.baseline.calm_busy_ratio:
+            return
+        read, write = self.baselines.read, self.baselines.write
+        before = read.seconds, write.seconds
+        if disk.reads:
+            read.observe(disk.reads, disk.read_seconds)
+        if disk.writes:
+            write.observe(disk.writes, disk.write_seconds)
+        if before != (read.seconds, write.seconds):
+            self._knees = self._now_slow()
+
+    def _now_slow(self) -> Knees:
+        rules, kind = self._rules.saturation, self.drive.kind
+        return Knees(
+            knee(rules, kind, self.baselines.read.seconds),
+            knee(rules, kind, self.baselines.write.seconds),
+        )

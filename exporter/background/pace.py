@@ -1,0 +1,77 @@
+"""A thread of its own for what happens at a steady pace."""
+
+import logging
+import threading
+from collections.abc import Callable
+
+from exporter.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Pace:
+    """Calls `step` every `interval()` seconds until `stop`, or sooner when `hurry` asks for it.
+
+    Steps stand on a grid from the first one, so that they do not drift; one that takes too long
+    costs those that it overlaps, and never piles them up. `least` seconds lie between two steps
+    that are hurried.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], None],
+        interval: Callable[[], float],
+        clock: Clock,
+        least: float = 0.0,
+    ) -> None:
+        self._name = name
+        self._step = step
+        self._interval = interval
+        self._clock = clock
+        self._least = least
+        self._wake = threading.Event()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first step comes one interval from now."""
+        self._thread.start()
+
+    def hurry(self) -> None:
+        """Ask for a step soon."""
+        self._wake.set()
+
+    def stop(self, timeout: float) -> bool:
+        """End after the step under way; False where that takes longer than `timeout`."""
+        self._stopping = True
+        self._wake.set()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        due = last = self._clock.monotonic()
+        while True:
+            due = self._next(due)
+            hurried = self._wake.wait(max(0.0, due - self._clock.monotonic()))
+            if hurried and not self._stopping:
+                # A device that comes and goes ten times a second hurries no more than this.
+                self._rest(last + self._least)
+            if self._stopping:
+                return
+            self._wake.clear()
+            last = self._clock.monotonic()
+            try:
+                self._step()
+            except Exception:
+                # The last line of a thread that must not end: a mistake of ours costs one step.
+                log.exception("%s: a step failed; please report this", self._name)
+
+    def _next(self, due: float) -> float:
+        interval, now = self._interval(), self._clock.monotonic()
+        due += interval
+        return due if due > now else now + interval - (now - due) % interval
+
+    def _rest(self, until: float) -> None:
+        while not self._stopping and (left := until - self._clock.monotonic()) > 0:
+            self._clock.sleep(min(left, 0.1))

@@ -1,0 +1,219 @@
+"""The per-second sampler: reads the kernel, takes differences, judges, and keeps what came of it.
+
+Sampling on a timer of its own is against the usual advice for exporters; the reason is that the
+seconds between two scrapes are where a disk saturates. Everything sampled is exposed cumulatively,
+so no scrape interval and no number of scrapers changes it.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exporter.attempts import Attempts
+from exporter.background.baselines import Baselines
+from exporter.background.disk_activity import (
+    MAX_WINDOW_SECONDS,
+    DiskActivity,
+    Rules,
+    Surroundings,
+)
+from exporter.background.never_back import NeverBack
+from exporter.background.windows import RollingMax
+from exporter.clock import Clock
+from exporter.diagnosis.bottleneck import softirq_bound
+from exporter.diagnosis.cpu import CpuInterval, cpu_interval
+from exporter.diagnosis.drive import Drive, presumed
+from exporter.diagnosis.interval import disk_interval
+from exporter.linux import diskstats, pressure, stat
+from exporter.linux.diskstats import DiskStats
+from exporter.linux.files import Parsed
+from exporter.linux.stat import Stat
+
+#: A sample later than so many intervals is a gap: its mean says nothing of a second.
+_GAP_INTERVALS = 3
+
+
+@dataclass(slots=True)
+class CpuActivity:
+    """What the sampler has seen of the CPUs."""
+
+    softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    hottest: int | None = None
+    softirq_saturated_seconds: float = 0.0
+    iowait: NeverBack = field(default_factory=NeverBack)
+    iowait_by_cpu: dict[int, NeverBack] = field(default_factory=dict)
+
+
+class Sampler:
+    """Takes a sample at each `tick`; `lock` is held while it changes what collectors read.
+
+    `disks` and `stat` are the last sample's records, None where the last reading failed.
+    """
+
+    def __init__(
+        self,
+        proc: Path,
+        *,
+        clock: Clock,
+        attempts: Attempts,
+        rules: Rules,
+        baselines: Baselines,
+        wanted: Callable[[str], bool],
+        interval: float,
+        with_disks: bool = True,
+        with_cpus: bool = True,
+        with_pressure: bool = True,
+        per_cpu: bool = False,
+    ) -> None:
+        self._proc = proc
+        self._clock = clock
+        self._attempts = attempts
+        self._rules = rules
+        self._baselines = baselines
+        self._wanted = wanted
+        self._with_disks = with_disks
+        self._with_cpus = with_cpus
+        self._with_pressure = with_pressure
+        self._per_cpu = per_cpu
+        self._drives: Mapping[str, Drive] = {}
+        self._changed: Callable[[], None] = _nothing
+        self._lines: diskstats.Lines = {}
+        self._boottime = 0.0
+        self._waiting_seconds: float | None = None
+        self.interval = interval
+        self.lock = threading.Lock()
+        self.sampled_at: float | None = None
+        self.disks: dict[str, DiskStats] | None = None
+        self.stat: Stat | None = None
+        self.activities: dict[str, DiskActivity] = {}
+        self.cpu = CpuActivity()
+        self.samples = 0
+        self.gaps = 0
+
+    def recognise(self, drives: Mapping[str, Drive]) -> None:
+        """Take over what the survey has found out about the devices."""
+        with self.lock:
+            self._drives = drives
+            for device, activity in list(self.activities.items()):
+                drive = drives.get(device)
+                if drive is None or drive == activity.drive:
+                    continue
+                before = activity.drive.instance
+                if before is not None and before != drive.instance:
+                    del self.activities[device]
+                else:
+                    activity.recognise(drive, self._baselines.of(drive.identity))
+
+    def on_change(self, changed: Callable[[], None]) -> None:
+        """Have `changed` called when a device comes, goes, or is made anew."""
+        self._changed = changed
+
+    def judge_by(self, rules: Rules, wanted: Callable[[str], bool], interval: float) -> None:
+        """The settings were read again."""
+        with self.lock:
+            self._rules, self._wanted, self.interval = rules, wanted, interval
+            for activity in self.activities.values():
+                activity.judge_by(rules)
+
+    def tick(self) -> None:
+        """Take one sample."""
+        now, boottime = self._clock.monotonic(), self._clock.boottime()
+        take = self._attempts.take
+        lines = take("disk", "tick", self._read_disks) if self._with_disks else None
+        cpus = take("cpu", "tick", self._read_stat) if self._with_cpus else None
+        waiting = take("pressure", "tick", self._read_waiting) if self._with_pressure else None
+        with self.lock:
+            seconds = 0.0 if self.sampled_at is None else now - self.sampled_at
+            slept = (boottime - self._boottime) - seconds
+            gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
+            if self.sampled_at is not None and gap:
+                self.gaps += 1
+            usable = self.sampled_at is not None and seconds > 0 and not gap
+            around = Surroundings(
+                self._advance_cpus(now, cpus, seconds, usable=usable),
+                self._pressure_ratio(waiting, seconds) if usable else None,
+            )
+            self._advance_disks(now, lines, around, usable=usable)
+            self._waiting_seconds = waiting
+            self._boottime = boottime
+            self.sampled_at = now
+            self.samples += 1
+
+    def _read_disks(self) -> Parsed[diskstats.Lines]:
+        return diskstats.read(self._proc, self._lines)
+
+    def _read_stat(self) -> Parsed[Stat]:
+        return stat.read(self._proc)
+
+    def _read_waiting(self) -> Parsed[float | None]:
+        return Parsed(pressure.read(self._proc / "pressure" / "io").waiting_seconds)
+
+    def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
+        if waiting is None or self._waiting_seconds is None:
+            return None
+        return min(max((waiting - self._waiting_seconds) / seconds, 0.0), 1.0)
+
+    def _advance_cpus(
+        self, now: float, sampled: Stat | None, seconds: float, *, usable: bool
+    ) -> CpuInterval | None:
+        then, self.stat = self.stat, sampled
+        if sampled is None:
+            return None
+        if sampled.total is not None:
+            self.cpu.iowait.advance(sampled.total.iowait)
+        if self._per_cpu:
+            for number, times in sampled.cpus.items():
+                self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
+        if then is None or not usable:
+            return None
+        shares = cpu_interval(then.cpus, sampled.cpus)
+        if shares is None or (hottest := shares.hottest) is None:
+            return None
+        self.cpu.hottest = hottest
+        self.cpu.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
+        if (iowait_max := shares.iowait_max) is not None:
+            self.cpu.iowait_max_ratio.observe(now, iowait_max)
+        if softirq_bound(shares, self._rules.bottleneck):
+            self.cpu.softirq_saturated_seconds += seconds
+        return shares
+
+    def _advance_disks(
+        self, now: float, lines: diskstats.Lines | None, around: Surroundings, *, usable: bool
+    ) -> None:
+        if lines is None:
+            self.disks = None
+            return
+        then = self.disks if usable else None
+        self._lines = lines
+        seconds = now - self.sampled_at if self.sampled_at is not None else 0.0
+        disks = {disk.device: disk for disk in lines.values() if self._wanted(disk.device)}
+        for device in self.activities.keys() - disks.keys():
+            del self.activities[device]
+            self._changed()
+        for device, disk in disks.items():
+            before = then.get(device) if then else None
+            activity = self.activities.get(device)
+            if activity is None:
+                activity = self.activities[device] = self._begin(device, now)
+            elif before is disk and not disk.io_now:
+                activity.rest(seconds)
+                continue
+            if before is None:
+                continue
+            interval = disk_interval(before, disk, seconds)
+            if interval is None:
+                self.activities[device] = self._begin(device, now)
+            else:
+                activity.work(now, interval, around)
+        self.disks = disks
+
+    def _begin(self, device: str, now: float) -> DiskActivity:
+        self._changed()
+        drive = self._drives.get(device) or presumed(device)
+        return DiskActivity(drive, self._rules, self._baselines.of(drive.identity), now)
+
+
+def _nothing() -> None:
+    return

@@ -1,0 +1,108 @@
+"""Whether settings make sense together; types are checked where they are read."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, Settings
+from exporter.errors import ConfigError
+from exporter.web.address import parse as parse_address
+
+_LEVELS = ("debug", "info", "warning", "error")
+_LAYOUTS = ("logfmt", "json")
+
+
+def checked(settings: Settings) -> Settings:
+    """The same settings.
+
+    Raises:
+        ConfigError: one of them cannot be; the message names it.
+    """
+    _between("sampler.interval_seconds", settings.sampler.interval_seconds, 0.1, 10)
+    _between("survey.interval_seconds", settings.survey.interval_seconds, 5, 3600)
+    _one_of("log.level", settings.log.level, _LEVELS)
+    _one_of("log.format", settings.log.format, _LAYOUTS)
+    for name in settings.collector:
+        if name not in COLLECTORS:
+            raise ConfigError(
+                f"unknown key collector.{name}", f"collectors are {', '.join(COLLECTORS)}"
+            )
+    for name, path in (
+        ("path.procfs", settings.path.procfs),
+        ("path.sysfs", settings.path.sysfs),
+        ("path.rootfs", settings.path.rootfs),
+    ):
+        if not path.is_dir():
+            raise ConfigError(f"{name} is {path}, which is no directory")
+    if not settings.web.listen_address:
+        raise ConfigError("web.listen_address is empty", 'give at least one, as "127.0.0.1:10177"')
+    for address in settings.web.listen_address:
+        parse_address(address)
+    _check_rules(settings)
+    device_filter(settings.disk)
+    return settings
+
+
+def _check_rules(settings: Settings) -> None:
+    rules = settings.rules
+    ratios = {
+        "saturation.busy_ratio": rules.saturation.busy_ratio,
+        "saturation.pressure_ratio": rules.saturation.pressure_ratio,
+        "baseline.calm_busy_ratio": rules.baseline.calm_busy_ratio,
+        "bottleneck.work_busy_ratio": rules.bottleneck.work_busy_ratio,
+        "bottleneck.softirq_ratio": rules.bottleneck.softirq_ratio,
+        "bottleneck.idle_ratio": rules.bottleneck.idle_ratio,
+        "bottleneck.iowait_ratio": rules.bottleneck.iowait_ratio,
+    }
+    for name, ratio in ratios.items():
+        _between(f"rules.{name}", ratio, 0, 1)
+    _between("rules.saturation.await_factor", rules.saturation.await_factor, 1, 1000)
+    for name, by_class in (
+        ("queue_depth", rules.saturation.queue_depth),
+        ("await_floor_seconds", rules.saturation.await_floor_seconds),
+    ):
+        for kind, number in by_class.items():
+            _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
+    _between("rules.baseline.operations", rules.baseline.operations, 1, 1_000_000)
+    _between("rules.baseline.observations", rules.baseline.observations, 1, 1_000_000)
+    _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)
+
+
+def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
+    """Which devices are wanted.
+
+    Raises:
+        ConfigError: an expression is none, or both are given.
+    """
+    if disk.device_include and disk.device_exclude:
+        raise ConfigError(
+            "disk.device_include and disk.device_exclude are both set", "set one of them"
+        )
+    include = _expression("disk.device_include", disk.device_include)
+    exclude = _expression("disk.device_exclude", disk.device_exclude or NO_DRIVES)
+
+    # Asked once a second of every device; 2,000 devices and their partitions fit.
+    @lru_cache(maxsize=1 << 14)
+    def wanted(device: str) -> bool:
+        if disk.device_include:
+            return include.search(device) is not None
+        return exclude.search(device) is None
+
+    return wanted
+
+
+def _expression(name: str, pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as e:
+        raise ConfigError(f"{name} is {pattern!r}, which is no regular expression: {e}") from e
+
+
+def _between(name: str, value: float, least: float, most: float) -> None:
+    if not least <= value <= most:
+        raise ConfigError(f"{name} is {value:g}", f"it must lie between {least:g} and {most:g}")
+
+
+def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name} is {value!r}", f"it must be one of {', '.join(choices)}")

@@ -1,0 +1,141 @@
+"""The command line: node_exporter's spelling where it has one, a TOML file for the rest."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from exporter import __version__, logs
+from exporter.check import checked
+from exporter.config import COLLECTORS, Settings
+from exporter.errors import ConfigError
+from exporter.toml_records import record
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+#: Flags that set one key of the configuration; the file is overruled by them.
+_FLAGS: Mapping[str, tuple[str, str, str]] = {
+    "--web.listen-address": ("web.listen_address", "HOST:PORT", "where to serve; may be repeated"),
+    "--web.config.file": ("web.config_file", "FILE", "TLS and passwords, as exporter-toolkit's"),
+    "--path.procfs": ("path.procfs", "DIR", "where /proc is"),
+    "--path.sysfs": ("path.sysfs", "DIR", "where /sys is"),
+    "--path.rootfs": ("path.rootfs", "DIR", "where the host's / is"),
+    "--smartctl.path": ("path.smartctl", "PROGRAM", "the smartctl to run"),
+    "--fio.path": ("path.fio", "PROGRAM", "the fio to run"),
+    "--state.directory": ("state.directory", "DIR", "where to keep what was learned"),
+    "--collector.disk.device-include": ("disk.device_include", "REGEX", "only these devices"),
+    "--collector.disk.device-exclude": ("disk.device_exclude", "REGEX", "all but these devices"),
+    "--log.level": ("log.level", "LEVEL", "debug, info, warning or error"),
+    "--log.format": ("log.format", "FORMAT", "logfmt or json"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser whose complaint is one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message, f"see {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every flag there is."""
+    p = _Parser(
+        prog="ssd-exporter",
+        description="Prometheus exporter and health monitor for the SSDs under MySQL.",
+        epilog="The README has every default. Exit status 2: a mistake in the configuration.",
+        allow_abbrev=False,
+    )
+    p.add_argument("--config.file", dest="config_file", metavar="FILE", help="the settings, TOML")
+    p.add_argument(
+        "--config.check", dest="config_check", action="store_true", help="check them and exit"
+    )
+    p.add_argument("--once", action="store_true", help="print one page and exit")
+    for flag, (key, metavar, text) in _FLAGS.items():
+        action = "append" if key == "web.listen_address" else "store"
+        p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
+    p.add_argument(
+        "--compat.node-exporter",
+        dest="compat.node_exporter",
+        action="store_true",
+        default=None,
+        help="emit node_exporter's own families too, for hosts without it",
+    )
+    for name, on in COLLECTORS.items():
+        state = "on" if on else "off"
+        p.add_argument(
+            f"--collector.{name}",
+            dest=f"collector.{name}",
+            action="store_true",
+            default=None,
+            help=f"collect {name} ({state} by default)",
+        )
+        p.add_argument(
+            f"--no-collector.{name}",
+            dest=f"collector.{name}",
+            action="store_false",
+            default=None,
+            help=argparse.SUPPRESS,
+        )
+    p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
+    return p
+
+
+def settings(arguments: argparse.Namespace) -> Settings:
+    """The file's settings, overruled by the flags', checked.
+
+    Raises:
+        ConfigError: with the key and what to do.
+    """
+    from_file: Settings = record(Settings, {}, "")
+    if arguments.config_file is not None:
+        from_file = record(Settings, _file(Path(arguments.config_file)), "", from_file)
+    flags: dict[str, Any] = {}
+    for dotted, value in vars(arguments).items():
+        section, _, key = dotted.partition(".")
+        if key and value is not None:
+            flags.setdefault(section, {})[key] = value
+    return checked(record(Settings, flags, "", from_file))
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
+        raise ConfigError(
+            f"the configuration file {path} cannot be read: {e.strerror}", "check --config.file"
+        ) from e
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+        raise ConfigError(f"{path} is no TOML: {e}") from e
+    return values
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; the exit status is 0, or 2 for a mistake in the configuration."""
+    try:
+        arguments = parser().parse_args(argv)
+        chosen = settings(arguments)
+        logs.begin(chosen.log.level, chosen.log.format)
+        # After the flags: --help and mistakes need nothing of the daemon's.
+        from exporter import daemon  # noqa: PLC0415
+
+        if arguments.config_check:
+            daemon.check(chosen, dict(os.environ))
+            sys.stdout.write("the configuration is good\n")
+        elif arguments.once:
+            daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
+        else:
+            daemon.serve(chosen, lambda: settings(arguments), dict(os.environ))
+    except ConfigError as e:
+        sys.stderr.write(f"ssd-exporter: {e}\n")
+        return 2
+    except BrokenPipeError:
+        # `ssd-exporter --once | head`: the reader has seen enough.
+        sys.stderr.close()
+    except KeyboardInterrupt:
+        return 130
+    return 0

@@ -1,0 +1,39 @@
+"""node_exporter's own families from the same samples, for hosts without it."""
+
+from collections.abc import Iterator
+
+from exporter.background.sampler import Sampler
+from exporter.collectors import disk
+from exporter.linux.diskstats import SECTOR_BYTES
+from exporter.metrics import compat as metrics
+from exporter.metrics.desc import Desc, Sample
+
+
+def disk_samples(sampler: Sampler) -> Iterator[Sample]:
+    """node_disk_*: the same counters under its names; discards in sectors, as it has them."""
+    for name, counted in (sampler.disks or {}).items():
+        for desc, count in disk.COUNTERS:
+            value = count(counted)
+            if value is not None:
+                theirs, divisor = _THEIRS[desc]
+                yield theirs(value if divisor == 1 else int(value) // divisor, name)
+
+
+def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
+    """node_cpu_seconds_total, with iowait kept from stepping back as it does."""
+    if sampler.stat is None:
+        return
+    for number, times in sampler.stat.cpus.items():
+        for mode, seconds in times._asdict().items():
+            kept = sampler.cpu.iowait_by_cpu[number].said if mode == "iowait" else seconds
+            yield metrics.CPU_SECONDS(kept, str(number), mode)
+
+
+def _theirs(desc: Desc) -> tuple[Desc, int]:
+    suffix = desc.name.removeprefix("ssd_disk_")
+    if suffix == "discarded_bytes_total":
+        return metrics.DISCARDED_SECTORS, SECTOR_BYTES
+    return metrics.BY_SUFFIX[suffix], 1
+
+
+_THEIRS = {desc: _theirs(desc) for desc, _ in disk.COUNTERS}

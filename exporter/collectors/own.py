@@ -1,0 +1,43 @@
+"""The exporter about itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from prometheus_client.metrics_core import Metric
+
+from exporter.attempts import Attempts
+from exporter.background.sampler import Sampler
+from exporter.linux import files
+from exporter.metrics import own as metrics
+from exporter.metrics.desc import Sample
+
+
+def samples(attempts: Attempts, sampler: Sampler, versions: tuple[str, ...]) -> Iterator[Sample]:
+    """How the collectors and the sampler fare; `versions` in the order of the family's labels."""
+    for name, outcome in attempts.outcomes():
+        yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
+        yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
+        for reason, count in outcome.errors.items():
+            yield metrics.COLLECTOR_ERRORS(count, name, reason)
+    yield metrics.SAMPLER_SAMPLES(sampler.samples)
+    yield metrics.SAMPLER_GAPS(sampler.gaps)
+    yield metrics.SAMPLER_INTERVAL(sampler.interval)
+    yield metrics.BUILD_INFO(1, *versions)
+
+
+def process_samples(families: Iterator[Metric]) -> Iterator[Sample]:
+    """What prometheus_client's ProcessCollector says of this process."""
+    for family in families:
+        for sample in family.samples:
+            if desc := metrics.PROCESS.get(sample.name):
+                yield desc(sample.value)
+
+
+def boot_id(proc: Path) -> str:
+    """What tells one boot of the machine from the next; empty where it is not known."""
+    return files.attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
+
+
+def kernel(proc: Path) -> str:
+    """The kernel's release, as uname -r prints it; empty where it is not known."""
+    return files.attribute(proc / "sys" / "kernel" / "osrelease") or ""

@@ -1,0 +1,151 @@
+"""The settings: every default stands here, and only here.
+
+The sections and keys of the configuration file are the fields of these records; a key's comment is
+its documentation, and `tests/test_docs.py` holds the README against it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exporter.background.disk_activity import Rules
+from exporter.diagnosis.drive import DriveClass
+
+#: Every collector, and whether it is on by default.
+COLLECTORS: Mapping[str, bool] = {
+    "cpu": True,
+    "softirqs": True,
+    "softnet": True,
+    "pressure": True,
+    "cgroup": True,
+    "disk": True,
+    "device": True,
+    "filesystem": True,
+    "process": True,
+}
+
+#: Partitions, RAM disks, loop and floppy devices, optical drives: no drives of their own.
+NO_DRIVES = (
+    r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n|mmcblk|nbd|rbd|md)\d+p\d+"
+    r"|mmcblk\d+(boot\d+|rpmb))$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where the machine is; a folder of tests, or a host seen from a container.
+
+    procfs, sysfs, rootfs: the roots of /proc, /sys and the host's file system.
+    smartctl, fio: the programs, as a path or a name in PATH.
+    """
+
+    procfs: Path = Path("/proc")
+    sysfs: Path = Path("/sys")
+    rootfs: Path = Path("/")
+    smartctl: str = "smartctl"
+    fio: str = "fio"
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """listen_address: where to serve, "host:port" or ":port", one or several.
+
+    config_file: TLS and passwords, in the exporter-toolkit's format.
+    """
+
+    listen_address: tuple[str, ...] = ("127.0.0.1:10177",)
+    config_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SamplerSettings:
+    """interval_seconds: between two samples, 0.1 to 10."""
+
+    interval_seconds: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SurveySettings:
+    """interval_seconds: between two looks at /sys and the mounts, 5 to 3600. A new device is seen
+    at once.
+    """
+
+    interval_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSettings:
+    """device_include, device_exclude: regular expressions searched in device names, one of the two.
+    With neither, partitions, RAM disks, loop devices and optical drives are left out.
+
+    request_sizes: histograms of request sizes, off by default.
+    """
+
+    device_include: str = ""
+    device_exclude: str = ""
+    request_sizes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CpuSettings:
+    """per_cpu: CPU time and softirqs of each CPU too: 2,000 series more on 128 CPUs, so off."""
+
+    per_cpu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupSettings:
+    """groups: control groups besides mysqld's own, as "system.slice/backup.service"."""
+
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSettings:
+    """class: what the device is, where the kernel says it wrongly: nvme, ssd or rotational. RAID
+    controllers call their SSD volumes rotational.
+    """
+
+    class_: DriveClass | None = field(default=None, metadata={"key": "class"})
+
+
+@dataclass(frozen=True, slots=True)
+class StateSettings:
+    """directory: where what was learned is kept over a restart."""
+
+    directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """level: debug, info, warning or error. format: logfmt or json."""
+
+    level: str = "info"
+    format: str = "logfmt"
+
+
+@dataclass(frozen=True, slots=True)
+class CompatSettings:
+    """node_exporter: also emit node_exporter's own families, for hosts without it."""
+
+    node_exporter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that can be set."""
+
+    path: Paths = field(default_factory=Paths)
+    web: WebSettings = field(default_factory=WebSettings)
+    sampler: SamplerSettings = field(default_factory=SamplerSettings)
+    survey: SurveySettings = field(default_factory=SurveySettings)
+    disk: DiskSettings = field(default_factory=DiskSettings)
+    cpu: CpuSettings = field(default_factory=CpuSettings)
+    cgroup: CgroupSettings = field(default_factory=CgroupSettings)
+    rules: Rules = field(default_factory=Rules)
+    state: StateSettings = field(default_factory=StateSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    compat: CompatSettings = field(default_factory=CompatSettings)
+    collector: Mapping[str, bool] = field(default_factory=lambda: dict(COLLECTORS))
+    device: Mapping[str, DeviceSettings] = field(default_factory=dict)
+    role: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

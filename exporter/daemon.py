@@ -1,0 +1,193 @@
+"""The daemon: threads, signals, systemd and HTTP around a monitor. The only file that knows all."""
+
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import BinaryIO
+
+from exporter import __version__, logs, notify
+from exporter.background import state as kept
+from exporter.background.pace import Pace
+from exporter.background.state import StateFile
+from exporter.clock import Clock, SystemClock
+from exporter.config import Settings
+from exporter.errors import ConfigError
+from exporter.exposition import render
+from exporter.monitor import Monitor
+from exporter.scrape import Pages
+from exporter.tools.command import SystemRunner
+from exporter.web import address, live
+from exporter.web.server import Server
+from exporter.web.site import Site
+
+log = logging.getLogger(__name__)
+
+#: What was learned in so long is lost at most, to kill -9 or a power cut.
+_SAVE_SECONDS = 600.0
+
+#: A device that comes and goes makes the survey look again no more often than this.
+_LEAST_BETWEEN_LOOKS_SECONDS = 2.0
+
+#: Beyond so many intervals without a sample (and this many seconds) the sampler hangs.
+_LATE_INTERVALS, _LATE_SECONDS = 5, 10.0
+
+#: SIGTERM ends within a second, also while the state directory's disk hangs.
+_STOP_SECONDS = 0.3
+
+
+def check(settings: Settings, environment: dict[str, str]) -> None:
+    """Everything that `serve` would refuse; raises ConfigError."""
+    if settings.web.config_file is not None:
+        live.load(settings.web.config_file)
+    kept.open_directory(settings.state.directory, environment)
+
+
+def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
+    """Two samples, one interval apart, and the page that they make."""
+    clock = SystemClock()
+    state = kept.open_directory(settings.state.directory, environment)
+    monitor = Monitor(settings, clock, SystemRunner(), state.load() if state else {})
+    monitor.begin()
+    monitor.sampler.tick()
+    clock.sleep(settings.sampler.interval_seconds)
+    monitor.sampler.tick()
+    out.write(render(monitor.samples(), openmetrics=False))
+
+
+def serve(
+    settings: Settings, read_again: Callable[[], Settings], environment: dict[str, str]
+) -> None:
+    """Watch this host and serve the page until SIGTERM or SIGINT; SIGHUP reads the settings again.
+
+    Raises:
+        ConfigError: an address, a certificate or the state directory asked for is not to be had.
+    """
+    # Without it a page of 1,000 disks holds the other threads up for 5 ms at a time.
+    sys.setswitchinterval(0.0005)
+    clock = SystemClock()
+    state = kept.open_directory(settings.state.directory, environment)
+    monitor = Monitor(settings, clock, SystemRunner(), state.load() if state else {})
+    running = _Running(monitor, state, clock)
+    pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
+    site = Site(pages, running.problem, running.is_ready, monitor.overview)
+    server = Server(
+        [address.parse(text) for text in settings.web.listen_address],
+        site.respond,
+        web_config=settings.web.config_file,
+        fast=site.fast(),
+    )
+    with _signals() as (stop, reload, wake):
+        server.start()
+        running.start()
+        _announce(server, settings)
+        notify.tell("READY=1", "STATUS=watching")
+        while not stop.is_set():
+            watchdog = notify.watchdog_seconds()
+            wake.wait(min(1.0, watchdog / 3) if watchdog else 60.0)
+            wake.clear()
+            if reload.is_set():
+                reload.clear()
+                _reload(monitor, server, read_again)
+            if not running.problem():
+                notify.tell("WATCHDOG=1")
+        notify.tell("STOPPING=1")
+        log.info("stopping")
+        server.stop()
+        running.stop()
+
+
+class _Running:
+    """The threads around a monitor."""
+
+    def __init__(self, monitor: Monitor, state: StateFile | None, clock: Clock) -> None:
+        self._monitor = monitor
+        self._state = state
+        self._clock = clock
+        sampler, survey = monitor.sampler, monitor.survey
+        self._begun_at = clock.monotonic()
+        self._sampling = Pace("sampler", sampler.tick, lambda: sampler.interval, clock)
+        self._surveying = Pace(
+            "survey",
+            survey.look,
+            lambda: monitor.settings.survey.interval_seconds,
+            clock,
+            _LEAST_BETWEEN_LOOKS_SECONDS,
+        )
+        self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
+
+    def start(self) -> None:
+        """The first look and the first sample, then all threads."""
+        self._monitor.begin()
+        self._monitor.sampler.tick()
+        self._monitor.sampler.on_change(self._surveying.hurry)
+        for pace in (self._sampling, self._surveying, self._saving):
+            pace.start()
+
+    def stop(self) -> None:
+        """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
+        self._sampling.stop(_STOP_SECONDS / 3)
+        saving = threading.Thread(target=self._save, daemon=True)
+        saving.start()
+        saving.join(_STOP_SECONDS)
+
+    def problem(self) -> str:
+        """Why the page is not to be trusted; empty if it is."""
+        sampled_at = self._monitor.sampler.sampled_at or self._begun_at
+        late = self._clock.monotonic() - sampled_at
+        if late > max(_LATE_SECONDS, _LATE_INTERVALS * self._monitor.sampler.interval):
+            return f"no sample for {late:.0f} seconds"
+        return ""
+
+    def is_ready(self) -> bool:
+        return self._monitor.sampler.samples > 0
+
+    def _save(self) -> None:
+        if self._state is None:
+            return
+        try:
+            self._state.save(self._monitor.to_keep())
+        except OSError as e:
+            log.warning(
+                "%s: what was learned is not saved: %s", self._state.directory, e.strerror or e
+            )
+
+
+def _announce(server: Server, settings: Settings) -> None:
+    scheme = "https" if settings.web.config_file is not None else "http"
+    for host, port in server.addresses:
+        log.info("ssd-exporter %s serves %s://%s/", __version__, scheme, address.show(host, port))
+
+
+def _reload(monitor: Monitor, server: Server, read_again: Callable[[], Settings]) -> None:
+    notify.tell_reloading()
+    try:
+        settings = read_again()
+        server.reload()
+        monitor.reconfigure(settings)
+        logs.begin(settings.log.level, settings.log.format)
+        log.info("settings read again; addresses, paths and the state directory keep until restart")
+    except ConfigError as e:
+        log.error("the settings are not usable and the old ones go on: %s", e)  # noqa: TRY400
+    notify.tell("READY=1")
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[tuple[threading.Event, threading.Event, threading.Event]]:
+    """Events for stop and reload, and one that wakes the main thread for either."""
+    stop, reload, wake = threading.Event(), threading.Event(), threading.Event()
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        (reload if number == signal.SIGHUP else stop).set()
+        wake.set()
+
+    handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.signal(number, on_signal) for number in handled}
+    try:
+        yield stop, reload, wake
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

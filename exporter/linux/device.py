@@ -1,0 +1,169 @@
+"""One disk with all that is known of it: read once in full, then only what changes."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from exporter.errors import ParseError
+from exporter.linux import (
+    block,
+    files,
+    identity,
+    link,
+    md,
+    nvme,
+    queue,
+    sas,
+    sata,
+    scsi,
+    state,
+    usb,
+)
+from exporter.linux.block import BlockDevice
+from exporter.linux.files import Parsed
+from exporter.linux.identity import Identity
+from exporter.linux.scsi import Attachment
+from exporter.linux.state import DeviceState, StateSources
+from exporter.linux.vpd import AtaIdentity
+
+#: What SATA can do at its best, on a port that may do more.
+_SATA_GIGABITS = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A disk as the directory listings of /sys show it, before anything is read.
+
+    `partitions` and `paths` (the hidden ones of an NVMe multipath head) are names. `inodes` are
+    those of the links in /sys to the disk and to each of these: the kernel makes a new one when a
+    disk or partition is made anew, also where it has no diskseq to tell (before Linux 5.15).
+    """
+
+    directory_name: str
+    partitions: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    inodes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A disk of /sys/block, who it is, and its state.
+
+    `degraded_members` is an md array's alone. `entry`, `sources` and `faults` are for the next
+    reading, which takes over what cannot have changed.
+    """
+
+    block: BlockDevice
+    identity: Identity
+    state: DeviceState
+    degraded_members: int | None
+    entry: Entry
+    sources: StateSources
+    faults: tuple[ParseError, ...] = ()
+
+
+def read(sys: Path, entry: Entry, known: Device | None = None) -> Parsed[Device | None]:
+    """A disk in full, or, where `known` is the same disk, only what changes; None if it vanished.
+
+    The same is a disk with the same links in /sys, number, diskseq and size.
+    """
+    if known is not None and _is_same(entry, known):
+        return _refreshed(known)
+    return _discovered(sys, entry)
+
+
+def _is_same(entry: Entry, known: Device) -> bool:
+    directory, its_block = known.block.directory, known.block
+    return (
+        entry == known.entry
+        and files.integer(directory / "diskseq") == its_block.diskseq
+        and block.read_number(directory) == its_block.number
+        and block.read_capacity(directory) == its_block.capacity_bytes
+    )
+
+
+def _refreshed(known: Device) -> Parsed[Device | None]:
+    directory, its_block = known.block.directory, known.block
+    scheduler = queue.parse_scheduler(files.attribute(directory / "queue" / "scheduler") or "")
+    if scheduler != its_block.queue.scheduler:
+        its_block = replace(its_block, queue=queue.read(directory))
+    if its_block.kind not in ("disk", "path"):
+        its_block = replace(its_block, slaves=block.read_slaves(directory))
+    now = state.read(known.sources)
+    device = Device(
+        block=its_block,
+        identity=known.identity,
+        state=now.value,
+        degraded_members=md.read_degraded(directory) if its_block.kind == "md" else None,
+        entry=known.entry,
+        sources=known.sources,
+        faults=known.faults,
+    )
+    return Parsed(device, known.faults + now.faults)
+
+
+def _discovered(sys: Path, entry: Entry) -> Parsed[Device | None]:
+    its_block = block.read(sys, entry.directory_name, entry.partitions)
+    if its_block is None:
+        return Parsed(None)
+    faults: tuple[ParseError, ...] = ()
+    who, sources = Identity(), StateSources()
+    above = nvme.owner(its_block.directory)
+    if above is not None:
+        who, sources = _nvme(sys, its_block, above, entry)
+    elif its_block.kind == "disk":
+        who, sources, faults = _other(sys, its_block)
+    now = state.read(sources)
+    degraded = md.read_degraded(its_block.directory) if its_block.kind == "md" else None
+    device = Device(its_block, who, now.value, degraded, entry, sources, faults)
+    return Parsed(device, faults + now.faults)
+
+
+def _nvme(
+    sys: Path, its_block: BlockDevice, above: Path, entry: Entry
+) -> tuple[Identity, StateSources]:
+    controllers = nvme.controllers(sys, above, entry.paths)
+    who = nvme.identity(its_block.directory, above, controllers)
+    pairs = [(each, nvme.pci_function(each)) for each in controllers]
+    return who, state.nvme_sources(pairs)
+
+
+def _other(
+    sys: Path, its_block: BlockDevice
+) -> tuple[Identity, StateSources, tuple[ParseError, ...]]:
+    directory = its_block.directory
+    subsystem = os.path.basename(os.path.realpath(directory / "device" / "subsystem"))
+    if subsystem == "virtio":
+        return identity.virtio(directory), StateSources(), ()
+    if subsystem == "mmc":
+        return identity.mmc(directory), StateSources(), ()
+    if subsystem != "scsi":
+        return Identity(), StateSources(), ()
+    place = block.place(sys, directory)
+    attached = scsi.attachment(Path(os.path.realpath(sys)), place)
+    ata, ata_faults = scsi.read_ata(directory)
+    serial, serial_faults = scsi.read_serial(directory)
+    who = scsi.identity(directory, attached, ata, serial)
+    its_link = _scsi_link(its_block, attached, scsi.channel(place), ata, who)
+    sources = state.scsi_sources(directory / "device", its_link)
+    return who, sources, ata_faults + serial_faults
+
+
+def _scsi_link(
+    its_block: BlockDevice,
+    attached: Attachment,
+    channel: str,
+    ata: AtaIdentity | None,
+    who: Identity,
+) -> link.LinkSource | None:
+    drive_gigabits = None if ata is None else ata.max_gigabits
+    match attached:
+        case Attachment("usb", _):
+            return usb.link_source(its_block.directory)
+        case Attachment("sata", Path() as port):
+            return sata.link_source(port, channel, drive_gigabits)
+        case Attachment("sas", Path() as end_device):
+            best = (drive_gigabits or _SATA_GIGABITS) if who.protocol == "ata" else None
+            return sas.link_source(end_device, best)
+        case _:
+            return None

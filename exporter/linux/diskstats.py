@@ -1,0 +1,126 @@
+"""/proc/diskstats: what each block device has done since it appeared.
+
+https://docs.kernel.org/admin-guide/iostats.html
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from exporter.errors import ParseError
+from exporter.linux import files
+from exporter.linux.files import Parsed
+
+#: The kernel's ABI: sectors here are 512 bytes, whatever the device's own.
+SECTOR_BYTES = 512
+
+#: The time fields are unsigned 32-bit milliseconds on every kernel: they wrap after 49.7 days of
+#: summed I/O time, each by itself (https://github.com/elastic/beats/issues/30480).
+TIME_WRAP_SECONDS = 2**32 / 1000
+
+#: `in flight` of a driver that counts more ends than starts prints as a huge unsigned number.
+_SANE_IN_FLIGHT = 2**31
+
+_COUNTER_END = 1 << 64
+
+#: Discards came with kernel 4.18, flushes with 5.5; later kernels append, never reorder.
+_BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
+_COLUMNS = frozenset({_BASIC, _WITH_DISCARDS})
+
+
+class DiskStats(NamedTuple):
+    """One device's counters. (A tuple: one is made per busy device and second.)
+
+    None where the kernel does not count that: discards before 4.18, flushes before 5.5.
+    """
+
+    device: str
+    number: str  # "major:minor"
+    reads_completed: int
+    reads_merged: int
+    read_bytes: int
+    read_time_seconds: float
+    writes_completed: int
+    writes_merged: int
+    written_bytes: int
+    write_time_seconds: float
+    io_now: int
+    io_time_seconds: float
+    io_time_weighted_seconds: float
+    discards_completed: int | None = None
+    discards_merged: int | None = None
+    discarded_bytes: int | None = None
+    discard_time_seconds: float | None = None
+    flush_requests: int | None = None
+    flush_requests_time_seconds: float | None = None
+
+
+#: Records under the very line that said them: an unchanged line needs no second parse.
+Lines = dict[str, DiskStats]
+
+
+def read(proc: Path, known: Mapping[str, DiskStats] | None = None) -> Parsed[Lines]:
+    """Every device's counters; `known` is the last reading's value.
+
+    Raises:
+        NotThere, ReadError: as `files.read`.
+    """
+    return parse(files.read(proc / "diskstats"), known or {})
+
+
+def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
+    """Records by line, in the kernel's order; a broken line is a fault and costs itself alone.
+
+    A device whose line is the same as last time gets the same record object: it did nothing.
+    """
+    lines: Lines = {}
+    faults: list[ParseError] = []
+    rows = text.split("\n")
+    if unfinished := rows.pop():
+        faults.append(ParseError(f"diskstats: the last line is cut off: {unfinished[:200]!r}"))
+    for number, line in enumerate(rows, start=1):
+        record = known.get(line)
+        if record is None:
+            try:
+                record = _record(line)
+            except ValueError as e:
+                faults.append(ParseError(f"diskstats:{number}: {e}: {line[:200]!r}"))
+                continue
+        lines[line] = record
+    return Parsed(lines, tuple(faults))
+
+
+def _record(line: str) -> DiskStats:
+    columns = line.split()
+    count = len(columns)
+    if count < _WITH_FLUSHES and count not in _COLUMNS:
+        raise ValueError(f"{count} columns, where kernels print 14, 18 or 20")
+    numbers = list(map(int, columns[3:_WITH_FLUSHES]))
+    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:
+        raise ValueError("a number that is no counter of the kernel")
+    reads, read_merges, read_sectors, read_ms, writes, write_merges, write_sectors, write_ms = (
+        numbers[:8]
+    )
+    in_flight, io_ms, weighted_ms = numbers[8:11]
+    record = (
+        columns[2],
+        f"{int(columns[0])}:{int(columns[1])}",
+        reads,
+        read_merges,
+        read_sectors * SECTOR_BYTES,
+        read_ms / 1000,
+        writes,
+        write_merges,
+        write_sectors * SECTOR_BYTES,
+        write_ms / 1000,
+        in_flight if in_flight < _SANE_IN_FLIGHT else 0,
+        io_ms / 1000,
+        weighted_ms / 1000,
+    )
+    if count == _BASIC:
+        return DiskStats(*record)
+    discards, discard_merges, discard_sectors, discard_ms = numbers[11:15]
+    discarded = (discards, discard_merges, discard_sectors * SECTOR_BYTES, discard_ms / 1000)
+    if count == _WITH_DISCARDS:
+        return DiskStats(*record, *discarded)
+    return DiskStats(*record, *discarded, numbers[15], numbers[16] / 1000)

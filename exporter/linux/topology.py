@@ -1,0 +1,200 @@
+"""What is plugged into a host, what stands on it, and which of it serves MySQL."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from exporter.errors import NotThere, ParseError, ReadError
+from exporter.linux import device, filesystem, mountinfo, mysqld, nvme, partition, rootfs, stack
+from exporter.linux.device import Device, Entry
+from exporter.linux.files import Parsed
+from exporter.linux.filesystem import Filesystem
+from exporter.linux.mountinfo import Mount, Mounts
+from exporter.linux.mysqld import Server
+from exporter.linux.stack import Stack
+
+#: A host of containers has thousands of mounts, and few filesystems.
+_MOST_FILESYSTEMS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a directory does for a server (mysql-data, ...), and the drives under it.
+
+    `directory` is in the server's view, `mountpoint` in the host's; None where the host does not
+    see the filesystem mounted.
+    """
+
+    name: str
+    pid: int
+    directory: str
+    mountpoint: str | None
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """One consistent view of a host's storage.
+
+    `devices` are all disks of /sys/block by the kernel's name, stacked and hidden ones included.
+    `filesystems` are those on block devices, once each. `first_namespaces` is the lowest
+    namespace of each NVMe controller, under which what belongs to the controller is shown.
+    """
+
+    devices: Mapping[str, Device]
+    stack: Stack
+    mounts: Mounts
+    filesystems: tuple[Filesystem, ...]
+    servers: tuple[Server, ...]
+    roles: tuple[Role, ...]
+    first_namespaces: Mapping[str, str]
+
+    def leaves_of(self, name: str) -> tuple[str, ...]:
+        """The drives at the bottom of a disk or partition."""
+        return self.stack.leaves_of(name)
+
+
+def read(
+    sys: Path,
+    proc: Path,
+    root: Path,
+    known: Topology | None = None,
+    directories: Collection[str] = (),
+) -> Parsed[Topology]:
+    """The topology now; of disks that `known` has already only what changes is read.
+
+    `root` is where the host's / is mounted for the reader. The filesystems of roles and of
+    `directories` (of the host's: where probes write) are looked up in full.
+    """
+    found = _devices(sys, {} if known is None else known.devices)
+    devices, faults = found.value, list(found.faults)
+    blocks = {name: each.block for name, each in devices.items()}
+    its_stack = stack.build(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
+    try:
+        parsed = mountinfo.read(proc)
+    except NotThere:
+        parsed = Parsed(Mounts())
+    except ReadError as e:
+        parsed = Parsed(Mounts(), (ParseError(f"no mounts known: {e}"),))
+    mounts = parsed.value
+    servers = mysqld.read(proc, root, mounts.mounts)
+    faults += parsed.faults + servers.faults
+    roles = tuple(_roles(servers.value, mounts, its_stack))
+    asked = {each.mountpoint for each in roles if each.mountpoint is not None}
+    for directory in directories:
+        mount = mountinfo.containing(mounts.mounts, rootfs.resolve(root, directory))
+        if mount is not None:
+            asked.add(_shown(mount, mounts).mountpoint)
+    topology = Topology(
+        devices=devices,
+        stack=its_stack,
+        mounts=mounts,
+        filesystems=tuple(_filesystems(sys, root, mounts, its_stack, asked)),
+        servers=servers.value,
+        roles=roles,
+        first_namespaces=_first_namespaces(devices.values()),
+    )
+    return Parsed(topology, tuple(faults))
+
+
+def _devices(sys: Path, known: Mapping[str, Device]) -> Parsed[dict[str, Device]]:
+    devices: dict[str, Device] = {}
+    faults: list[ParseError] = []
+    for entry in entries(sys):
+        name = entry.directory_name.replace("!", "/")
+        parsed = device.read(sys, entry, known.get(name))
+        faults.extend(parsed.faults)
+        if parsed.value is not None:
+            devices[name] = parsed.value
+    return Parsed(devices, tuple(faults))
+
+
+def entries(sys: Path) -> Iterator[Entry]:
+    """The disks of /sys/block by name, each with its partitions and hidden paths."""
+    disks = _inodes(sys / "block")
+    partitions = _inodes(sys / "class" / "block")
+    ordered = sorted(partitions, key=lambda name: (len(name), name))
+    by_disk = partition.by_disk(ordered, disks.keys())
+    by_head = nvme.paths_by_head(sorted(disks))
+    for name in sorted(disks):
+        its_partitions, its_paths = by_disk.get(name, ()), by_head.get(name, ())
+        inodes = (
+            disks[name],
+            *(partitions[each] for each in its_partitions),
+            *(disks[each] for each in its_paths),
+        )
+        yield Entry(name, tuple(its_partitions), tuple(its_paths), inodes)
+
+
+def _inodes(directory: Path) -> dict[str, int]:
+    try:
+        with os.scandir(directory) as found:
+            return {each.name: each.inode() for each in found}
+    except OSError:
+        return {}
+
+
+def _roles(servers: Collection[Server], mounts: Mounts, its_stack: Stack) -> Iterator[Role]:
+    for server in servers:
+        for each in server.directories:
+            mount = mountinfo.containing(server.mounts, each.directory)
+            if mount is None:
+                continue
+            shown = next(
+                (m.mountpoint for m in _mounts_of(mount, mounts) if its_stack.devices_of(m)), None
+            )
+            drives = its_stack.drives_of(mount)
+            yield Role(each.role, server.pid, each.directory, shown, drives)
+
+
+def _mounts_of(mount: Mount, mounts: Mounts) -> list[Mount]:
+    """The host's mounts of the same filesystem, whole ones before binds, else as mounted."""
+    same = [m for m in visible(mounts) if (m.number, m.fstype) == (mount.number, mount.fstype)]
+    # A btrfs is mounted once per subvolume: that of the same root tells it apart.
+    return sorted(same, key=lambda m: (m.is_bind, m.root != mount.root))
+
+
+def _shown(mount: Mount, mounts: Mounts) -> Mount:
+    return next(iter(_mounts_of(mount, mounts)), mount)
+
+
+def visible(mounts: Mounts) -> tuple[Mount, ...]:
+    """The mounts that no later one at the same mountpoint hides."""
+    return tuple({mount.mountpoint: mount for mount in mounts.mounts}.values())
+
+
+def _filesystems(
+    sys: Path, root: Path, mounts: Mounts, its_stack: Stack, asked: Collection[str]
+) -> Iterator[Filesystem]:
+    shown: set[tuple[str, str]] = set()
+    for mount in visible(mounts):
+        wanted = mount.mountpoint in asked
+        again = mount.is_bind or (mount.number, mount.root) in shown
+        if not wanted and (again or len(shown) >= _MOST_FILESYSTEMS):
+            continue
+        names = its_stack.devices_of(mount)
+        if not names:
+            continue
+        shown.add((mount.number, mount.root))
+        yield Filesystem(
+            mountpoint=mount.mountpoint,
+            fstype=mount.fstype,
+            number=mount.number,
+            devices=its_stack.drives_of(mount),
+            # A sandboxed reader sees its own read-only mounts: ProtectSystem= of systemd.
+            readonly=mount.filesystem_readonly or (mounts.of_host and mount.mount_readonly),
+            usage=filesystem.read_usage(root, mount.mountpoint) if wanted else None,
+            errors=filesystem.read_errors(sys, names[0]) if wanted else None,
+        )
+
+
+def _first_namespaces(devices: Collection[Device]) -> dict[str, str]:
+    lowest: dict[str, tuple[int, str]] = {}
+    for each in devices:
+        number = each.block.name.rpartition("n")[2]
+        if each.block.kind == "disk" and number.isascii() and number.isdigit():
+            this = (int(number), each.block.name)
+            for controller in each.identity.controllers:
+                lowest[controller] = min(lowest.get(controller, this), this)
+    return {controller: name for controller, (_, name) in lowest.items()}

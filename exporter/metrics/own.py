@@ -1,0 +1,58 @@
+"""The exporter about itself."""
+
+from exporter.metrics.desc import Desc
+
+COLLECTOR_SUCCESS = Desc(
+    "ssd_collector_success",
+    "1 if the collector's last reading was whole; 0 if it failed or left something out.",
+    ("collector",),
+)
+COLLECTOR_DURATION = Desc(
+    "ssd_collector_duration_seconds",
+    "How long the collector's last reading took.",
+    ("collector",),
+)
+COLLECTOR_ERRORS = Desc(
+    "ssd_collector_errors_total",
+    "Readings of the collector that failed or left something out, by reason.",
+    ("collector", "reason"),
+    "counter",
+)
+SAMPLER_SAMPLES = Desc(
+    "ssd_sampler_samples_total", "Samples that the per-second sampler took.", (), "counter"
+)
+SAMPLER_GAPS = Desc(
+    "ssd_sampler_gaps_total",
+    "Samples that came more than three intervals after the one before, or after the machine slept: "
+    "what happened in between is in the kernel's counters and in no histogram.",
+    (),
+    "counter",
+)
+SAMPLER_INTERVAL = Desc(
+    "ssd_sampler_interval_seconds", "The time between two samples that is aimed at."
+)
+BUILD_INFO = Desc(
+    "ssd_exporter_build_info",
+    "Versions of this exporter, of what runs it, and of the programs that it runs.",
+    ("version", "python", "smartctl", "fio", "kernel"),
+)
+
+PROCESS = {
+    desc.name: desc
+    for desc in (
+        Desc(
+            "process_cpu_seconds_total",
+            "Total user and system CPU time spent in seconds.",
+            (),
+            "counter",
+        ),
+        Desc("process_virtual_memory_bytes", "Virtual memory size in bytes."),
+        Desc("process_resident_memory_bytes", "Resident memory size in bytes."),
+        Desc(
+            "process_start_time_seconds",
+            "Start time of the process since unix epoch in seconds.",
+        ),
+        Desc("process_open_fds", "Number of open file descriptors."),
+        Desc("process_max_fds", "Maximum number of open file descriptors."),
+    )
+}

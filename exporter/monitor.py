@@ -1,0 +1,193 @@
+"""The monitor: the sources and collectors of one host, put together; no threads, no network."""
+
+import platform
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client.process_collector import ProcessCollector
+
+from exporter import __version__
+from exporter.attempts import Attempts
+from exporter.background.baselines import Baselines
+from exporter.background.sampler import Sampler
+from exporter.background.survey import Survey
+from exporter.check import device_filter
+from exporter.clock import Clock
+from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure
+from exporter.config import Settings
+from exporter.linux import softirqs, softnet_stat
+from exporter.linux.files import Parsed
+from exporter.metrics.desc import Sample
+from exporter.tools.command import Runner
+from exporter.tools.versions import version
+
+
+class Monitor:
+    """One host under watch; `state` is what an earlier run gave to `to_keep`."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, runner: Runner, state: dict[str, Any]
+    ) -> None:
+        self._clock = clock
+        self._runner = runner
+        self._boot_id = own.boot_id(settings.path.procfs)
+        self._process = ProcessCollector(registry=None)
+        self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
+        self._versions = ("",) * 5
+        self.settings = settings
+        self.attempts = Attempts(clock)
+        self._wanted = device_filter(settings.disk)
+        on = settings.collector
+        self.sampler = Sampler(
+            settings.path.procfs,
+            clock=clock,
+            attempts=self.attempts,
+            rules=settings.rules,
+            baselines=self._baselines,
+            wanted=self._wanted,
+            interval=settings.sampler.interval_seconds,
+            with_disks=on["disk"],
+            with_cpus=on["cpu"],
+            with_pressure=on["pressure"],
+            per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
+        )
+        self.sampler.cpu.iowait.advance(self._kept_iowait(state))
+        self.survey = Survey(settings, self.attempts, self.sampler.recognise)
+        #: By name, in the order of the page.
+        self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
+            "cpu": lambda: self._sampled(self._cpu),
+            "softirqs": self._softirqs,
+            "softnet": self._softnet,
+            "pressure": self._pressure,
+            "cgroup": self._cgroup,
+            "disk": lambda: self._sampled(self._disk),
+            "device": self._device,
+            "filesystem": self._filesystem,
+            "process": self._own_process,
+        }
+
+    def begin(self) -> None:
+        """Find out once what does not change: the versions of what is installed."""
+        path = self.settings.path
+        self._versions = (
+            __version__,
+            platform.python_version(),
+            version(self._runner, path.smartctl),
+            version(self._runner, path.fio),
+            own.kernel(path.procfs),
+        )
+        self.survey.look()
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Take over settings that were read again: all but paths, addresses and the state's place.
+
+        What was sampled and learned goes on.
+        """
+        self.settings = self.survey.settings = settings
+        self._wanted = device_filter(settings.disk)
+        self.sampler.judge_by(settings.rules, self._wanted, settings.sampler.interval_seconds)
+
+    def samples(self) -> Iterable[Sample]:
+        """The page. What fails leaves its own samples out."""
+        for name, collect in self._collectors.items():
+            if self.settings.collector[name]:
+                yield from self.attempts.take(name, "page", collect) or ()
+        yield from own.samples(self.attempts, self.sampler, self._versions)
+
+    def overview(self) -> list[tuple[str, ...]]:
+        """The devices in a word each, a heading first; for people."""
+        seen, now = self.survey.topology, self._clock.monotonic()
+        rows: list[tuple[str, ...]] = [
+            ("Device", "Model", "Class", "In flight", "Busiest second (1 min)", "Bottleneck")
+        ]
+        with self.sampler.lock:
+            for name, counted in (self.sampler.disks or {}).items():
+                activity = self.sampler.activities[name]
+                known = seen.devices.get(name) if seen else None
+                leaf = activity.drive.leaf
+                rows.append(
+                    (
+                        name,
+                        device.model(known.identity) if known else "",
+                        activity.drive.kind.value if leaf else "stacked",
+                        str(counted.io_now),
+                        f"{activity.busy_ratio_max.value(now) or 0.0:.0%}",
+                        activity.verdict.value(now).value if leaf else "",
+                    )
+                )
+        return rows
+
+    def to_keep(self) -> dict[str, Any]:
+        """Plain values that a later run wants to know."""
+        with self.sampler.lock:
+            return {
+                "baselines": self._baselines.to_keep(),
+                "iowait": {"boot_id": self._boot_id, "seconds": self.sampler.cpu.iowait.said},
+            }
+
+    def _kept_iowait(self, state: dict[str, Any]) -> float:
+        """What iowait had reached, so that it does not step back over a restart either."""
+        kept = state.get("iowait")
+        if isinstance(kept, dict) and self._boot_id and kept.get("boot_id") == self._boot_id:
+            seconds = kept.get("seconds")
+            return float(seconds) if isinstance(seconds, int | float) else 0.0
+        return 0.0
+
+    def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
+        with self.sampler.lock:
+            return Parsed(list(collect()))
+
+    def _disk(self) -> Iterator[Sample]:
+        yield from disk.samples(
+            self.sampler,
+            self._clock.monotonic(),
+            self.settings.rules.saturation,
+            request_sizes=self.settings.disk.request_sizes,
+        )
+        if self.settings.compat.node_exporter:
+            yield from compat.disk_samples(self.sampler)
+
+    def _cpu(self) -> Iterator[Sample]:
+        yield from cpu.samples(
+            self.sampler, self._clock.monotonic(), per_cpu=self.settings.cpu.per_cpu
+        )
+        if self.settings.compat.node_exporter:
+            yield from compat.cpu_samples(self.sampler)
+
+    def _softirqs(self) -> Parsed[list[Sample]]:
+        found = softirqs.read(self.settings.path.procfs)
+        collected = cpu.softirq_samples(found.value, per_cpu=self.settings.cpu.per_cpu)
+        return Parsed(list(collected), found.faults)
+
+    def _softnet(self) -> Parsed[list[Sample]]:
+        found = softnet_stat.read(self.settings.path.procfs)
+        return Parsed(list(cpu.softnet_samples(found.value)), found.faults)
+
+    def _pressure(self) -> Parsed[list[Sample]]:
+        found = pressure.read(self.settings.path.procfs)
+        collected = pressure.samples(found.value, node_exporter=self.settings.compat.node_exporter)
+        return Parsed(list(collected), found.faults)
+
+    def _cgroup(self) -> Parsed[list[Sample]]:
+        seen = self.survey.topology
+        servers = [] if seen is None else [server.cgroup for server in seen.servers]
+        names = [*filter(None, servers), *self.settings.cgroup.groups]
+        devices = {} if seen is None else seen.devices
+        numbers = {
+            its.block.number: name
+            for name, its in devices.items()
+            if its.block.number is not None and self._wanted(name)
+        }
+        found = cgroup.read(self.settings.path.sysfs, names)
+        return Parsed(list(cgroup.samples(found.value, numbers)), found.faults)
+
+    def _device(self) -> Parsed[list[Sample]]:
+        seen = self.survey.topology
+        return Parsed([] if seen is None else list(device.samples(seen, self._wanted)))
+
+    def _filesystem(self) -> Parsed[list[Sample]]:
+        seen = self.survey.topology
+        return Parsed([] if seen is None else list(filesystem.samples(seen, self._wanted)))
+
+    def _own_process(self) -> Parsed[list[Sample]]:
+        return Parsed(list(own.process_samples(iter(self._process.collect()))))

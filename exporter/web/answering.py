@@ -1,0 +1,113 @@
+"""Who answers a request: nobody without the password, the loop, or a worker."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from exporter.web.connection import Connection, Phase
+from exporter.web.live import LiveSecurity
+from exporter.web.message import Rendered, Request, Response, plain
+from exporter.web.workers import Workers
+
+if TYPE_CHECKING:
+    from exporter.web.auth import BasicAuth  # imports bcrypt
+
+_log = logging.getLogger(__name__)
+
+Respond = Callable[[Request], Response]
+Fast = Mapping[str, Callable[[], Response]]
+
+_UNAUTHORIZED = plain(
+    HTTPStatus.UNAUTHORIZED,
+    "A name and a password are needed.",
+    ("WWW-Authenticate", 'Basic realm="ssd-exporter", charset="UTF-8"'),
+)
+_BUSY = plain(HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests wait.", ("Retry-After", "1"))
+_FAILED = plain(HTTPStatus.INTERNAL_SERVER_ERROR, "The exporter failed; its log says why.")
+
+
+class Answering:
+    """Passes requests on. `answered` is called on the loop with what a worker made.
+
+    bcrypt has two threads of its own, so wrong passwords never hold up those that are known. Both
+    queues together are smaller than the bound of connections: some are always there to evict.
+    """
+
+    def __init__(
+        self,
+        respond: Respond,
+        fast: Fast,
+        security: LiveSecurity,
+        *,
+        connections: int,
+        post: Callable[[Callable[[], None]], None],
+        answered: Callable[[Connection, Rendered], None],
+    ) -> None:
+        self._respond = respond
+        self._fast = fast
+        self._security = security
+        self._post = post
+        self._answered = answered
+        self._responders = Workers("web-respond", 2, max(1, connections // 2))
+        self._checkers = Workers("web-bcrypt", 2, max(1, connections // 4))
+
+    def ask(self, connection: Connection, request: Request) -> Rendered | None:
+        """The answer as rendered, or None where a worker will give it."""
+        self._security.refresh()
+        security = self._security.now
+        connection.extra = security.headers or {}
+        if security.auth is None:
+            return self._pass(connection, request)
+        field = request.headers.get("authorization")
+        if field is None:
+            return connection.render(_UNAUTHORIZED)
+        if security.auth.remembers(field):
+            return self._pass(connection, request)
+        if self._checkers.submit(partial(self._check, connection, request, security.auth, field)):
+            return None
+        return connection.render(_BUSY)
+
+    def stop(self) -> None:
+        self._responders.stop()
+        self._checkers.stop()
+
+    def _check(
+        self, connection: Connection, request: Request, auth: "BasicAuth", field: str
+    ) -> None:
+        if connection.phase is Phase.ANSWERING:
+            # It may have waited behind the same password.
+            right = auth.remembers(field) or auth.verify(field)
+            self._post(partial(self._checked, connection, request, right))
+
+    def _checked(self, connection: Connection, request: Request, right: bool) -> None:
+        if connection.phase is Phase.ANSWERING:
+            if not right:
+                self._answered(connection, connection.render(_UNAUTHORIZED))
+            elif rendered := self._pass(connection, request):
+                self._answered(connection, rendered)
+
+    def _pass(self, connection: Connection, request: Request) -> Rendered | None:
+        quick = self._fast.get(request.path)
+        if quick:
+            return self._guarded(connection, request, quick)
+        if self._responders.submit(partial(self._work, connection, request)):
+            return None
+        return connection.render(_BUSY)
+
+    def _work(self, connection: Connection, request: Request) -> None:
+        # A connection that was given up while it waited costs nothing more.
+        if connection.phase is Phase.ANSWERING:
+            rendered = self._guarded(connection, request, partial(self._respond, request))
+            self._post(partial(self._answered, connection, rendered))
+
+    def _guarded(
+        self, connection: Connection, request: Request, call: Callable[[], Response]
+    ) -> Rendered:
+        try:
+            return connection.render(call())
+        except Exception:  # noqa: BLE001
+            # The one place: whatever a page breaks on must cost that page, and not the server.
+            _log.exception("answering %s %.200r failed", request.method, request.path)
+            return connection.render(_FAILED)

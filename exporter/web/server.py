@@ -1,0 +1,232 @@
+"""The HTTP server: GET and HEAD, bounded in everything that a client can take.
+
+One thread waits for all connections and never for one. docs/http-server.md says why this is not
+a library.
+"""
+
+import contextlib
+import errno
+import logging
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from selectors import EVENT_READ
+from types import MappingProxyType
+
+from exporter.web.answering import Answering, Fast, Respond
+from exporter.web.connection import Connection, Phase
+from exporter.web.limits import Limits
+from exporter.web.listen import listen
+from exporter.web.live import LiveSecurity
+from exporter.web.loop import Loop
+from exporter.web.message import Rendered, Request, Response
+
+__all__ = ["Fast", "Limits", "Request", "Respond", "Response", "Server"]
+
+_log = logging.getLogger(__name__)
+
+_EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE_SECONDS = 0.1
+_STOP_SECONDS = 0.5
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+    b"Connection: close\r\n\r\n"
+)
+
+#: Of these groups the largest loses a connection when the server is full. So a herd that is
+#: silent, idle or slow to read crowds out its like, and never the others.
+_GROUPS = {
+    Phase.LINGERING: "asking",
+    Phase.SHAKING: "asking",
+    Phase.READING: "asking",
+    Phase.IDLE: "idle",
+    Phase.WRITING: "writing",
+}
+
+_NONE: Fast = MappingProxyType({})
+
+
+class Server:
+    """Serves `respond` and `fast` on `addresses` (host and port; port 0 is any).
+
+    `respond` runs on one of two worker threads and may take its time; whatever it raises becomes
+    a 500 and a line in the log. `fast` are paths whose answers are made on the loop itself and
+    must be at hand at once: they come even while all workers are busy. Where the web
+    configuration asks for a password, it does so for every path.
+    """
+
+    def __init__(
+        self,
+        addresses: Sequence[tuple[str, int]],
+        respond: Respond,
+        *,
+        limits: Limits = Limits(),  # noqa: B008  frozen
+        web_config: Path | None = None,
+        fast: Fast = _NONE,
+    ) -> None:
+        self.addresses = list(addresses)
+        self._respond = respond
+        self._limits = limits
+        self._web_config = web_config
+        self._fast = fast
+        self._connections: set[Connection] = set()
+        self._due = self._listen_again = float("inf")
+        self._starved = self._stopping = False
+
+    def start(self) -> None:
+        """Listen and serve from now on; `addresses` are then the bound ones.
+
+        Raises ConfigError: an address that cannot be had, a bad web configuration.
+        """
+        self._security = LiveSecurity(self._web_config)
+        self._listeners = listen(self.addresses)
+        self.addresses = [listener.getsockname()[:2] for listener in self._listeners]
+        self._loop = Loop()
+        self._answering = Answering(
+            self._respond,
+            self._fast,
+            self._security,
+            connections=self._limits.connections,
+            post=self._loop.post,
+            answered=self._answered,
+        )
+        self._listen()
+        self._thread = threading.Thread(target=self._run, name="web", daemon=True)
+        self._thread.start()
+
+    def reload(self) -> None:
+        """Read the web configuration again. Raises ConfigError; the old one then goes on."""
+        self._security.reload()
+
+    def stop(self) -> None:
+        """Close every connection and end, within half a second."""
+        self._stopping = True
+        self._loop.post(lambda: None)
+        self._thread.join(_STOP_SECONDS)
+
+    def _run(self) -> None:
+        try:
+            self._loop.run(lambda: self._stopping, self._tick)
+        finally:
+            for listener in self._listeners:
+                listener.close()
+            for connection in self._connections:
+                connection.close()
+            self._answering.stop()
+            self._loop.close()
+
+    def _tick(self, now: float) -> float:
+        """Do what is due; returns when something will be."""
+        if now >= self._listen_again:
+            self._listen()
+        if now >= self._due:
+            for connection in [c for c in self._connections if c.deadline <= now]:
+                try:
+                    connection.expire()
+                    self._arm(connection)
+                except OSError:
+                    self._close(connection, abort=True)
+            self._due = min((c.deadline for c in self._connections), default=float("inf"))
+        return min(self._due, self._listen_again)
+
+    def _listen(self) -> None:
+        self._listen_again = float("inf")
+        for listener in self._listeners:
+            self._loop.watch(listener, 0, EVENT_READ, partial(self._accept, listener))
+
+    def _accept(self, listener: socket.socket) -> None:
+        # Half of the connections at most, so that none is evicted in the turn that accepted it.
+        for _ in range(max(1, min(32, self._limits.connections // 2))):
+            try:
+                link, peer = listener.accept()
+            except BlockingIOError:
+                return
+            except OSError as e:
+                if e.errno in _EXHAUSTED and not self._evict():
+                    self._pause(e)
+                    return
+            else:
+                self._starved = False
+                self._admit(link, str(peer[0]))
+
+    def _pause(self, e: OSError) -> None:
+        """Without a free descriptor a waiting client would wake the loop over and over."""
+        if not self._starved:
+            self._starved = True
+            _log.error("cannot accept connections for now: %s; raise LimitNOFILE=", e.strerror)
+        for listener in self._listeners:
+            self._loop.watch(listener, EVENT_READ, 0, lambda: None)
+        self._listen_again = time.monotonic() + _PAUSE_SECONDS
+
+    def _admit(self, link: socket.socket, peer: str) -> None:
+        self._security.refresh()
+        tls = self._security.now.tls
+        if len(self._connections) >= self._limits.connections and not self._evict():
+            with contextlib.suppress(OSError):
+                link.setblocking(False)
+                if not tls:
+                    link.send(_FULL)
+            link.close()
+            return
+        try:
+            connection = Connection(link, peer, self._limits, tls, self._answering.ask)
+        except OSError:
+            link.close()
+            return
+        self._connections.add(connection)
+        self._serve(connection)
+
+    def _evict(self) -> bool:
+        """Close whoever is to go for another; False where all wait for their answers.
+
+        Of the largest group the oldest connection of the client with most of them.
+        """
+        found = [c for c in self._connections if c.phase in _GROUPS]
+        if not found:
+            return False
+        groups = Counter(_GROUPS[c.phase] for c in found)
+        group = max(groups, key=lambda name: groups[name])
+        found = [c for c in found if _GROUPS[c.phase] == group]
+        crowds = Counter(c.peer for c in found)
+        self._close(min(found, key=lambda c: (-crowds[c.peer], c.since)), abort=True)
+        return True
+
+    def _serve(self, connection: Connection) -> None:
+        if connection.phase is Phase.CLOSED:
+            return
+        try:
+            more = connection.advance()
+            self._arm(connection)
+        except OSError:
+            self._close(connection)
+        else:
+            if more:
+                self._loop.post(partial(self._serve, connection))
+
+    def _answered(self, connection: Connection, rendered: Rendered) -> None:
+        if connection.phase is not Phase.ANSWERING:
+            return
+        try:
+            connection.answer(rendered)
+        except OSError:
+            self._close(connection)
+        else:
+            self._serve(connection)
+
+    def _arm(self, connection: Connection) -> None:
+        """Watch for what the connection waits for; nothing while a worker has its request."""
+        events = 0 if connection.phase is Phase.ANSWERING else connection.wire.waits
+        connection.armed = self._loop.watch(
+            connection.wire.link, connection.armed, events, partial(self._serve, connection)
+        )
+        self._due = min(self._due, connection.deadline)
+
+    def _close(self, connection: Connection, *, abort: bool = False) -> None:
+        connection.armed = self._loop.watch(connection.wire.link, connection.armed, 0, lambda: None)
+        self._connections.discard(connection)
+        connection.close(abort=abort)

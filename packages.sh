@@ -1,0 +1,36 @@
+#!/bin/sh
+# Installs Debian packages that are missing: as root, or through sudo where it asks for no password.
+# Says plainly what is missing where it cannot, and lets the caller go on with what is there.
+set -u
+missing=
+for package in "$@"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
+    missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+if ! command -v apt-get >/dev/null 2>&1; then
+  echo "No apt-get here. Install what these Debian packages hold:$missing" >&2
+  exit 0
+fi
+if [ "$(id -u)" = 0 ]; then
+  as_root=
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+  as_root='sudo -n'
+else
+  echo "Missing, and only root can install them:$missing" >&2
+  echo "Run: sudo apt-get install --no-install-recommends$missing" >&2
+  exit 0
+fi
+echo "Installing:$missing"
+# Their daemons are for the tests to start, on ports of their own: none is left running.
+policy=/usr/sbin/policy-rc.d
+made=
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null && $as_root chmod 755 "$policy" && made=yes
+fi
+$as_root apt-get update -qq &&
+  $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+status=$?
+[ -z "$made" ] || $as_root rm -f "$policy"
+[ "$status" = 0 ] || echo "Could not install:$missing" >&2
+exit 0

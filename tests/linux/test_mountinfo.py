@@ -1,0 +1,135 @@
+"""/proc/<pid>/mountinfo."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import NotThere, ParseError
+from exporter.linux import mountinfo
+from exporter.linux.mountinfo import Mount, Mounts
+from tests.linux.trees import mount_line
+
+ROOT = Mount("259:2", "/", "/", ("rw", "relatime"), "ext4", "/dev/nvme0n1p2", ("rw",))
+
+
+def mount(mountpoint: str, number: str = "8:1", **changes: str) -> Mount:
+    parsed = mountinfo.parse(mount_line(number, mountpoint, **changes))
+    assert parsed.faults == ()
+    return parsed.value[0]
+
+
+def test_line() -> None:
+    """A line with two optional fields, as proc_pid_mountinfo(5) describes it."""
+    text = (
+        "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 propagate_from:2 - ext3 /dev/root "
+        "rw,errors=continue\n"
+    )
+    expected = Mount(
+        number="98:0",
+        root="/mnt1",
+        mountpoint="/mnt2",
+        options=("rw", "noatime"),
+        fstype="ext3",
+        source="/dev/root",
+        super_options=("rw", "errors=continue"),
+    )
+    assert ((expected,), ()) == (mountinfo.parse(text).value, mountinfo.parse(text).faults)
+
+
+def test_no_optional_fields_and_no_source() -> None:
+    """Optional fields may be missing, and a source may be the empty word."""
+    parsed = mountinfo.parse("22 27 0:21 / /proc rw - proc  rw\n")
+    assert [("", "proc")] == [(m.source, m.fstype) for m in parsed.value]
+
+
+def test_escapes() -> None:
+    """Space, tab, newline and backslash come back, and other odd characters split no line."""
+    name = '/srv/a b\tc\nd\\e "f"\r\x0b\x85\u2028g'
+    parsed = mountinfo.parse(mount_line("8:1", name) + mount_line("8:2", "/x"))
+    assert [name, "/x"] == [m.mountpoint for m in parsed.value]
+    assert parsed.faults == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "36 35 8:1 / /mnt",
+        "36 35 8:1 / /mnt rw shared:1 ext4 /dev/sda1 rw",
+        "36 35 8:1 / /mnt rw - ext4",
+        "36 35 8 / /mnt rw - ext4 /dev/sda1 rw",
+        "36 35 8:1 / mnt rw - ext4 /dev/sda1 rw",
+        "garbage",
+        "\0\0\0",
+    ],
+)
+def test_broken_line(line: str) -> None:
+    """A broken line costs itself alone, and the fault says which it was."""
+    parsed = mountinfo.parse(mount_line("8:1", "/a") + line + "\n" + mount_line("8:2", "/b"))
+    assert ["/a", "/b"] == [m.mountpoint for m in parsed.value]
+    assert len(parsed.faults) == 1
+    assert str(parsed.faults[0]).startswith("mountinfo:2: ")
+
+
+@given(st.text() | st.from_regex(r"(\d+ ){2}\d:\d (/\S* ){2}rw - \S+ \S+ \S+", fullmatch=True))
+def test_any_text(text: str) -> None:
+    """Any text gives mounts and faults, never an exception."""
+    parsed = mountinfo.parse(text)
+    assert all(isinstance(fault, ParseError) for fault in parsed.faults)
+    assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
+def test_any_mountpoint(name: str) -> None:
+    """Whatever a mountpoint is called comes back as it was."""
+    assert [f"/{name}"] == [
+        m.mountpoint for m in mountinfo.parse(mount_line("8:1", f"/{name}")).value
+    ]
+
+
+def test_readonly() -> None:
+    """Read-only is told apart for the filesystem and for the mount."""
+    remounted = mount("/a", super_options="ro,errors=remount-ro")
+    bound = mount("/b", options="ro,relatime")
+    assert (True, False) == (remounted.filesystem_readonly, remounted.mount_readonly)
+    assert (False, True) == (bound.filesystem_readonly, bound.mount_readonly)
+
+
+def test_binds() -> None:
+    """A root other than / is a bind, but not where it is the subvolume of a btrfs."""
+    assert not mount("/a").is_bind
+    assert mount("/a", root="/srv").is_bind
+    subvolume = {"fstype": "btrfs", "root": "/@home"}
+    assert not mount("/a", super_options="rw,subvolid=257,subvol=/@home", **subvolume).is_bind
+    assert mount("/a", super_options="rw,subvolid=257,subvol=/@", **subvolume).is_bind
+
+
+def test_containing() -> None:
+    """A directory lies in the longest mountpoint above it, and in the last of equals."""
+    mounts = [mount("/"), mount("/var"), mount("/var/lib/mysql", "8:2"), mount("/var/lib/my")]
+    again = mount("/var", "8:9")
+    assert mounts[2] == mountinfo.containing(mounts, "/var/lib/mysql/db")
+    assert mounts[2] == mountinfo.containing(mounts, "/var/lib/mysql")
+    assert mounts[1] == mountinfo.containing(mounts, "/var/lib/mysql-files")
+    assert mounts[0] == mountinfo.containing(mounts, "/varnish")
+    assert again == mountinfo.containing([*mounts, again], "/var/log")
+    assert mountinfo.containing([], "/") is None
+
+
+def test_view(tmp_path: Path) -> None:
+    """The host's view is that of process 1; without it the reader's own is marked as such."""
+    with pytest.raises(NotThere):
+        mountinfo.read(tmp_path)
+    line = mount_line("259:2", "/", source="/dev/nvme0n1p2")
+    for pid, of_host in (("self", False), ("1", True)):
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "mountinfo").write_text(line)
+        assert Mounts((ROOT,), of_host) == mountinfo.read(tmp_path).value
+
+
+def test_this_machine() -> None:
+    """The running kernel's own file is understood to the last line."""
+    parsed = mountinfo.read(Path("/proc"))
+    assert parsed.faults == ()
+    assert mountinfo.containing(parsed.value.mounts, "/proc/self") is not None

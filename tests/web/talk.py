@@ -1,0 +1,104 @@
+"""A plain HTTP client on a bare socket, so that tests see every byte."""
+
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from exporter.web.limits import Limits
+from exporter.web.message import Request, Response
+from exporter.web.server import Fast, Server
+
+GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+PAGE = b"ssd_disk_io_now 3.0\n"
+QUICK = Limits(connections=8, request_seconds=0.4, idle_seconds=0.8, linger_seconds=0.2)
+
+
+def page(request: Request) -> Response:
+    found = request.path == "/metrics"
+    return Response(200 if found else 404, "text/plain", PAGE if found else b"No such page.\n")
+
+
+@contextlib.contextmanager
+def serving(
+    respond: Callable[[Request], Response] = page,
+    *,
+    limits: Limits = Limits(),  # noqa: B008
+    web_config: Path | None = None,
+    fast: Fast = MappingProxyType({}),
+) -> Iterator[Server]:
+    server = Server([("127.0.0.1", 0)], respond, limits=limits, web_config=web_config, fast=fast)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def connect(server: Server, source: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(server.addresses[0], 5, source_address=(source, 0))
+
+
+def ask(server: Server, request: bytes = GET, context: ssl.SSLContext | None = None) -> "Answer":
+    with contextlib.ExitStack() as opened:
+        link = opened.enter_context(connect(server))
+        if context:
+            link = opened.enter_context(context.wrap_socket(link, server_hostname="localhost"))
+        link.sendall(request)
+        return answer(link, head_only=request.startswith(b"HEAD"))
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    rest: bytes = field(default=b"", repr=False)
+
+
+def answer(link: socket.socket, received: bytes = b"", *, head_only: bool = False) -> Answer:
+    """The next answer; `rest` are bytes of the one after it."""
+    while b"\r\n\r\n" not in received:
+        received += more(link)
+    head, _, body = received.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+    length = 0 if head_only else int(headers["content-length"])
+    while len(body) < length:
+        body += more(link)
+    return Answer(int(first.split()[1]), headers, body[:length], body[length:])
+
+
+def more(link: socket.socket) -> bytes:
+    data = link.recv(1 << 18)
+    if not data:
+        raise ConnectionAbortedError("closed by the server")
+    return data
+
+
+def closed(link: socket.socket, seconds: float = 2.0) -> bool:
+    """Whether the server ends the connection within that time; what it still says is dropped."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        link.settimeout(left)
+        try:
+            if not link.recv(1 << 16):
+                return True
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+    return False
+
+
+def eventually(holds: Callable[[], bool], seconds: float = 3.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.01)
+    return holds()

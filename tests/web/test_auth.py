@@ -1,0 +1,75 @@
+import base64
+
+import bcrypt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.web.auth import BasicAuth
+
+
+def field(name: str, password: str, scheme: str = "Basic") -> str:
+    return f"{scheme} {base64.b64encode(f'{name}:{password}'.encode()).decode()}"
+
+
+@pytest.fixture(scope="module")
+def auth() -> BasicAuth:
+    def hashed(password: str) -> str:
+        return bcrypt.hashpw(password.encode()[:72], bcrypt.gensalt(4)).decode()
+
+    return BasicAuth({"alice": hashed("sword:fish"), "bob": hashed("ü" * 80), "": hashed("empty")})
+
+
+@pytest.mark.parametrize(
+    ("value", "right"),
+    [
+        (field("alice", "sword:fish"), True),
+        (field("alice", "sword:fish", "bASIC"), True),
+        (field("bob", "ü" * 80), True),
+        (field("", "empty"), True),
+        (field("alice", "sword"), False),
+        (field("alice", ""), False),
+        (field("alice", "a\0b"), False),
+        (field("bob", "sword:fish"), False),
+        (field("mallory", "sword:fish"), False),
+        (field("mallory", "ü" * 80), False),
+        (field("alice", "sword:fish", "Bearer"), False),
+        ("Basic " + base64.b64encode(b"alice").decode(), False),
+        ("Basic " + base64.b64encode(b"\xff:x").decode(), False),
+        ("Basic !!!!", False),
+        ("Basic", False),
+        ("", False),
+    ],
+)
+def test_only_a_known_user_with_the_password_is_right(
+    auth: BasicAuth, value: str, *, right: bool
+) -> None:
+    assert right == auth.verify(value)
+    assert right == auth.remembers(value)
+
+
+def test_nothing_is_remembered_before_it_was_checked(auth: BasicAuth) -> None:
+    assert not auth.remembers(field("alice", "sword:fish") + " ")
+
+
+def test_what_is_remembered_is_bounded_and_holds_no_password(hashed: str) -> None:
+    auth = BasicAuth({"alice": hashed})
+    values = [field("alice", "swordfish") + " " * n for n in range(70)]
+    assert all(auth.verify(value) for value in values)
+    assert not auth.remembers(values[0])
+    assert auth.remembers(values[-1])
+    memory = repr(vars(auth))
+    assert "swordfish" not in memory
+    assert values[-1].split()[1] not in memory
+
+
+def test_an_unknown_user_costs_what_the_most_expensive_one_costs() -> None:
+    costs = {f"user{n}": bcrypt.hashpw(b"x", bcrypt.gensalt(n)).decode() for n in (4, 6, 5)}
+    assert costs["user6"] == BasicAuth(costs)._stand_in
+
+
+@given(st.text())
+def test_any_field_is_right_or_wrong(text: str) -> None:
+    auth = BasicAuth({"alice": "$2b$04$" + "." * 53})
+    assert not auth.remembers(text)
+    assert not auth.verify(text)

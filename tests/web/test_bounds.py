@@ -1,0 +1,290 @@
+"""What one client can take of the server, and that it ends."""
+
+import base64
+import logging
+import os
+import resource
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from exporter.web.limits import Limits
+from exporter.web.message import Request, Response
+from exporter.web.server import Server
+from tests.web.talk import (
+    GET, PAGE, QUICK, answer, ask, closed, connect, eventually, more, page, serving,
+)  # fmt: skip
+
+BIG = Response(200, "text/plain", b"x" * 30_000_000)
+
+
+def big(request: Request) -> Response:
+    return BIG if request.path == "/big" else page(request)
+
+
+def held(server: Server) -> int:
+    return len(server._connections)
+
+
+@contextmanager
+def many(server: Server, count: int, source: str = "127.0.0.1") -> Iterator[list[socket.socket]]:
+    with ExitStack() as opened:
+        yield [opened.enter_context(connect(server, source)) for _ in range(count)]
+
+
+def test_a_silent_client_is_closed_at_the_deadline_without_a_word() -> None:
+    with serving(limits=QUICK) as server, connect(server) as link:
+        start = time.monotonic()
+        assert b"" == link.recv(100)
+        assert 0.3 < time.monotonic() - start < 0.8
+
+
+def test_a_request_that_is_too_slow_is_told_so_whatever_it_drips() -> None:
+    with serving(limits=QUICK) as server, connect(server) as link:
+        start = time.monotonic()
+        link.settimeout(0.05)
+        data = b""
+        for byte in GET * 3:
+            try:
+                link.sendall(bytes([byte]))
+                data = link.recv(4096)
+                break
+            except TimeoutError:
+                continue
+        assert data.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+        assert time.monotonic() - start < 0.8
+        assert closed(link)
+
+
+def test_a_kept_connection_idles_longer_than_a_request_may_last_but_not_for_ever() -> None:
+    with serving(limits=QUICK) as server, connect(server) as link:
+        link.sendall(GET)
+        assert PAGE == answer(link).body
+        time.sleep(QUICK.request_seconds + 0.2)
+        link.sendall(GET)
+        assert PAGE == answer(link).body
+        start = time.monotonic()
+        assert b"" == link.recv(100)
+        assert 0.6 < time.monotonic() - start < 1.2
+
+
+def test_the_second_request_of_a_connection_has_its_own_deadline() -> None:
+    with serving(limits=QUICK) as server, connect(server) as link:
+        link.sendall(GET + GET[:10])
+        got = answer(link)
+        late = got.rest or more(link)
+        assert late.startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_client_that_reads_its_answer_too_slowly_is_reset() -> None:
+    with serving(big, limits=QUICK) as server, connect(server) as link:
+        link.sendall(GET.replace(b"/metrics", b"/big"))
+        link.recv(1)
+        assert eventually(lambda: held(server) == 0, 1.0)
+        assert PAGE == ask(server).body
+
+
+def test_a_client_that_reads_a_large_answer_gets_all_of_it() -> None:
+    limits = Limits(request_seconds=20)
+    with serving(big, limits=limits) as server:
+        assert BIG.body == ask(server, GET.replace(b"/metrics", b"/big")).body
+
+
+def test_a_large_answer_arrives_whole_through_tls(
+    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+) -> None:
+    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
+    with serving(big, limits=Limits(request_seconds=20), web_config=web_yml(text)) as server:
+        for size in (1, 2):
+            request = GET.replace(b"/metrics", b"/big") * size
+            assert BIG.body == ask(server, request, trusting).body
+
+
+def test_an_answer_that_takes_too_long_is_a_503_and_its_late_result_is_dropped() -> None:
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(5)
+        return Response(200, "text/plain", PAGE)
+
+    with serving(respond, limits=QUICK) as server, connect(server) as link:
+        link.sendall(GET)
+        got = answer(link)
+        assert (503, "close") == (got.status, got.headers["connection"])
+        release.set()
+        assert closed(link)
+        assert b"" == got.rest
+        assert 200 == ask(server).status
+
+
+def test_a_tls_handshake_that_does_not_end_is_closed_and_holds_up_nobody(
+    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+) -> None:
+    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
+    with (
+        serving(limits=QUICK, web_config=web_yml(text)) as server,
+        connect(server) as silent,
+        connect(server) as torn,
+    ):
+        torn.sendall(b"\x16\x03\x01\x02\x00\x01")
+        assert PAGE == ask(server, context=trusting).body
+        assert closed(silent, 1.0)
+        assert closed(torn, 1.0)
+
+
+def test_a_full_server_lets_go_the_oldest_that_has_not_asked() -> None:
+    with serving(limits=Limits(connections=8)) as server, many(server, 8) as silent:
+        assert eventually(lambda: held(server) == 8)
+        with connect(server) as link:
+            link.sendall(GET)
+            assert PAGE == answer(link).body
+            assert closed(silent[0])
+            assert not closed(silent[1], 0.1)
+            assert 8 == held(server)
+
+
+def test_a_kept_connection_survives_a_herd_of_silent_ones() -> None:
+    with serving(limits=Limits(connections=8)) as server, connect(server) as link:
+        link.sendall(GET)
+        assert PAGE == answer(link).body
+        with many(server, 30):
+            assert eventually(lambda: held(server) == 8)
+            link.sendall(GET)
+            assert PAGE == answer(link).body
+
+
+def test_a_herd_of_idle_connections_makes_room_for_a_slow_newcomer() -> None:
+    with serving(limits=Limits(connections=8)) as server, many(server, 20) as herd:
+        for link in herd:
+            try:
+                link.sendall(GET)
+                answer(link)
+            except OSError:
+                continue
+        with connect(server) as slow, many(server, 2):
+            time.sleep(0.1)
+            slow.sendall(GET)
+            assert PAGE == answer(slow).body
+
+
+def test_a_herd_of_one_address_crowds_out_its_like_and_not_another_address() -> None:
+    with (
+        serving(limits=Limits(connections=8)) as server,
+        connect(server, "127.0.0.2") as slow,
+        many(server, 40),
+    ):
+        assert eventually(lambda: held(server) == 8)
+        slow.sendall(GET)
+        assert PAGE == answer(slow).body
+
+
+def test_slow_readers_make_room_for_a_newcomer() -> None:
+    with serving(big, limits=Limits(connections=8)) as server, many(server, 8) as readers:
+        for link in readers:
+            link.sendall(GET.replace(b"/metrics", b"/big"))
+            link.recv(1)
+        assert PAGE == ask(server).body
+
+
+def test_a_server_whose_workers_all_hang_says_503_and_never_queues_without_bound() -> None:
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(10)
+        return Response(200, "text/plain", PAGE)
+
+    with serving(respond, limits=Limits(connections=8)) as server, many(server, 8) as links:
+        for link in links:
+            link.sendall(GET)
+        # Two are answered and four wait.
+        statuses = [answer(link).status for link in links[6:]]
+        assert [503, 503] == statuses
+        release.set()
+        assert [200] * 6 == [answer(link).status for link in links[:6]]
+
+
+def test_without_descriptors_the_server_waits_and_does_not_spin(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with serving(limits=Limits(connections=50)) as server, connect(server) as link:
+        links = [socket.socket() for _ in range(20)]
+        lowest = os.dup(0)
+        os.close(lowest)
+        try:
+            # All below the limit is taken, by the sockets above and by these.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + 1, hard))
+            stop_gap = os.dup(0)
+            for other in links:
+                other.connect(server.addresses[0])
+            before = time.process_time()
+            time.sleep(0.5)
+            used = time.process_time() - before
+            link.sendall(GET)
+            assert PAGE == answer(link).body
+            os.close(stop_gap)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for other in links[-3:]:
+            other.sendall(GET)
+            assert PAGE == answer(other).body
+        for other in links:
+            other.close()
+    assert used < 0.1
+    records = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(records) <= 1
+
+
+def authorized(password: str) -> bytes:
+    field = base64.b64encode(f"alice:{password}".encode())
+    return GET[:-2] + b"Authorization: Basic " + field + b"\r\n\r\n"
+
+
+def test_wrong_passwords_are_refused_and_the_right_one_is_let_in(
+    web_yml: Callable[[str], Path], hashed: str
+) -> None:
+    with serving(web_config=web_yml(f"basic_auth_users: {{alice: {hashed}}}")) as server:
+        statuses = [
+            ask(server, request).status
+            for request in (GET, authorized("no"), authorized("swordfish"), authorized("no"))
+        ]
+        assert [401, 401, 200, 401] == statuses
+        assert ask(server).headers["www-authenticate"].startswith("Basic realm=")
+
+
+def test_a_flood_of_wrong_passwords_is_bounded_and_does_not_hold_up_who_is_known(
+    web_yml: Callable[[str], Path],
+) -> None:
+    slow = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(10)).decode()
+    limits = Limits(connections=40)
+    path = web_yml(f"basic_auth_users: {{alice: {slow}}}")
+    with serving(limits=limits, web_config=path) as server, connect(server) as known:
+        known.sendall(authorized("swordfish"))
+        assert PAGE == answer(known).body
+        with many(server, 30) as flood:
+            for n, link in enumerate(flood):
+                link.sendall(authorized(f"wrong {n}"))
+            start = time.monotonic()
+            known.sendall(authorized("swordfish"))
+            assert PAGE == answer(known).body
+            assert time.monotonic() - start < 0.5
+            statuses = {answer(link).status for link in flood}
+    assert {401, 503} == statuses
+
+
+def test_the_same_password_at_once_is_let_in_everywhere(web_yml: Callable[[str], Path]) -> None:
+    slow = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(10)).decode()
+    with (
+        serving(web_config=web_yml(f"basic_auth_users: {{alice: {slow}}}")) as server,
+        many(server, 10) as links,
+    ):
+        for link in links:
+            link.sendall(authorized("swordfish"))
+        assert [PAGE] * 10 == [answer(link).body for link in links]

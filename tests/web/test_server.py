@@ -1,0 +1,257 @@
+import errno
+import logging
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exporter.errors import ConfigError
+from exporter.web.message import Request, Response
+from exporter.web.server import Server
+from tests.web.talk import GET, PAGE, QUICK, answer, ask, closed, connect, page, serving
+
+
+def test_curl_gets_the_page_and_the_status_of_another_path() -> None:
+    with serving() as server:
+        url = "http://{}:{}".format(*server.addresses[0])
+        code = ["-s", "-w", "%{http_code}"]
+        got = [
+            subprocess.run(["curl", *code, url + path], capture_output=True, check=True).stdout
+            for path in ("/metrics", "/other")
+        ]
+    assert [PAGE + b"200", b"No such page.\n404"] == got
+
+
+def test_an_answer_has_its_date_its_type_and_its_length() -> None:
+    with serving() as server:
+        got = ask(server)
+    assert (200, "text/plain", str(len(PAGE))) == (
+        got.status,
+        got.headers["content-type"],
+        got.headers["content-length"],
+    )
+    assert got.headers["date"].endswith("GMT")
+    assert "nosniff" == got.headers["x-content-type-options"]
+    assert "server" not in got.headers
+
+
+def test_respond_is_given_the_request() -> None:
+    seen: list[Request] = []
+
+    def respond(request: Request) -> Response:
+        seen.append(request)
+        return Response(200, "text/plain", threading.current_thread().name.encode())
+
+    with serving(respond) as server:
+        got = ask(server, b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept: y\r\n\r\n")
+    assert [Request("GET", "/a", "b=c", {"host": "x", "accept": "y"})] == seen
+    assert got.body.startswith(b"web-respond")
+
+
+def test_head_has_the_fields_of_get_and_no_body() -> None:
+    with serving() as server, connect(server) as link:
+        link.sendall(GET.replace(b"GET", b"HEAD") + GET)
+        first = answer(link, head_only=True)
+        assert str(len(PAGE)) == first.headers["content-length"]
+        assert PAGE == answer(link, first.rest or first.body).body
+
+
+def test_a_connection_serves_one_request_after_another() -> None:
+    with serving() as server, connect(server) as link:
+        for _ in range(50):
+            link.sendall(GET)
+            assert PAGE == answer(link).body
+
+
+def test_pipelined_requests_are_answered_in_their_order() -> None:
+    def respond(request: Request) -> Response:
+        time.sleep(0.02 if request.query == "0" else 0)
+        return Response(200, "text/plain", request.query.encode())
+
+    def quick() -> Response:
+        return Response(200, "text/plain", b"quick")
+
+    with serving(respond, fast={"/quick": quick}) as server, connect(server) as link:
+        targets = [f"/?{n}" if n % 3 else "/quick" for n in range(99)]
+        link.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % t.encode() for t in targets))
+        rest, bodies = b"", []
+        for _ in targets:
+            got = answer(link, rest)
+            rest = got.rest
+            bodies.append(got.body.decode())
+    assert [str(n) if n % 3 else "quick" for n in range(99)] == bodies
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered() -> None:
+    with serving() as server, connect(server) as link:
+        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in b"\r\n" + GET:
+            link.sendall(bytes([byte]))
+        assert PAGE == answer(link).body
+
+
+def test_a_client_that_has_ended_its_side_is_still_answered() -> None:
+    with serving() as server, connect(server) as link:
+        link.sendall(GET)
+        link.shutdown(socket.SHUT_WR)
+        assert PAGE == answer(link).body
+        assert closed(link)
+
+
+@pytest.mark.parametrize("line", [b"GET /metrics HTTP/1.0", b"GET /metrics HTTP/1.1"])
+def test_a_connection_is_closed_when_the_client_says_so(line: bytes) -> None:
+    with serving() as server, connect(server) as link:
+        link.sendall(line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+        got = answer(link)
+        assert (PAGE, "close") == (got.body, got.headers["connection"])
+        assert closed(link)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"\x00\xff garbage\r\n\r\n", 400),
+        (b"GET /<script>\x00 HTTP/1.1\r\n\r\n", 400),
+        (b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", 405),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello", 413),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 8192 + b"\r\n\r\n", 431),
+        (b"GET /" + b"a" * 100_000, 431),
+        (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 505),
+    ],
+)
+def test_what_is_no_plain_get_is_refused_and_its_connection_closed(
+    request_: bytes, status: int
+) -> None:
+    with serving() as server, connect(server) as link:
+        link.sendall(request_ + GET)
+        got = answer(link)
+        assert (status, "close") == (got.status, got.headers["connection"])
+        assert b"script" not in got.body
+        assert closed(link)
+        assert b"" == got.rest
+        assert 200 == ask(server).status
+
+
+def test_a_method_that_is_not_allowed_is_told_which_are() -> None:
+    with serving() as server:
+        got = ask(server, b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (405, "GET, HEAD") == (got.status, got.headers["allow"])
+
+
+@pytest.mark.parametrize(
+    "respond",
+    [
+        lambda _request: 1 / 0,
+        lambda _request: None,
+        lambda _request: Response(200, "text/plain", b"", (("X", "a\r\nY: b"),)),
+        lambda _request: Response(7, "text/plain", b""),
+    ],
+)
+def test_a_failing_page_is_a_500_and_one_line_in_the_log(
+    respond: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(respond) as server:  # type: ignore[arg-type]
+        got = ask(server, b"GET /" + b"x" * 1000 + b" HTTP/1.0\r\n\r\n")
+        assert (500, b"The exporter failed; its log says why.\n") == (got.status, got.body)
+        assert 500 == ask(server).status
+    records = [r for r in caplog.records if r.levelno >= logging.ERROR]
+    assert 2 == len(records)
+    assert len(records[0].getMessage()) < 300
+
+
+def test_a_fast_path_is_answered_while_all_workers_are_busy() -> None:
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(5)
+        return Response(200, "text/plain", PAGE)
+
+    def healthy() -> Response:
+        return Response(200, "text/plain", threading.current_thread().name.encode())
+
+    with serving(respond, fast={"/-/healthy": healthy}) as server:
+        links = [connect(server) for _ in range(6)]
+        for link in links:
+            link.sendall(GET)
+        assert b"web" == ask(server, b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n").body
+        release.set()
+        assert [PAGE] * 6 == [answer(link).body for link in links]
+        for link in links:
+            link.close()
+
+
+def test_a_port_in_use_is_one_line_with_a_remedy() -> None:
+    with serving() as server:
+        second = Server(server.addresses, page)
+        with pytest.raises(ConfigError) as e:
+            second.start()
+    assert f"cannot listen on 127.0.0.1:{server.addresses[0][1]}: " in str(e.value)
+    assert str(e.value).endswith("or choose another port")
+    assert "\n" not in str(e.value)
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid", "a" * 70 + ".b", "a..b"])
+def test_an_address_that_is_not_ours_is_a_config_error(host: str) -> None:
+    with pytest.raises(ConfigError, match="cannot listen on "):
+        Server([(host, 0)], page).start()
+
+
+def test_where_one_address_cannot_be_had_none_is_kept() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        free = probe.getsockname()
+    with pytest.raises(ConfigError):
+        Server([free, ("203.0.113.7", 0)], page).start()
+    with socket.socket() as link:
+        assert errno.ECONNREFUSED == link.connect_ex(free)
+
+
+def test_a_server_listens_on_all_its_addresses_and_an_empty_host_is_all_interfaces() -> None:
+    server = Server([("127.0.0.1", 0), ("", 0)], page)
+    server.start()
+    try:
+        for _, port in server.addresses:
+            with socket.create_connection(("127.0.0.1", port), 5) as link:
+                link.sendall(GET)
+                assert PAGE == answer(link).body
+    finally:
+        server.stop()
+
+
+def test_stop_closes_everything_within_half_a_second_even_while_a_page_hangs() -> None:
+    release = threading.Event()
+
+    def respond(_request: Request) -> Response:
+        release.wait(5)
+        return Response(200, "text/plain", PAGE)
+
+    with serving(respond) as server, connect(server) as idle, connect(server) as asking:
+        asking.sendall(GET)
+        time.sleep(0.1)
+        start = time.monotonic()
+        server.stop()
+        assert time.monotonic() - start < 0.5
+        assert closed(idle)
+        assert closed(asking)
+        with socket.socket() as link:
+            assert errno.ECONNREFUSED == link.connect_ex(server.addresses[0])
+        release.set()
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(st.one_of(st.binary(max_size=60), st.just(GET), st.just(b"\r\n\r\n")), max_size=6))
+def test_any_bytes_on_a_connection_leave_the_server_serving(parts: list[bytes]) -> None:
+    with serving(limits=QUICK) as server:
+        with connect(server) as link:
+            try:
+                for part in parts:
+                    link.sendall(part)
+                link.shutdown(socket.SHUT_WR)
+            except OSError:
+                pass
+            assert closed(link)
+        assert PAGE == ask(server).body

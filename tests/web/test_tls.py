@@ -1,0 +1,130 @@
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exporter.errors import ConfigError
+from exporter.web.config import TlsConfig
+from exporter.web.tls import make
+from tests.web.talk import GET, PAGE, ask, closed, connect, serving
+
+Write = Callable[[str], Path]
+
+
+def yml(pki: Path, more: str = "") -> str:
+    files = f"cert_file: {pki}/server.pem, key_file: {pki}/server.key"
+    return f"tls_server_config: {{{files}{more}}}\n"
+
+
+def verifying(pki: Path, sans: str = "") -> str:
+    kind = "client_auth_type: RequireAndVerifyClientCert"
+    return yml(pki, f", {kind}, client_ca_file: {pki}/ca.pem{sans}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"cert_file": "gone.pem"}, "cert_file .*gone.pem: No such file or directory; name a file"),
+        ({"cert_file": "server.key"}, "cert_file .*: no CERTIFICATE in it; give a PEM file"),
+        ({"key_file": "server.pem"}, "key_file .*: no PRIVATE KEY in it; give a PEM file"),
+        ({"key_file": "server2.key"}, "not the key of the certificate; name the key that"),
+        ({"key_file": "locked.key"}, "cannot be used .*the key without a passphrase"),
+        ({"cert_file": "torn.pem"}, "cannot be used"),
+        ({"client_auth_type": "Never"}, "client_auth_type: 'Never' is not offered; use NoClient"),
+        ({"client_auth_type": "RequireAnyClientCert"}, "would let in any certificate"),
+        ({"client_auth_type": "VerifyClientCertIfGiven"}, "client_ca_file: missing"),
+        ({"client_ca_file": "ca.pem"}, "of no effect without client_auth_type"),
+        ({"client_allowed_sans": ("a",)}, "no certificate is required"),
+        ({"min_version": "TLS11"}, "RFC 8996"),
+        ({"min_version": "TLS13", "max_version": "TLS12"}, "above max_version"),
+        ({"cipher_suites": ("AES128-SHA",)}, "'AES128-SHA' is not offered; use TLS_RSA"),
+        ({"curve_preferences": ("CurveP256", "X25519")}, "name one curve"),
+        ({"curve_preferences": ("P256",)}, "use one of CurveP256"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_naming_the_key_and_the_remedy(
+    pki: Path, changes: dict[str, str | tuple[str, ...]], expected: str
+) -> None:
+    (pki / "torn.pem").write_bytes((pki / "server.pem").read_bytes()[:200])
+    files = {"cert_file": "server.pem", "key_file": "server.key"} | changes
+    given = {
+        key: pki / value if key.endswith("_file") and isinstance(value, str) else value
+        for key, value in files.items()
+    }
+    with pytest.raises(ConfigError, match=expected) as e:
+        make(TlsConfig(**given))  # type: ignore[arg-type]
+    assert "\n" not in str(e.value)
+
+
+def test_a_client_of_the_ca_reads_the_page(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    with serving(web_config=web_yml(yml(pki))) as server:
+        assert PAGE == ask(server, context=trusting).body
+
+
+def test_the_versions_and_the_suite_are_those_configured(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+    text = yml(pki, f", max_version: TLS12, cipher_suites: [{suite}], curve_preferences: [X25519]")
+    trusting.set_alpn_protocols(["h2", "http/1.1"])
+    with (
+        serving(web_config=web_yml(text)) as server,
+        connect(server) as link,
+        trusting.wrap_socket(link, server_hostname="localhost") as secured,
+    ):
+        assert ("TLSv1.2", "http/1.1") == (secured.version(), secured.selected_alpn_protocol())
+        assert "ECDHE-ECDSA-AES256-GCM-SHA384" == (secured.cipher() or ("",))[0]
+
+
+def test_suites_of_tls_13_alone_exclude_the_older_version(pki: Path) -> None:
+    files = (pki / "server.pem", pki / "server.key")
+    made = make(TlsConfig(*files, cipher_suites=("TLS_AES_128_GCM_SHA256",)))
+    assert ssl.TLSVersion.TLSv1_3 == made.context.minimum_version
+
+
+def test_a_client_without_a_certificate_or_with_a_strangers_is_turned_away(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    with serving(web_config=web_yml(verifying(pki))) as server:
+        with pytest.raises(OSError, match=r"(?i)alert|reset|closed"):
+            ask(server, context=trusting)
+        trusting.load_cert_chain(pki / "stranger.pem", pki / "stranger.key")
+        with pytest.raises(OSError, match=r"(?i)alert|reset|closed"):
+            ask(server, context=trusting)
+
+
+@pytest.mark.parametrize(
+    ("sans", "admitted"),
+    [
+        ("", True),
+        (", client_allowed_sans: [other, prometheus.example]", True),
+        (", client_allowed_sans: [ops@example.com]", True),
+        (", client_allowed_sans: ['spiffe://a/b']", True),
+        (", client_allowed_sans: [example]", False),
+        (", client_allowed_sans: ['*.example', client]", False),
+    ],
+)
+def test_a_client_certificate_must_bear_an_allowed_name(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext, sans: str, *, admitted: bool
+) -> None:
+    trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
+    with serving(web_config=web_yml(verifying(pki, sans))) as server:
+        if admitted:
+            assert PAGE == ask(server, context=trusting).body
+        else:
+            with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF"):
+                ask(server, context=trusting)
+
+
+def test_plain_http_and_garbage_on_the_tls_port_end_that_connection_only(
+    pki: Path, web_yml: Write, trusting: ssl.SSLContext
+) -> None:
+    with serving(web_config=web_yml(yml(pki))) as server:
+        for sent in (GET, b"\x16\x03\x01\xff\xff" + b"\0" * 99):
+            with connect(server) as link:
+                link.sendall(sent)
+                assert closed(link)
+        assert PAGE == ask(server, context=trusting).body
