@@ -10,6 +10,7 @@ Each candidate gets its strictest settings. `docs/http-server.md` holds the outc
 import importlib
 import json
 import os
+import resource
 import select
 import socket
 import ssl
@@ -150,6 +151,7 @@ def aiohttp(port: int, tls: Tls) -> None:
 def asyncio_h11(port: int, tls: Tls) -> None:
     """asyncio's streams and h11, with a bound, a deadline and an eviction by hand."""
     asyncio, h11 = importlib.import_module("asyncio"), importlib.import_module("h11")
+    everyone: dict[Any, None] = {}
     waiting: dict[Any, None] = {}
 
     async def answer(reader: Any, writer: Any) -> None:
@@ -169,10 +171,11 @@ def asyncio_h11(port: int, tls: Tls) -> None:
             connection.start_next_cycle()
 
     async def accept(reader: Any, writer: Any) -> None:
-        waiting[writer] = None
-        if len(waiting) > CONNECTIONS:
-            oldest = next(iter(waiting))
-            waiting.pop(oldest)
+        everyone[writer] = waiting[writer] = None
+        if len(everyone) > CONNECTIONS:
+            oldest = next(iter(waiting if len(waiting) > CONNECTIONS // 2 else everyone))
+            waiting.pop(oldest, None)
+            everyone.pop(oldest)
             oldest.transport.abort()
         try:
             await asyncio.wait_for(answer(reader, writer), DEADLINE_SECONDS)
@@ -180,6 +183,7 @@ def asyncio_h11(port: int, tls: Tls) -> None:
             pass
         finally:
             waiting.pop(writer, None)
+            everyone.pop(writer, None)
             writer.transport.abort()
 
     async def main() -> None:
@@ -381,6 +385,7 @@ def attacked(python: str, name: str, kind: str, tls: Tls) -> str:
     """Worst scrape in seconds, longest stay of a bad client, sockets held, memory."""
     with running(python, name, tls) as (pid, port):
         command = [sys.executable, str(HERE), "--herd", str(port), kind, str(int(bool(tls)))]
+        command.append(str(HOLD_SECONDS))
         herd = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         time.sleep(1.5)
         worst: float | None = 0.0
@@ -445,8 +450,10 @@ def main(arguments: list[str]) -> None:
         tls = (arguments[3], arguments[4]) if len(arguments) > 3 else None
         {**CANDIDATES, "nothing": nothing}[arguments[1]](int(arguments[2]), tls)
     elif arguments[:1] == ["--herd"]:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
         herd = Herd(int(arguments[1]), arguments[2], arguments[3] == "1")
-        herd.run(HOLD_SECONDS)
+        herd.run(float(arguments[4]))
         print(json.dumps({"longest": herd.longest, "closed": herd.closed}))
     else:
         with tempfile.TemporaryDirectory() as place:

@@ -41,7 +41,7 @@ def parse_scheduler(text: str) -> str | None:
     if match:
         return match[1]
     words = text.split()
-    return words[0] if len(words) == 1 else None
+    return words[0] if len(words) == 1 and not set("[]") & set(text) else None
 
 
 def read(disk: Path) -> Queue:

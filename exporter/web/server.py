@@ -77,6 +77,7 @@ class Server:
         self._connections: set[Connection] = set()
         self._due = self._listen_again = float("inf")
         self._starved = self._stopping = False
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Listen and serve from now on; `addresses` are then the bound ones.
@@ -105,6 +106,8 @@ class Server:
 
     def stop(self) -> None:
         """Close every connection and end, within half a second."""
+        if self._thread is None:
+            return
         self._stopping = True
         self._loop.post(lambda: None)
         self._thread.join(_STOP_SECONDS)
@@ -130,7 +133,7 @@ class Server:
                     connection.expire()
                     self._arm(connection)
                 except OSError:
-                    self._close(connection, abort=True)
+                    self._close(connection, abort=connection.phase is Phase.WRITING)
             self._due = min((c.deadline for c in self._connections), default=float("inf"))
         return min(self._due, self._listen_again)
 
@@ -141,13 +144,17 @@ class Server:
 
     def _accept(self, listener: socket.socket) -> None:
         # Half of the connections at most, so that none is evicted in the turn that accepted it.
-        for _ in range(max(1, min(32, self._limits.connections // 2))):
+        for turn in range(max(2, min(32, self._limits.connections // 2))):
             try:
                 link, peer = listener.accept()
             except BlockingIOError:
                 return
             except OSError as e:
-                if e.errno in _EXHAUSTED and not self._evict():
+                # At a later turn it says nothing: accept(2) takes a descriptor before it looks
+                # whether somebody waits.
+                if turn or e.errno not in _EXHAUSTED:
+                    return
+                if not self._evict():
                     self._pause(e)
                     return
             else:

@@ -133,11 +133,11 @@ def _load_certificate(context: ssl.SSLContext, config: "TlsConfig") -> None:
     try:
         # Without a password OpenSSL would ask for an encrypted key's on the terminal.
         context.load_cert_chain(config.cert_file, config.key_file, password="")
-    except ssl.SSLError as e:
-        if e.reason == "KEY_VALUES_MISMATCH":
+    except OSError as e:
+        if _reason(e) == "KEY_VALUES_MISMATCH":
             what, hint = "not the key of the certificate", "name the key that belongs to cert_file"
             raise _error(f"key_file {config.key_file}", what, hint) from e
-        what = f"{config.cert_file} or {config.key_file} cannot be used ({e.reason or e})"
+        what = f"{config.cert_file} or {config.key_file} cannot be used ({_reason(e)})"
         hint = "give PEM files, the server's certificate first, and the key without a passphrase"
         raise _error("cert_file, key_file", what, hint) from e
 
@@ -159,8 +159,8 @@ def _set_client_auth(context: ssl.SSLContext, config: "TlsConfig") -> None:
     _check_pem("client_ca_file", config.client_ca_file, b"CERTIFICATE-----")
     try:
         context.load_verify_locations(config.client_ca_file)
-    except ssl.SSLError as e:
-        what, hint = f"{config.client_ca_file}: {e.reason or e}", "give the CA's certificate as PEM"
+    except OSError as e:
+        what, hint = f"{config.client_ca_file}: {_reason(e)}", "give the CA's certificate as PEM"
         raise _error("client_ca_file", what, hint) from e
     context.verify_mode = mode
 
@@ -181,6 +181,10 @@ def _named(key: str, name: str, known: Mapping[str, T], hint: str) -> T:
     if name not in known:
         raise _error(key, f"{name!r} is not offered", hint)
     return known[name]
+
+
+def _reason(e: OSError) -> str:
+    return (e.reason if isinstance(e, ssl.SSLError) else e.strerror) or str(e)
 
 
 def _error(key: str, what: str, hint: str) -> ConfigError:

@@ -65,7 +65,8 @@ class Wire:
             if not self.tls:
                 return self.link.sendmsg((head, body))
             if head:
-                return self.tls.send(b"".join((head, body[: _RECORD_BYTES - len(head)])))
+                room = max(0, _RECORD_BYTES - len(head))
+                return self.tls.send(b"".join((head, body[:room])))
             return self.tls.send(body)
         except (BlockingIOError, ssl.SSLWantWriteError):
             self.waits = EVENT_WRITE

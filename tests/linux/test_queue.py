@@ -22,7 +22,7 @@ from tests.linux.trees import Sys
         ("", None),
         ("[]", None),
         ("none kyber", None),
-        ("[none", "[none"),  # no bracket that closes: one word
+        ("[none", None),
     ],
 )
 def test_scheduler(text: str, expected: str | None) -> None:

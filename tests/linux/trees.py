@@ -310,7 +310,7 @@ def _other_bus(sys: Sys, device: str, bus: str, place: str) -> None:
 
 def virtio(sys: Sys, name: str = "vda", serial: str = "vol-0001") -> str:
     """A virtio-blk disk."""
-    device = "devices/pci0000:00/0000:00:05.0/virtio2"
+    device = f"devices/pci0000:00/0000:00:05.0/virtio{sys.count}"
     place = f"{device}/block/{name}"
     sys.write(device, {"vendor": "0x1af4"})
     _other_bus(sys, device, "virtio", place)

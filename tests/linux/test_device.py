@@ -1,0 +1,282 @@
+"""Whole disks, each kind in the place in /sys where the kernel puts it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from exporter.linux import device, topology
+from exporter.linux.device import Device, Entry
+from exporter.linux.identity import Identity
+from exporter.linux.link import Link
+from exporter.linux.pcie import PcieErrors
+from tests.linux import trees
+from tests.linux.trees import Sys
+
+GEN3_X4 = 4 * 8e9 * 128 / 130 / 8
+
+
+def device_of(sys: Sys, name: str) -> Device:
+    entry = next(e for e in topology.entries(sys.root) if e.directory_name == name)
+    parsed = device.read(sys.root, entry)
+    assert parsed.faults == ()
+    assert parsed.value is not None
+    return parsed.value
+
+
+@pytest.fixture
+def sys(tmp_path: Path) -> Sys:
+    # A bus of the host's own path must not count for the drive's.
+    return Sys(tmp_path / "usb1" / "ata1" / "sys")
+
+
+def test_nvme(sys: Sys) -> None:
+    """A namespace takes its names, state, link and errors from its controller."""
+    trees.nvme(sys)
+    found = device_of(sys, "nvme0n1")
+    expected = Identity(
+        model="Flashworks F900 960GB",
+        serial="FW000000",
+        firmware="FW010203",
+        wwn="eui.0025300000000001",
+        transport="nvme",
+        protocol="nvme",
+        controllers=("nvme0",),
+    )
+    assert expected == found.identity
+    assert found.state.ok is True
+    assert Link(pytest.approx(GEN3_X4), pytest.approx(GEN3_X4)) == found.state.link
+    assert (("nvme0", PcieErrors(7, 2, 0)),) == found.state.pcie_errors
+    assert ("disk", 960_197_124_096) == (found.block.kind, found.block.capacity_bytes)
+
+
+def test_nvme_multipath(sys: Sys) -> None:
+    """A head finds its controllers by its paths: nvme0n1 sits on nvme3 and nvme1, not nvme0."""
+    trees.nvme(sys, 5)
+    trees.nvme_multipath(sys, 0, (3, 1))
+    head = device_of(sys, "nvme0n1")
+    assert ("nvme1", "nvme3") == head.identity.controllers
+    assert ("Flashworks F990 DP", "DP000001") == (head.identity.model, head.identity.serial)
+    assert ["nvme1", "nvme3"] == [name for name, _ in head.state.pcie_errors]
+    assert head.block.is_leaf
+    path = device_of(sys, "nvme0c3n1")
+    assert ("path", None, False) == (path.block.kind, path.block.number, path.block.is_leaf)
+    assert ("nvme3",) == path.identity.controllers
+
+
+def test_nvme_multipath_without_paths(sys: Sys) -> None:
+    """Where no path is in sight, the subsystem's own links name the controllers."""
+    trees.nvme_multipath(sys, 0, (3, 1))
+    for name in ("nvme0c3n1", "nvme0c1n1"):
+        sys.remove(name)
+    assert ("nvme1", "nvme3") == device_of(sys, "nvme0n1").identity.controllers
+
+
+@pytest.mark.parametrize("state", ["resetting", "connecting", "dead", "deleting"])
+def test_one_controller_not_live(sys: Sys, state: str) -> None:
+    """One path that is not live is enough for the drive not to be well."""
+    head = trees.nvme_multipath(sys, 0, (3, 1))
+    controller = sys.root / "class/nvme/nvme1/state"
+    controller.write_text(f"{state}\n")
+    assert device_of(sys, Path(head).name).state.ok is False
+    controller.unlink()
+    assert device_of(sys, Path(head).name).state.ok is None
+
+
+def test_nvme_over_a_fabric(sys: Sys) -> None:
+    """A controller without a PCI function has no link, and says what it is reached by."""
+    trees.nvme(sys)
+    controller = sys.root / "class/nvme/nvme0"
+    (controller / "device").unlink()
+    (controller / "transport").write_text("tcp\n")
+    found = device_of(sys, "nvme0n1")
+    assert ("nvme-tcp", None, ()) == (
+        found.identity.transport,
+        found.state.link,
+        found.state.pcie_errors,
+    )
+
+
+def test_sata(sys: Sys) -> None:
+    """A SATA drive has its full names from page 0x89, and the link of its port."""
+    trees.sata(sys, speed="3.0 Gbps")
+    found = device_of(sys, "sda")
+    expected = Identity(
+        model="Flashworks S500 Enterprise 480GB",
+        serial="S00001",
+        firmware="SVT07B6Q",
+        wwn="naa.5002538f00000001",
+        transport="sata",
+        protocol="ata",
+    )
+    assert expected == found.identity
+    assert Link(300e6, 600e6) == found.state.link
+    assert (True, 2, 0) == (found.state.ok, found.state.io_errors, found.state.io_timeouts)
+    assert found.block.queue.scheduler == "mq-deadline"
+
+
+def test_sata_drive_slower_than_its_port(sys: Sys) -> None:
+    """A drive of 3 Gb/s at a port of 6 runs at its best, as its IDENTIFY data say."""
+    place = trees.sata(sys, speed="3.0 Gbps")
+    page = trees.identify("m", "s", "f", generations=0b0110)
+    sys.write(place, {"device/vpd_pg89": page})
+    assert Link(300e6, 300e6) == device_of(sys, "sda").state.link
+
+
+def test_sata_without_pages(sys: Sys) -> None:
+    """Kernels that keep no pages leave SCSI's shorter names, and no serial number."""
+    place = sys.root / trees.sata(sys)
+    for page in ("vpd_pg80", "vpd_pg89"):
+        (place / "device" / page).unlink()
+    found = device_of(sys, "sda").identity
+    assert ("Flashworks S500", None, "7B6Q", "sata") == (
+        found.model,
+        found.serial,
+        found.firmware,
+        found.transport,
+    )
+
+
+def test_broken_page(sys: Sys) -> None:
+    """A page that is cut short costs its own fields, and is a fault each time it is reported."""
+    place = trees.sata(sys)
+    sys.write(place, {"device/vpd_pg89": b"\0\x89\x02\x38cut"})
+    entry = Entry("sda")
+    parsed = device.read(sys.root, entry)
+    assert parsed.value is not None
+    assert parsed.value.identity.serial == "S00001"
+    assert ["vpd_pg89" in str(fault) for fault in parsed.faults] == [True]
+    assert parsed.faults == device.read(sys.root, entry, parsed.value).faults
+
+
+def test_sata_on_sas(sys: Sys) -> None:
+    """A SATA drive at a SAS adapter is SATA, and 6 Gb/s are its best at a port of 12 (S4-13)."""
+    trees.sata_on_sas(sys, rate="1.5 Gbit")
+    found = device_of(sys, "sdb")
+    assert ("sata", "ata") == (found.identity.transport, found.identity.protocol)
+    assert Link(150e6, 600e6) == found.state.link
+
+
+def test_sas(sys: Sys) -> None:
+    """A SAS drive keeps its vendor apart and has the link of its port's phy."""
+    trees.sas(sys)
+    found = device_of(sys, "sdc")
+    expected = Identity(
+        model="X700 1.6TB",
+        vendor="FLASHWKS",
+        serial="X7000001",
+        firmware="A1C2",
+        wwn="naa.5000c50000000001",
+        transport="sas",
+        protocol="scsi",
+    )
+    assert expected == found.identity
+    assert Link(1200e6, 1200e6) == found.state.link
+
+
+def test_usb(sys: Sys) -> None:
+    """Behind a USB bridge the bridge's names stand, with the nearest device's link (S2-4, S2-12)."""
+    trees.usb(sys)
+    found = device_of(sys, "sdd")
+    assert Identity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity
+    assert Link(500e6, None) == found.state.link
+    assert found.block.queue.optimal_io_bytes == 33553920
+
+
+def test_raid_volume(sys: Sys) -> None:
+    """A volume of a RAID controller is a SCSI disk of which nothing more is known."""
+    target = "devices/pci0000:00/0000:05:00.0/host0/target0:2:0/0:2:0:0"
+    trees._scsi_disk(sys, target, "sdx", {"vendor": "DELL    ", "model": "PERC H730P Mini "})
+    found = device_of(sys, "sdx")
+    assert Identity("PERC H730P Mini", "DELL", transport="scsi", protocol="scsi") == found.identity
+    assert (True, None) == (found.state.ok, found.state.link)
+
+
+def test_offline_scsi_device(sys: Sys) -> None:
+    """A SCSI device that the kernel has set offline is not well."""
+    sys.write(trees.sata(sys), {"device/state": "offline"})
+    assert device_of(sys, "sda").state.ok is False
+
+
+def test_virtio(sys: Sys) -> None:
+    """A virtio disk has the serial number that the hypervisor gave, and no model."""
+    trees.virtio(sys)
+    trees.virtio(sys, "vdb", serial="")
+    assert Identity(serial="vol-0001", transport="virtio") == device_of(sys, "vda").identity
+    assert device_of(sys, "vdb").identity.serial is None
+
+
+def test_mmc(sys: Sys) -> None:
+    """An eMMC has the names of its CID register, and its boot area is no drive."""
+    trees.mmc(sys)
+    expected = Identity("FLW032", serial="0x12345678", firmware="0x5", transport="mmc")
+    assert expected == device_of(sys, "mmcblk0").identity
+    assert not device_of(sys, "mmcblk0boot0").block.is_leaf
+
+
+def test_slash_in_a_name(sys: Sys) -> None:
+    """cciss!c0d0 in sysfs is cciss/c0d0 to the kernel, and so are its partitions."""
+    trees.cciss(sys)
+    found = device_of(sys, "cciss!c0d0").block
+    assert ("cciss/c0d0", "disk") == (found.name, found.kind)
+    assert ["cciss/c0d0p1"] == [p.name for p in found.partitions]
+
+
+@pytest.mark.parametrize(
+    ("place", "kind", "is_leaf"),
+    [
+        ("devices/virtual/block/loop0", "loop", True),
+        ("devices/virtual/block/ram0", "ram", True),
+        ("devices/virtual/block/zram0", "zram", True),
+        ("devices/virtual/block/nbd3", "nbd", True),
+        ("devices/virtual/block/dm-0", "dm", False),
+        ("devices/virtual/block/md127", "md", False),
+        ("devices/pci0000:00/ata2/host1/target1:0:0/1:0:0:0/block/sr0", "optical", False),
+        ("devices/platform/floppy.0/block/fd0", "floppy", False),
+        ("devices/vbd-51712/block/xvda", "disk", True),
+    ],
+)
+def test_kinds(sys: Sys, place: str, kind: str, is_leaf: bool) -> None:
+    """A disk's kind is told by its place and its name."""
+    sys.disk(place)
+    found = device_of(sys, place.rpartition("/")[2]).block
+    assert (kind, is_leaf) == (found.kind, found.is_leaf)
+
+
+def test_md(sys: Sys) -> None:
+    """An array knows what it lacks, and sees it come back; other devices lack nothing."""
+    trees.sata(sys)
+    trees.md(sys, "md0", "sda", degraded=1)
+    array = device_of(sys, "md0")
+    assert (1, ("sda",)) == (array.degraded_members, array.block.slaves)
+    sys.write("block/md0", {"md/degraded": "0"})
+    again = device.read(sys.root, array.entry, array).value
+    assert again is not None
+    assert again.degraded_members == 0
+    assert device_of(sys, "sda").degraded_members is None
+
+
+def test_odd_names_survive(sys: Sys) -> None:
+    """Quotes, bytes that are no UTF-8 and control characters in names come through visibly."""
+    place = trees.sas(sys)
+    sys.write(place, {"device/model": b'X"7\\\xff\x01 y  ', "device/vendor": b"   "})
+    found = device_of(sys, "sdc").identity
+    assert ('X"7\\\\xff\x01 y', None) == (found.model, found.vendor)
+
+
+def test_vanished(sys: Sys) -> None:
+    """A disk that goes between the listing and the reading is none, known or not."""
+    place = trees.sata(sys)
+    known = device_of(sys, "sda")
+    shutil.rmtree(sys.root / place)
+    for before in (None, known):
+        assert device.read(sys.root, known.entry, before).value is None
+
+
+def test_vanished_controller(sys: Sys) -> None:
+    """A controller that goes under its namespace leaves its names unknown, not an exception."""
+    place = trees.nvme(sys)[0]
+    for name in ("model", "serial", "state", "device"):
+        (sys.root / place).parent.joinpath(name).unlink()
+    found = device_of(sys, "nvme0n1")
+    assert (None, None, None) == (found.identity.model, found.identity.serial, found.state.ok)

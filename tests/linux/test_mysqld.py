@@ -1,0 +1,175 @@
+"""Running servers: processes, option files, and what must never be kept of either."""
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.linux import mountinfo, mysqld
+from exporter.linux.mysql_options import OptionFiles
+from exporter.linux.mysqld import Process, Server
+from exporter.linux.mysql_roles import RoleDirectory
+from tests.linux import trees
+from tests.linux.trees import mount_line
+
+HOST = mount_line("8:1", "/") + mount_line("8:2", "/data")
+
+
+def write(root: Path, path: str, text: str) -> None:
+    place = root / path.lstrip("/")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def read(root: Path, host: str = HOST) -> tuple[Server, ...]:
+    mounts = mountinfo.parse(host).value
+    return mysqld.read(root / "proc", root, mounts).value
+
+
+def directories(server: Server) -> dict[str, str]:
+    return {each.role: each.directory for each in server.directories}
+
+
+def test_running(tmp_path: Path) -> None:
+    """Servers are told by their names, from everything else that begins with mysqld."""
+    for pid, name in enumerate(["mysqld", "mariadbd", "mysqld_safe", "mysqld_exporter"], start=10):
+        trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
+    (tmp_path / "self").mkdir()
+    argv = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
+    expected = (Process(10, argv[0]), Process(11, argv[1]))
+    assert expected == mysqld.running(tmp_path)
+    assert psutil.PROCFS_PATH == "/proc"
+
+
+@pytest.mark.parametrize("stat", ["", "garbage", "10 (mysqld) S 1", "10 (mysqld", "\0"])
+def test_broken_process(tmp_path: Path, stat: str) -> None:
+    """A process whose files are cut short costs itself alone."""
+    for pid in (10, 11):
+        trees.process(tmp_path, pid, ["mysqld"], HOST)
+    (tmp_path / "10/stat").write_text(stat)
+    assert [11] == [each.pid for each in mysqld.running(tmp_path)]
+
+
+def test_no_proc(tmp_path: Path) -> None:
+    """Without /proc there are no servers."""
+    assert mysqld.running(tmp_path / "proc") == ()
+
+
+def test_odd_bytes_in_arguments(tmp_path: Path) -> None:
+    """Bytes that are no UTF-8 come as escapes, as in names everywhere."""
+    trees.process(tmp_path, 10, ["mysqld"], HOST)
+    (tmp_path / "10/cmdline").write_bytes(b"mysqld\0--datadir=/\xff\0")
+    assert mysqld.running(tmp_path)[0].argv[1] == "--datadir=/\\xff"
+
+
+def test_server(tmp_path: Path) -> None:
+    """Option files and their includes are read in order, and the command line wins."""
+    trees.process(tmp_path / "proc", 10, ["/usr/sbin/mysqld", "--log-bin=/arg/bin"], HOST)
+    write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/first\nlog-bin=/file/bin\n")
+    write(
+        tmp_path,
+        "/etc/mysql/my.cnf",
+        "[mysqld]\ndatadir=/second\n!includedir /etc/mysql/conf.d\n!include /etc/one.cnf\n",
+    )
+    write(tmp_path, "/etc/mysql/conf.d/b.cnf", "[mysqld]\ndatadir=/fourth\n")
+    write(tmp_path, "/etc/mysql/conf.d/a.cnf", "[mysqld]\ndatadir=/third\n!include /etc/deep.cnf")
+    write(tmp_path, "/etc/mysql/conf.d/c.cnf.bak", "[mysqld]\ndatadir=/backup\n")
+    write(tmp_path, "/etc/deep.cnf", "[mysqld]\ntmpdir=/deep\n")
+    write(tmp_path, "/etc/one.cnf", "[mysqld]\ninnodb_undo_directory=/undo\n")
+    (server,) = read(tmp_path)
+    expected = {
+        "mysql-data": "/fourth",
+        "mysql-redo": "/fourth",
+        "mysql-undo": "/undo",
+        "mysql-doublewrite": "/fourth",
+        "mysql-binlog": "/arg",
+    }
+    assert expected == directories(server)
+    assert (10, "/system.slice/mysql.service") == (server.pid, server.cgroup)
+
+
+def test_linked_datadir(tmp_path: Path) -> None:
+    """A data directory that is a link is where the link leads."""
+    trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
+    (tmp_path / "var/lib").mkdir(parents=True)
+    (tmp_path / "var/lib/mysql").symlink_to("/data/mysql")
+    (server,) = read(tmp_path)
+    assert RoleDirectory("mysql-data", "/data/mysql") == server.directories[0]
+
+
+def test_container(tmp_path: Path) -> None:
+    """A container's server has its own mounts, and the host's files are not its."""
+    inside = mount_line("0:60", "/", "overlay", "overlay") + mount_line("8:2", "/var/lib/mysql")
+    trees.process(tmp_path / "proc", 10, ["mysqld"], inside, cgroup="0::/docker/abc")
+    write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/the/hosts\n")
+    (server,) = read(tmp_path)
+    assert directories(server)["mysql-data"] == "/var/lib/mysql"
+    found = mountinfo.containing(server.mounts, "/var/lib/mysql")
+    assert found is not None
+    assert found.number == "8:2"
+
+
+def test_hidden_process(tmp_path: Path) -> None:
+    """A server whose mounts are hidden cannot be placed, and is left out."""
+    trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
+    (tmp_path / "proc/10/mountinfo").unlink()
+    assert read(tmp_path) == ()
+
+
+def test_nothing_secret_is_kept(tmp_path: Path) -> None:
+    """No password of a command line or file stands in a server or a fault."""
+    argv = ["mysqld", "--datadir=/d", "--password=hunter2", "--defaults-extra-file=/x.cnf"]
+    trees.process(tmp_path / "proc", 10, argv, HOST)
+    write(tmp_path, "/x.cnf", "[mysqld]\nmaster-password=hunter2\n[hunter2\n!hunter2\n")
+    parsed = mysqld.read(tmp_path / "proc", tmp_path, mountinfo.parse(HOST).value)
+    assert len(parsed.faults) == 2
+    assert "hunter2" not in repr(parsed)
+
+
+def test_strange_option_files(tmp_path: Path) -> None:
+    """A pipe, a directory, a huge file and a null byte are no option files, and hold nothing up."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    write(tmp_path, "/huge", "[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
+    write(tmp_path, "/main", "!include /a\0b\n!includedir /a\0b\n!includedir /huge\n")
+    paths = ("/pipe", "/folder", "/huge", "/missing", "/main", "/a\0b")
+    parsed = mysqld.read_options(tmp_path, OptionFiles(paths))
+    assert {} == parsed.value
+    assert ["/pipe", "/folder", "/huge"] == [str(f).partition(":")[0] for f in parsed.faults]
+
+
+def test_bounded_includes(tmp_path: Path) -> None:
+    """Of a directory with hundreds of files only the first 64 are read."""
+    for number in range(200):
+        write(tmp_path, f"/conf.d/{number:03}.cnf", f"[mysqld]\ndatadir=/d{number}\n")
+    write(tmp_path, "/main", "!includedir /conf.d\n")
+    assert {"datadir": "/d63"} == mysqld.read_options(tmp_path, OptionFiles(("/main",))).value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0::/system.slice/mysql.service\n", "/system.slice/mysql.service"),
+        ("12:blkio:/x\n1:name=systemd:/y\n0::/\n", "/"),
+        ("12:blkio:/x\n", None),
+        ("", None),
+    ],
+)
+def test_cgroup(text: str, expected: str | None) -> None:
+    """The v2 path is that of hierarchy 0; v1 hierarchies do not count."""
+    assert expected == mysqld.parse_cgroup(text)
+
+
+@given(st.text())
+def test_any_cgroup(text: str) -> None:
+    """Any text is an absolute path, or none."""
+    found = mysqld.parse_cgroup(text)
+    assert found is None or found.startswith("/")
+
+
+def test_this_machine() -> None:
+    """The running kernel's own /proc is gone through without a fault."""
+    assert all(each.argv for each in mysqld.running(Path("/proc")))

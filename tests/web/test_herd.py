@@ -1,0 +1,59 @@
+"""1,000 bad clients that come back at once when thrown out, and one scrape that gets through."""
+
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from exporter.web.limits import Limits
+from exporter.web.message import Request, Response
+from tests.web.talk import ask, serving
+
+HERD = Path(__file__).parents[2] / "bench" / "http_servers.py"
+SECONDS = 4.0
+PAGE = b"x" * 200_000
+BIG = b"x" * 30_000_000
+
+
+def respond(request: Request) -> Response:
+    return Response(200, "text/plain", BIG if request.path == "/big" else PAGE)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("kind", "tls"),
+    [("silent", False), ("slow", False), ("reader", False), ("silent", True), ("slow", True)],
+)
+def test_a_scrape_answers_within_a_second_among_1000_bad_clients(
+    pki: Path,
+    web_yml: Callable[[str], Path],
+    trusting: ssl.SSLContext,
+    kind: str,
+    *,
+    tls: bool,
+) -> None:
+    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
+    memory = psutil.Process()
+    before = memory.memory_info().rss
+    with serving(respond, web_config=web_yml(text) if tls else None) as server:
+        command = [sys.executable, HERD, "--herd", server.addresses[0][1], kind, int(tls), SECONDS]
+        herd = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
+        times, most, taken = [], 0, 0
+        time.sleep(1.0)
+        while herd.poll() is None:
+            start = time.monotonic()
+            assert PAGE == ask(server, context=trusting if tls else None).body
+            times.append(time.monotonic() - start)
+            most = max(most, len(server._connections))
+            taken = max(taken, memory.memory_info().rss - before)
+            time.sleep(0.2)
+    print(f"{kind} {tls}: {len(times)} scrapes, worst {max(times):.3f} s, {taken >> 10} KiB")
+    assert max(times) < 1.0
+    assert len(times) > 5
+    assert 8 < most <= Limits().connections
+    assert taken < 20 << 20
