@@ -55,6 +55,7 @@ test-packages:
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 	  { echo "make: $(PYTHON) is older than Python 3.10; set PYTHON=/path/to/python3" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || ./packages.sh python3-venv
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "make: no venv can be made; install python3-venv" >&2; exit 2; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . || \

@@ -201,7 +201,7 @@ def ours(port: int, tls: Tls) -> None:
     server = importlib.import_module("exporter.web.server")
     web_config = None
     if tls:
-        web_config = Path(tempfile.mkdtemp()) / "web.yml"
+        web_config = Path(tls[0]).with_name("web.yml")
         web_config.write_text(
             f"tls_server_config: {{cert_file: '{tls[0]}', key_file: '{tls[1]}'}}\n"
         )

@@ -86,8 +86,7 @@ def serve(
         _announce(server, settings)
         notify.tell("READY=1", "STATUS=watching")
         while not stop.is_set():
-            watchdog = notify.watchdog_seconds()
-            wake.wait(min(1.0, watchdog / 3) if watchdog else 60.0)
+            wake.wait((notify.watchdog_seconds() or 180.0) / 3)
             wake.clear()
             if reload.is_set():
                 reload.clear()

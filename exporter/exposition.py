@@ -7,9 +7,10 @@ sample's name and labels are put together once and kept, and only the number is 
 the two renderers against each other, and against prometheus_client's parsers.
 """
 
-import math
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import accumulate
+from math import isfinite, isnan
 
 from exporter.metrics.desc import Buckets, Desc, Sample
 
@@ -22,48 +23,32 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 
     A series that comes twice keeps its last value: a page with duplicates is refused whole.
     """
-    families: dict[Desc, dict[str, str]] = {}
+    families: dict[Desc, dict[tuple[str, ...], str]] = {}
     for desc, labels, value in samples:
         lines = families.get(desc)
         if lines is None:
             lines = families[desc] = {}
         if isinstance(value, Buckets):
-            lines.update(_histogram(desc, labels, value))
+            cumulative = tuple(accumulate(value.weights))
+            lines[labels] = _histogram(desc, labels) % (*cumulative, value.sum, cumulative[-1])
+        elif isinstance(value, int):
+            lines[labels] = f"{_series(desc, labels)} {value:d}\n"
         else:
-            lines[_series(desc, labels)] = _number(value)
+            lines[labels] = f"{_series(desc, labels)} {number(value)}\n"
     parts = []
     for desc, lines in families.items():
         parts.append(_header(desc, openmetrics))
-        parts.extend(f"{series} {number}\n" for series, number in lines.items())
+        parts.extend(lines.values())
     if openmetrics:
         parts.append("# EOF\n")
     return "".join(parts).encode("utf-8", "replace")
 
 
-def _histogram(desc: Desc, labels: tuple[str, ...], value: Buckets) -> Iterable[tuple[str, str]]:
-    buckets, total, count = _histogram_series(desc, labels)
-    below = 0.0
-    numbers = []
-    for weight in value.weights:
-        below += weight
-        numbers.append(_number(below))
-    yield from zip(buckets, numbers, strict=True)
-    yield total, _number(value.sum)
-    yield count, numbers[-1]
-
-
-def _number(value: float) -> str:
-    """As Go prints it: whole numbers of any size exactly, microseconds in sums of seconds.
-
-    Nothing here is measured more finely, and shorter numbers make a smaller page.
-    """
-    if isinstance(value, int):
-        return str(int(value))
-    if math.isfinite(value):
-        rounded = round(value, 9)
-        whole = int(rounded)
-        return str(whole) if whole == rounded else repr(rounded)
-    return "NaN" if math.isnan(value) else ("+Inf" if value > 0 else "-Inf")
+def number(value: float) -> str:
+    """A float to twelve digits: microseconds in a year of seconds, and no noise behind them."""
+    if isfinite(value):
+        return f"{value:.12g}"
+    return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
 
 
 @lru_cache(maxsize=_KEPT)
@@ -72,14 +57,16 @@ def _series(desc: Desc, labels: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=_KEPT)
-def _histogram_series(desc: Desc, labels: tuple[str, ...]) -> tuple[tuple[str, ...], str, str]:
-    edges = [repr(edge) for edge in desc.edges] + ["+Inf"]
+def _histogram(desc: Desc, labels: tuple[str, ...]) -> str:
+    """All lines of a histogram, with a place for each number."""
     bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
-    return (
-        tuple(_named(bucket, names, (*labels, edge)) for edge in edges),
+    series = [
+        *(_named(bucket, names, (*labels, repr(edge))) for edge in desc.edges),
+        _named(bucket, names, (*labels, "+Inf")),
         _named(f"{desc.name}_sum", desc.labels, labels),
         _named(f"{desc.name}_count", desc.labels, labels),
-    )
+    ]
+    return "".join(f"{line.replace('%', '%%')} %.12g\n" for line in series)
 
 
 def _named(name: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:

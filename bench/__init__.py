@@ -1,0 +1,1 @@
+"""Speed and size, as ratios in one run beside Debian's node_exporter."""

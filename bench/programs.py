@@ -1,0 +1,129 @@
+"""The programs that are measured, as processes of their own."""
+
+import contextlib
+import http.client
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.kernel import Kernel
+
+NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_NANOSECONDS = 1e9
+
+#: What a Prometheus server sends.
+HEADERS = {
+    "Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+    "Accept-Encoding": "gzip",
+}
+
+
+@dataclass
+class Program:
+    """A running exporter."""
+
+    name: str
+    pid: int
+    port: int
+
+    def __post_init__(self) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+
+    def scrape(self) -> float:
+        """Seconds for one scrape over a connection that is kept, as Prometheus does."""
+        begin = time.perf_counter()
+        self._connection.request("GET", "/metrics", headers=HEADERS)
+        response = self._connection.getresponse()
+        body = response.read()
+        took = time.perf_counter() - begin
+        if response.status != 200 or not body:
+            raise RuntimeError(f"{self.name} answered {response.status}")
+        return took
+
+    def cpu_seconds(self) -> float:
+        """CPU time so far, of all threads; from schedstat, for stat counts in 10 ms."""
+        total = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                total += int((task / "schedstat").read_text().split()[0])
+        return total / _NANOSECONDS
+
+    def rss_megabytes(self) -> float:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise RuntimeError(f"{self.name} has ended")
+
+
+@contextlib.contextmanager
+def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
+    """This project's exporter."""
+    port = _free_port()
+    argv = [
+        sys.executable,
+        "-m",
+        "exporter",
+        f"--web.listen-address=127.0.0.1:{port}",
+        f"--path.procfs={kernel.proc}",
+        f"--path.sysfs={kernel.sys}",
+        f"--state.directory={state}",
+        "--log.level=error",
+        *flags,
+    ]
+    with _running("ssd-exporter", argv, port) as program:
+        yield program
+
+
+@contextlib.contextmanager
+def node_exporter(kernel: Kernel) -> Iterator[Program]:
+    """Debian's node_exporter with the collectors that do the same work."""
+    port = _free_port()
+    argv = [
+        NODE_EXPORTER,
+        f"--web.listen-address=127.0.0.1:{port}",
+        f"--path.procfs={kernel.proc}",
+        f"--path.sysfs={kernel.sys}",
+        f"--path.udev.data={kernel.sys}",
+        "--collector.disable-defaults",
+        "--collector.diskstats",
+        "--collector.cpu",
+        "--collector.stat",
+        "--collector.stat.softirq",
+        "--collector.pressure",
+        "--log.level=error",
+    ]
+    with _running("node_exporter", argv, port) as program:
+        yield program
+
+
+@contextlib.contextmanager
+def _running(name: str, argv: Sequence[str], port: int) -> Iterator[Program]:
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    try:
+        _await_port(process, port, name)
+        yield Program(name, process.pid, port)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _await_port(process: "subprocess.Popen[bytes]", port: int, name: str) -> None:
+    for _ in range(200):
+        if process.poll() is not None:
+            raise RuntimeError(f"{name} ended with {process.returncode}")
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.1):
+            return
+        time.sleep(0.1)
+    raise RuntimeError(f"{name} does not listen")
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
