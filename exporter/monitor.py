@@ -52,7 +52,7 @@ class Monitor:
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
         )
         self.sampler.cpu.iowait.advance(self._kept_iowait(state))
-        self.survey = Survey(settings, self.attempts, self.sampler.recognise)
+        self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),

@@ -13,17 +13,23 @@ _MOST_DRIVES = 8192
 
 
 class Baselines:
-    """Baselines by the drive's identity, so that they follow it through reboots and renaming."""
+    """Baselines by the drive's identity, so that they follow it through reboots and renaming.
 
-    def __init__(self, rules: BaselineRules, kept: Mapping[str, Any] | None = None) -> None:
+    `kept` is what `to_keep` gave, out of a file that may hold anything.
+    """
+
+    def __init__(self, rules: BaselineRules, kept: Any = None) -> None:
         self._rules = rules
         self._by_identity: dict[str, DriveBaselines] = {}
+        if not isinstance(kept, Mapping | None):
+            log.warning("the kept baselines are not usable: learned anew")
+            kept = None
         for identity, directions in (kept or {}).items():
             try:
                 self._by_identity[identity] = DriveBaselines(
                     self._restored(directions["read"]), self._restored(directions["write"])
                 )
-            except (KeyError, TypeError, ValueError) as e:
+            except (KeyError, TypeError, ValueError, OverflowError) as e:
                 log.warning("the kept baseline of %s is not usable (%r): learned anew", identity, e)
 
     def of(self, identity: str) -> DriveBaselines:

@@ -51,15 +51,19 @@ class Pace:
 
     def _run(self) -> None:
         due = last = self._clock.monotonic()
+        hurried = False
         while True:
-            due = self._next(due)
+            # A hurried step comes before the one that is due, and does not stand for it.
+            if not hurried or due <= self._clock.monotonic():
+                due = self._next(due)
             hurried = self._wake.wait(max(0.0, due - self._clock.monotonic()))
             if hurried and not self._stopping:
                 # A device that comes and goes ten times a second hurries no more than this.
                 self._rest(last + self._least)
+            # In this order, or a stop that comes in between is cleared and not seen.
+            self._wake.clear()
             if self._stopping:
                 return
-            self._wake.clear()
             last = self._clock.monotonic()
             try:
                 self._step()

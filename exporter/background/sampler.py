@@ -102,7 +102,10 @@ class Sampler:
                     continue
                 before = activity.drive.instance
                 if before is not None and before != drive.instance:
+                    # Off the page until the next sample, which then has no past to compare with.
                     del self.activities[device]
+                    if self.disks is not None:
+                        self.disks.pop(device, None)
                 else:
                     activity.recognise(drive, self._baselines.of(drive.identity))
 

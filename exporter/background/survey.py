@@ -1,17 +1,18 @@
 """The survey: what is plugged in, mounted and run, looked at now and then and on change."""
 
-import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
 from exporter.attempts import Attempts
+from exporter.clock import Clock
 from exporter.config import DeviceSettings, Settings
 from exporter.diagnosis.drive import Drive, DriveClass
-from exporter.linux import mountinfo, rootfs, topology
+from exporter.linux import topology
 from exporter.linux.device import Device
-from exporter.linux.topology import Role, Topology
+from exporter.linux.topology import Topology
 
-log = logging.getLogger(__name__)
+#: Going through 500 processes takes 20 ms of CPU, as much as a minute of sampling.
+_SERVERS_KNOWN_SECONDS = 300.0
+_SERVERS_UNKNOWN_SECONDS = 60.0
 
 
 class Survey:
@@ -23,40 +24,47 @@ class Survey:
     def __init__(
         self,
         settings: Settings,
+        clock: Clock,
         attempts: Attempts,
         found: Callable[[Mapping[str, Drive]], None],
     ) -> None:
         self.settings = settings
+        self._clock = clock
         self._attempts = attempts
         self._found = found
+        self._looked_for_servers_at = float("-inf")
         self.topology: Topology | None = None
 
     def look(self) -> None:
         """Read it all again; of what has not changed only what can have."""
-        path = self.settings.path
-        directories = [
-            place for places in self.settings.role.values() for place in places if place[:1] == "/"
-        ]
+        now, path = self._clock.monotonic(), self.settings.path
+        searching = self._is_time_for_servers(now)
         seen = self._attempts.take(
             "device",
             "survey",
-            lambda: topology.read(path.sysfs, path.procfs, path.rootfs, self.topology, directories),
+            lambda: topology.read(
+                path.sysfs,
+                path.procfs,
+                path.rootfs,
+                self.topology,
+                self.settings.role,
+                look_for_servers=searching,
+            ),
         )
         if seen is None:
             return
-        self.topology = replace(seen, roles=seen.roles + tuple(self._configured(seen)))
-        self._found(drives(self.topology, self.settings.device))
+        if searching:
+            self._looked_for_servers_at = now
+        self.topology = seen
+        self._found(drives(seen, self.settings.device))
 
-    def _configured(self, seen: Topology) -> Iterator[Role]:
-        for role, places in self.settings.role.items():
-            for place in places:
-                if not place.startswith("/"):
-                    yield Role(role, 0, "", None, seen.leaves_of(place) or (place,))
-                    continue
-                directory = rootfs.resolve(self.settings.path.rootfs, place)
-                mount = mountinfo.containing(seen.mounts.mounts, directory)
-                if mount is not None:
-                    yield Role(role, 0, place, mount.mountpoint, seen.stack.drives_of(mount))
+    def _is_time_for_servers(self, now: float) -> bool:
+        """A server is looked for now and then, and at once when one that was known has gone."""
+        servers = () if self.topology is None else self.topology.servers
+        patience = _SERVERS_KNOWN_SECONDS if servers else _SERVERS_UNKNOWN_SECONDS
+        return now - self._looked_for_servers_at >= patience or not all(
+            (self.settings.path.procfs / str(server.pid)).exists() for server in servers
+        )
 
 
 def drives(seen: Topology, overrides: Mapping[str, DeviceSettings]) -> dict[str, Drive]:

@@ -8,17 +8,9 @@ from exporter.metrics import identity as metrics
 from exporter.metrics.desc import Sample
 
 
-def samples(
-    topology: Topology,
-    wanted: Callable[[str], bool],
-    extra: frozenset[str] = frozenset(),
-) -> Iterator[Sample]:
-    """Mounts and roles of the wanted drives; ssd_filesystem_* for mounts with a role or in `extra`.
-
-    `extra` are mountpoints. The topology must have been read with a directory in each, or their
-    size and errors are not known.
-    """
-    asked = extra | {role.mountpoint for role in topology.roles}
+def samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
+    """Mounts and roles of the wanted drives; ssd_filesystem_* for mounts with a role."""
+    asked = {role.mountpoint for role in topology.roles}
     for filesystem in topology.filesystems:
         for device in filter(wanted, filesystem.devices):
             yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)

@@ -107,7 +107,9 @@ def disk_interval(then: DiskStats, now: DiskStats, seconds: float) -> DiskInterv
 
 
 def _elapsed(then: float, now: float) -> float:
+    # Whole milliseconds: what binary fractions add to a difference would push an await of just
+    # 0.5 ms over the edge of its bucket.
     if now >= then:
-        return now - then
-    wrapped = now + TIME_WRAP_SECONDS - then
+        return round((now - then) * 1000) / 1000
+    wrapped = round((now + TIME_WRAP_SECONDS - then) * 1000) / 1000
     return wrapped if wrapped < _PLAUSIBLE_SECONDS else 0.0

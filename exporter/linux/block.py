@@ -77,7 +77,7 @@ def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevi
     directory = Path(os.path.realpath(link))
     name = directory_name.replace("!", "/")
     which = kind(name, place(sys, directory))
-    number = read_number(directory)
+    number = read_number(directory / "dev")
     if number is None and which != "path":
         return None
     its_queue = queue.read(directory)
@@ -88,7 +88,7 @@ def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevi
         number=number,
         diskseq=files.integer(directory / "diskseq"),
         kind=which,
-        capacity_bytes=read_capacity(directory),
+        capacity_bytes=read_capacity(directory / "size"),
         slaves=read_slaves(directory),
         queue=its_queue,
         partitions=tuple(partition.read(directory, each, physical) for each in partitions),
@@ -101,15 +101,15 @@ def place(sys: Path, directory: Path) -> PurePath:
     return directory.relative_to(root) if directory.is_relative_to(root) else PurePath()
 
 
-def read_number(directory: Path) -> str | None:
-    """``major:minor``; None where there is none or it is none."""
-    number = files.attribute(directory / "dev")
+def read_number(path: Path) -> str | None:
+    """A ``dev`` attribute, ``major:minor``; None where there is none or it is none."""
+    number = files.attribute(path)
     return number if number is not None and _NUMBER.fullmatch(number) else None
 
 
-def read_capacity(directory: Path) -> int | None:
-    """Bytes; 0 is a drive without a medium."""
-    sectors = files.integer(directory / "size")
+def read_capacity(path: Path) -> int | None:
+    """A ``size`` attribute in bytes; 0 is a drive without a medium."""
+    sectors = files.integer(path)
     return None if sectors is None or sectors < 0 else sectors * SECTOR_BYTES
 
 

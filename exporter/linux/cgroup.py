@@ -45,8 +45,8 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
     A line that names a device and no bytes is none: kernels print such for devices unused.
     """
     stat: IoStat = {}
-    faults: list[ParseError] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines, faults = files.whole_lines("io.stat", text)
+    for number, line in enumerate(lines, start=1):
         device, *pairs = line.split() or [""]
         if not pairs and ":" in device:
             continue

@@ -46,11 +46,24 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """The files that tell whether a disk is still the same, and its scheduler.
+
+    Put together once: to join them anew was a fifth of the time that a repeated reading took.
+    """
+
+    diskseq: Path
+    number: Path
+    size: Path
+    scheduler: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Device:
     """A disk of /sys/block, who it is, and its state.
 
-    `degraded_members` is an md array's alone. `entry`, `sources` and `faults` are for the next
-    reading, which takes over what cannot have changed.
+    `degraded_members` is an md array's alone. `entry`, `places`, `sources` and `faults` are for
+    the next reading, which takes over what cannot have changed.
     """
 
     block: BlockDevice
@@ -58,6 +71,7 @@ class Device:
     state: DeviceState
     degraded_members: int | None
     entry: Entry
+    places: Places
     sources: StateSources
     faults: tuple[ParseError, ...] = ()
 
@@ -73,18 +87,18 @@ def read(sys: Path, entry: Entry, known: Device | None = None) -> Parsed[Device 
 
 
 def _is_same(entry: Entry, known: Device) -> bool:
-    directory, its_block = known.block.directory, known.block
+    places, its_block = known.places, known.block
     return (
         entry == known.entry
-        and files.integer(directory / "diskseq") == its_block.diskseq
-        and block.read_number(directory) == its_block.number
-        and block.read_capacity(directory) == its_block.capacity_bytes
+        and files.integer(places.diskseq) == its_block.diskseq
+        and block.read_number(places.number) == its_block.number
+        and block.read_capacity(places.size) == its_block.capacity_bytes
     )
 
 
 def _refreshed(known: Device) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    scheduler = queue.parse_scheduler(files.attribute(directory / "queue" / "scheduler") or "")
+    scheduler = queue.parse_scheduler(files.attribute(known.places.scheduler) or "")
     if scheduler != its_block.queue.scheduler:
         its_block = replace(its_block, queue=queue.read(directory))
     if its_block.kind not in ("disk", "path"):
@@ -96,6 +110,7 @@ def _refreshed(known: Device) -> Parsed[Device | None]:
         state=now.value,
         degraded_members=md.read_degraded(directory) if its_block.kind == "md" else None,
         entry=known.entry,
+        places=known.places,
         sources=known.sources,
         faults=known.faults,
     )
@@ -115,8 +130,18 @@ def _discovered(sys: Path, entry: Entry) -> Parsed[Device | None]:
         who, sources, faults = _other(sys, its_block)
     now = state.read(sources)
     degraded = md.read_degraded(its_block.directory) if its_block.kind == "md" else None
-    device = Device(its_block, who, now.value, degraded, entry, sources, faults)
+    places = _places(its_block.directory)
+    device = Device(its_block, who, now.value, degraded, entry, places, sources, faults)
     return Parsed(device, faults + now.faults)
+
+
+def _places(directory: Path) -> Places:
+    return Places(
+        diskseq=directory / "diskseq",
+        number=directory / "dev",
+        size=directory / "size",
+        scheduler=directory / "queue" / "scheduler",
+    )
 
 
 def _nvme(
@@ -124,6 +149,9 @@ def _nvme(
 ) -> tuple[Identity, StateSources]:
     controllers = nvme.controllers(sys, above, entry.paths)
     who = nvme.identity(its_block.directory, above, controllers)
+    if its_block.kind == "path":
+        # Its head has the same controllers, and is what people see.
+        return who, StateSources()
     pairs = [(each, nvme.pci_function(each)) for each in controllers]
     return who, state.nvme_sources(pairs)
 

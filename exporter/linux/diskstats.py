@@ -64,8 +64,12 @@ def read(proc: Path, known: Mapping[str, DiskStats] | None = None) -> Parsed[Lin
 
     Raises:
         NotThere, ReadError: as `files.read`.
+        ParseError: the file is empty; a machine without any block device has nothing to watch.
     """
-    return parse(files.read(proc / "diskstats"), known or {})
+    text = files.read(proc / "diskstats")
+    if not text:
+        raise ParseError("diskstats: empty")
+    return parse(text, known or {})
 
 
 def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
@@ -74,10 +78,7 @@ def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
     A device whose line is the same as last time gets the same record object: it did nothing.
     """
     lines: Lines = {}
-    faults: list[ParseError] = []
-    rows = text.split("\n")
-    if unfinished := rows.pop():
-        faults.append(ParseError(f"diskstats: the last line is cut off: {unfinished[:200]!r}"))
+    rows, faults = files.whole_lines("diskstats", text)
     for number, line in enumerate(rows, start=1):
         record = known.get(line)
         if record is None:

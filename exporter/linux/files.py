@@ -64,16 +64,17 @@ def attribute(path: Path) -> str | None:
         return None
 
 
-def integer(path: Path, base: int = 10) -> int | None:
-    """A sysfs attribute as a number; None where there is none or it is no number.
+def integer(path: Path, base: int = 10, least: int = 0) -> int | None:
+    """A sysfs attribute as a number of 64 bits; None where there is none or it is no such number.
 
     Base 0 takes the kernel's own prefixes: 0x10 is 16.
     """
     text = attribute(path)
     try:
-        return None if text is None else int(text, base)
+        number = None if text is None else int(text, base)
     except ValueError:
         return None
+    return None if number is None or not least <= number < 1 << 64 else number
 
 
 def counter(text: str, base: int = 10) -> int:
@@ -82,6 +83,17 @@ def counter(text: str, base: int = 10) -> int:
     if not 0 <= number < 1 << 64:
         raise ValueError(f"{text[:40]!r} is no counter of the kernel")
     return number
+
+
+def whole_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
+    """The lines that end, and a fault for a rest that does not.
+
+    The kernel ends every line; a number that was cut off would read as a smaller one.
+    """
+    *lines, rest = text.split("\n")
+    if not rest:
+        return lines, []
+    return lines, [ParseError(f"{file}: the last line is cut off: {rest[:200]!r}")]
 
 
 def names(path: Path) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def running(proc: Path) -> tuple[Process, ...]:
     psutil.PROCFS_PATH = str(proc)
     try:
         return tuple(_servers(psutil))
-    except OSError:
+    except (OSError, IndexError):  # IndexError: psutil takes it that some process is in sight
         return ()
     finally:
         psutil.PROCFS_PATH = before

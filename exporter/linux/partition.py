@@ -58,7 +58,8 @@ def read(disk: Path, directory_name: str, physical_block_bytes: int | None) -> P
     """One partition of a disk's sysfs directory."""
     directory = disk / directory_name
     start = _bytes(files.integer(directory / "start"))
-    offset = files.integer(directory / "alignment_offset")
+    # -1 is the kernel's word for a partition that no offset would align.
+    offset = files.integer(directory / "alignment_offset", least=-1)
     return Partition(
         name=directory_name.replace("!", "/"),
         number=files.attribute(directory / "dev"),

@@ -25,6 +25,15 @@ class PcieErrors:
     fatal: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorSource:
+    """Where the AER totals of a function stand: found once, read again and again."""
+
+    correctable: Path
+    nonfatal: Path
+    fatal: Path
+
+
 def is_function(directory: Path) -> bool:
     """Whether a sysfs directory is a PCI function's: 0000:03:00.0."""
     return _ADDRESS.fullmatch(directory.name) is not None
@@ -75,17 +84,22 @@ def parse_total(text: str) -> int:
     return int(match[1])
 
 
-def has_errors(function: Path) -> bool:
-    """Whether the kernel counts AER errors for a function."""
-    return files.attribute(function / "aer_dev_correctable") is not None
+def error_source(function: Path) -> ErrorSource | None:
+    """The counts of a function; None where the kernel keeps none for it."""
+    found = ErrorSource(
+        correctable=function / "aer_dev_correctable",
+        nonfatal=function / "aer_dev_nonfatal",
+        fatal=function / "aer_dev_fatal",
+    )
+    return None if files.attribute(found.correctable) is None else found
 
 
-def read_errors(function: Path) -> Parsed[PcieErrors | None]:
-    """The AER totals of a function; None where it has none."""
+def read_errors(source: ErrorSource) -> Parsed[PcieErrors | None]:
+    """The AER totals of a function; None where none of them can be read."""
     faults: list[ParseError] = []
-    correctable = _total(function / "aer_dev_correctable", faults)
-    nonfatal = _total(function / "aer_dev_nonfatal", faults)
-    fatal = _total(function / "aer_dev_fatal", faults)
+    correctable = _total(source.correctable, faults)
+    nonfatal = _total(source.nonfatal, faults)
+    fatal = _total(source.fatal, faults)
     if correctable is nonfatal is fatal is None:
         return Parsed(None, tuple(faults))
     return Parsed(PcieErrors(correctable, nonfatal, fatal), tuple(faults))

@@ -39,9 +39,12 @@ def read(file: Path) -> Pressure:
 
 
 def parse(text: str) -> Pressure:
-    """Raises ParseError where neither line is there, or one has no total."""
+    """Raises ParseError where neither line is there, or one has no total or is cut off."""
     totals: dict[str, float] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines, faults = files.whole_lines("pressure", text)
+    if faults:
+        raise faults[0]
+    for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split() or [""]
         total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")
         try:

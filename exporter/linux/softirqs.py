@@ -21,13 +21,12 @@ def parse(text: str) -> Parsed[Softirqs]:
     Raises:
         ParseError: the first line is no header.
     """
-    header, *lines = text.split("\n")
-    cpus = [_cpu(word) for word in header.split()]
+    lines, faults = files.whole_lines("softirqs", text)
+    cpus = [_cpu(word) for word in lines[0].split()] if lines else []
     if not cpus:
-        raise ParseError(f"softirqs:1: no header: {header[:80]!r}")
+        raise ParseError(f"softirqs:1: no header: {text[:80]!r}")
     softirqs: Softirqs = {}
-    faults: list[ParseError] = []
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(lines[1:], start=2):
         vector, _, rest = line.partition(":")
         if not rest:
             if line:

@@ -30,8 +30,8 @@ def read(proc: Path) -> Parsed[Softnet]:
 def parse(text: str) -> Parsed[Softnet]:
     """Raises ParseError where no line can be read; one broken line is a fault."""
     dropped = squeezed = understood = 0
-    faults: list[ParseError] = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    lines, faults = files.whole_lines("softnet_stat", text)
+    for number, line in enumerate(lines, start=1):
         try:
             _, cpu_dropped, cpu_squeezed = (files.counter(word, 16) for word in line.split()[:3])
         except ValueError:

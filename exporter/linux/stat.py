@@ -50,8 +50,8 @@ def parse(text: str) -> Parsed[Stat]:
     """
     total: CpuTimes | None = None
     cpus: dict[int, CpuTimes] = {}
-    faults: list[ParseError] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    lines, faults = files.whole_lines("stat", text)
+    for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
             # The CPU lines come first; intr and softirq below them are long.
             break

@@ -8,7 +8,7 @@ from exporter.errors import ParseError
 from exporter.linux import files, link, pcie
 from exporter.linux.files import Parsed
 from exporter.linux.link import Link, LinkSource
-from exporter.linux.pcie import PcieErrors
+from exporter.linux.pcie import ErrorSource, PcieErrors
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class DeviceState:
 class StateSources:
     """Where a drive's state stands, found once; None and () where this drive has no such file.
 
-    `functions` are NVMe controllers by name, with the PCI functions that count their errors.
+    `pcie_errors` are NVMe controllers by name, with where their errors are counted.
     """
 
     states: tuple[Path, ...] = ()
@@ -39,7 +39,7 @@ class StateSources:
     io_errors: Path | None = None
     io_timeouts: Path | None = None
     links: tuple[LinkSource, ...] = ()
-    functions: tuple[tuple[str, Path], ...] = ()
+    pcie_errors: tuple[tuple[str, ErrorSource], ...] = ()
 
 
 def nvme_sources(controllers: Iterable[tuple[Path, Path | None]]) -> StateSources:
@@ -47,11 +47,12 @@ def nvme_sources(controllers: Iterable[tuple[Path, Path | None]]) -> StateSource
     pairs = tuple(controllers)
     functions = [(controller.name, each) for controller, each in pairs if each is not None]
     links = (pcie.link_source(function) for _, function in functions)
+    errors = ((name, pcie.error_source(function)) for name, function in functions)
     return StateSources(
         states=tuple(controller / "state" for controller, _ in pairs),
         healthy="live",
         links=tuple(each for each in links if each is not None),
-        functions=tuple((name, each) for name, each in functions if pcie.has_errors(each)),
+        pcie_errors=tuple((name, each) for name, each in errors if each is not None),
     )
 
 
@@ -70,8 +71,8 @@ def read(sources: StateSources) -> Parsed[DeviceState]:
     """The state now; a file that is gone in the meantime reads as not known."""
     errors: list[tuple[str, PcieErrors]] = []
     faults: tuple[ParseError, ...] = ()
-    for controller, function in sources.functions:
-        parsed = pcie.read_errors(function)
+    for controller, source in sources.pcie_errors:
+        parsed = pcie.read_errors(source)
         faults += parsed.faults
         if parsed.value is not None:
             errors.append((controller, parsed.value))

@@ -1,9 +1,10 @@
 """What is plugged into a host, what stands on it, and which of it serves MySQL."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from exporter.errors import NotThere, ParseError, ReadError
 from exporter.linux import device, filesystem, mountinfo, mysqld, nvme, partition, rootfs, stack
@@ -17,17 +18,22 @@ from exporter.linux.stack import Stack
 #: A host of containers has thousands of mounts, and few filesystems.
 _MOST_FILESYSTEMS = 256
 
+_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+#: A filesystem by its number; autofs and what it mounts may share one, and the type differs.
+_Key = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """What a directory does for a server (mysql-data, ...), and the drives under it.
 
     `directory` is in the server's view, `mountpoint` in the host's; None where the host does not
-    see the filesystem mounted.
+    see the filesystem mounted. Without a `pid` the role is one that was configured.
     """
 
     name: str
-    pid: int
+    pid: int | None
     directory: str
     mountpoint: str | None
     devices: tuple[str, ...]
@@ -60,12 +66,15 @@ def read(
     proc: Path,
     root: Path,
     known: Topology | None = None,
-    directories: Collection[str] = (),
+    configured: Mapping[str, Sequence[str]] = _NONE,
+    *,
+    look_for_servers: bool = True,
 ) -> Parsed[Topology]:
     """The topology now; of disks that `known` has already only what changes is read.
 
-    `root` is where the host's / is mounted for the reader. The filesystems of roles and of
-    `directories` (of the host's: where probes write) are looked up in full.
+    `root` is where the host's / is mounted for the reader. `configured` are directories of the
+    host and devices by the role that they are said to have. Without `look_for_servers` those of
+    `known` stand as they are: going through all processes costs more than all the rest.
     """
     found = _devices(sys, {} if known is None else known.devices)
     devices, faults = found.value, list(found.faults)
@@ -78,14 +87,17 @@ def read(
     except ReadError as e:
         parsed = Parsed(Mounts(), (ParseError(f"no mounts known: {e}"),))
     mounts = parsed.value
-    servers = mysqld.read(proc, root, mounts.mounts)
+    if known is None or look_for_servers:
+        servers = mysqld.read(proc, root, mounts.mounts)
+    else:
+        servers = Parsed(known.servers)
     faults += parsed.faults + servers.faults
-    roles = tuple(_roles(servers.value, mounts, its_stack))
+    places = _by_filesystem(mounts)
+    roles = (
+        *_roles(servers.value, places, its_stack),
+        *_configured_roles(configured, root, mounts, places, its_stack),
+    )
     asked = {each.mountpoint for each in roles if each.mountpoint is not None}
-    for directory in directories:
-        mount = mountinfo.containing(mounts.mounts, rootfs.resolve(root, directory))
-        if mount is not None:
-            asked.add(_shown(mount, mounts).mountpoint)
     topology = Topology(
         devices=devices,
         stack=its_stack,
@@ -135,28 +147,53 @@ def _inodes(directory: Path) -> dict[str, int]:
         return {}
 
 
-def _roles(servers: Collection[Server], mounts: Mounts, its_stack: Stack) -> Iterator[Role]:
+def _roles(
+    servers: Collection[Server], places: Mapping[_Key, list[Mount]], its_stack: Stack
+) -> Iterator[Role]:
     for server in servers:
         for each in server.directories:
             mount = mountinfo.containing(server.mounts, each.directory)
             if mount is None:
                 continue
-            shown = next(
-                (m.mountpoint for m in _mounts_of(mount, mounts) if its_stack.devices_of(m)), None
-            )
             drives = its_stack.drives_of(mount)
-            yield Role(each.role, server.pid, each.directory, shown, drives)
+            shown = _shown(mount, places) if drives else None
+            mountpoint = None if shown is None else shown.mountpoint
+            yield Role(each.role, server.pid, each.directory, mountpoint, drives)
 
 
-def _mounts_of(mount: Mount, mounts: Mounts) -> list[Mount]:
-    """The host's mounts of the same filesystem, whole ones before binds, else as mounted."""
-    same = [m for m in visible(mounts) if (m.number, m.fstype) == (mount.number, mount.fstype)]
-    # A btrfs is mounted once per subvolume: that of the same root tells it apart.
-    return sorted(same, key=lambda m: (m.is_bind, m.root != mount.root))
+def _configured_roles(
+    configured: Mapping[str, Sequence[str]],
+    root: Path,
+    mounts: Mounts,
+    places: Mapping[_Key, list[Mount]],
+    its_stack: Stack,
+) -> Iterator[Role]:
+    for name, everywhere in configured.items():
+        for place in everywhere:
+            if not place.startswith("/"):
+                yield Role(name, None, "", None, its_stack.leaves_of(place))
+                continue
+            mount = mountinfo.containing(mounts.mounts, rootfs.resolve(root, place))
+            if mount is not None:
+                shown = _shown(mount, places)
+                mountpoint = None if shown is None else shown.mountpoint
+                yield Role(name, None, place, mountpoint, its_stack.drives_of(mount))
 
 
-def _shown(mount: Mount, mounts: Mounts) -> Mount:
-    return next(iter(_mounts_of(mount, mounts)), mount)
+def _by_filesystem(mounts: Mounts) -> dict[_Key, list[Mount]]:
+    found: dict[_Key, list[Mount]] = {}
+    for mount in visible(mounts):
+        found.setdefault((mount.number, mount.fstype), []).append(mount)
+    return found
+
+
+def _shown(mount: Mount, places: Mapping[_Key, list[Mount]]) -> Mount | None:
+    """Where the host shows a mount's filesystem: whole rather than bound, else as it is mounted.
+
+    A btrfs is mounted once per subvolume: that of the same root tells it apart.
+    """
+    same = places.get((mount.number, mount.fstype), ())
+    return min(same, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
 
 
 def visible(mounts: Mounts) -> tuple[Mount, ...]:

@@ -14,8 +14,8 @@ Call = Callable[[], None]
 class Loop:
     """Calls what is registered with a socket when that is ready, and what other threads post.
 
-    Not asyncio: its TLS takes half a megabyte for each connection, from the accept on and beyond
-    any bound of ours (docs/http-server.md).
+    Not asyncio: its TLS takes half a megabyte for each connection, from the accept on and before
+    a server is told of the connection (docs/http-server.md).
     """
 
     def __init__(self) -> None:

@@ -6,12 +6,13 @@ a library.
 
 import contextlib
 import errno
+import heapq
 import logging
 import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from selectors import EVENT_READ
@@ -47,6 +48,9 @@ _GROUPS = {
     Phase.IDLE: "idle",
     Phase.WRITING: "writing",
 }
+
+#: How many are asked what they have moved: all of them would cost too much at each accept.
+_CANDIDATES = 8
 
 _NONE: Fast = MappingProxyType({})
 
@@ -172,35 +176,42 @@ class Server:
 
     def _admit(self, link: socket.socket, peer: str) -> None:
         self._security.refresh()
-        tls = self._security.now.tls
+        security = self._security.now
         if len(self._connections) >= self._limits.connections and not self._evict():
             with contextlib.suppress(OSError):
                 link.setblocking(False)
-                if not tls:
+                if not security.tls:
                     link.send(_FULL)
             link.close()
             return
         try:
-            connection = Connection(link, peer, self._limits, tls, self._answering.ask)
+            connection = Connection(link, peer, self._limits, security.tls, self._answering.ask)
         except OSError:
             link.close()
             return
+        connection.extra = security.headers or {}
         self._connections.add(connection)
         self._serve(connection)
 
     def _evict(self) -> bool:
         """Close whoever is to go for another; False where all wait for their answers.
 
-        Of the largest group the oldest connection of the client with most of them.
+        Of the largest group, and in it of the client with most connections, one of the oldest:
+        the one that has sent and taken least. A scraper is quick to do both, so it stays while
+        its handshake goes back and forth, however fast a herd of silent clients comes and goes.
         """
         found = [c for c in self._connections if c.phase in _GROUPS]
         if not found:
             return False
-        groups = Counter(_GROUPS[c.phase] for c in found)
-        group = max(groups, key=lambda name: groups[name])
+        group = _most_frequent(_GROUPS[c.phase] for c in found)
         found = [c for c in found if _GROUPS[c.phase] == group]
-        crowds = Counter(c.peer for c in found)
-        self._close(min(found, key=lambda c: (-crowds[c.peer], c.since)), abort=True)
+        peer = _most_frequent(c.peer for c in found)
+        oldest = heapq.nsmallest(
+            _CANDIDATES, (c for c in found if c.peer == peer), key=lambda c: c.since
+        )
+        victim = min(oldest, key=lambda c: c.wire.moved_bytes())
+        # An abort also drops what was answered and not yet fetched from the kernel.
+        self._close(victim, abort=group != "idle" and victim.phase is not Phase.LINGERING)
         return True
 
     def _serve(self, connection: Connection) -> None:
@@ -237,3 +248,7 @@ class Server:
         connection.armed = self._loop.watch(connection.wire.link, connection.armed, 0, lambda: None)
         self._connections.discard(connection)
         connection.close(abort=abort)
+
+
+def _most_frequent(names: Iterable[str]) -> str:
+    return Counter(names).most_common(1)[0][0]

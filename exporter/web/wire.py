@@ -11,6 +11,10 @@ _CHUNK_BYTES = 1 << 14
 #: What one TLS record holds.
 _RECORD_BYTES = 1 << 14
 
+#: Where tcpi_bytes_acked and tcpi_bytes_received stand in struct tcp_info (linux/tcp.h, 4.1).
+_MOVED = 120
+_MOVED_END = 136
+
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
@@ -73,6 +77,14 @@ class Wire:
         except ssl.SSLWantReadError:
             self.waits = EVENT_READ
         return 0
+
+    def moved_bytes(self) -> int:
+        """What the client has sent and taken so far, TLS and all; 0 if the kernel does not say."""
+        try:
+            info = self.link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MOVED_END)
+        except OSError:
+            return 0
+        return sum(struct.unpack("QQ", info[_MOVED:])) if len(info) == _MOVED_END else 0
 
     def end(self) -> None:
         """Say that nothing more will be sent; what the client still sends can be received."""

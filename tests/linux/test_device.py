@@ -13,7 +13,7 @@ from exporter.linux.pcie import PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
 
-GEN3_X4 = 4 * 8e9 * 128 / 130 / 8
+GEN3_X4 = 4 * (8e9 * (128 / 130) / 8)
 
 
 def device_of(sys: Sys, name: str) -> Device:
@@ -45,7 +45,7 @@ def test_nvme(sys: Sys) -> None:
     )
     assert expected == found.identity
     assert found.state.ok is True
-    assert Link(pytest.approx(GEN3_X4), pytest.approx(GEN3_X4)) == found.state.link
+    assert Link(GEN3_X4, GEN3_X4) == found.state.link
     assert (("nvme0", PcieErrors(7, 2, 0)),) == found.state.pcie_errors
     assert ("disk", 960_197_124_096) == (found.block.kind, found.block.capacity_bytes)
 
@@ -175,7 +175,7 @@ def test_sas(sys: Sys) -> None:
 
 
 def test_usb(sys: Sys) -> None:
-    """Behind a USB bridge the bridge's names stand, with the nearest device's link (S2-4, S2-12)."""
+    """Behind a USB bridge stand the bridge's names and the nearest device's link (S2-4, S2-12)."""
     trees.usb(sys)
     found = device_of(sys, "sdd")
     assert Identity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.linux import link, pcie, sas, sata, usb
+from exporter.linux.files import Parsed
 from exporter.linux.link import Link
-from exporter.linux.pcie import PcieErrors
+from exporter.linux.pcie import ErrorSource, PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
 
@@ -43,9 +45,7 @@ from tests.linux.trees import Sys
         (pcie.lane_rate, "0.0 GT/s", None),
     ],
 )
-def test_rates(
-    rate: Callable[[str], float | None], text: str, expected: float | None
-) -> None:
+def test_rates(rate: Callable[[str], float | None], text: str, expected: float | None) -> None:
     """Each bus's own words for its speed become bytes per second after its line code."""
     assert expected == pytest.approx(rate(text))
 
@@ -71,7 +71,7 @@ def test_port_limits_speed_and_device_width(tmp_path: Path) -> None:
     trees.pci_link(sys, drive, now=("2.5 GT/s", "4"), best=("16.0 GT/s", "4"))
     source = pcie.link_source(tmp_path / drive)
     assert source is not None
-    assert link.read(source) == Link(1e9, pytest.approx(4 * 8e9 * 128 / 130 / 8))
+    assert Link(1e9, 4 * (8e9 * (128 / 130) / 8)) == link.read(source)
 
 
 @pytest.mark.parametrize("width", ["0", "63", "255", "-1", "wide", ""])
@@ -91,6 +91,15 @@ def test_no_link() -> None:
     gone = link.LinkSource((Path("/nonexistent/speed"),), sata.rate, None)
     assert link.read(gone) is None
     assert link.slowest([]) is None
+
+
+def test_no_source(tmp_path: Path) -> None:
+    """Where a bus shows no link of a drive there is no source, and nothing is read for it."""
+    assert pcie.link_source(tmp_path) is None
+    assert sata.link_source(tmp_path / "ata1", "0", None) is None
+    assert sas.link_source(tmp_path / "end_device-0:0", None) is None
+    assert usb.link_source(tmp_path) is None
+    assert usb.link_source(tmp_path / "2-1" / "2-1:1.0" / "sdd") is None
 
 
 def test_slowest_way() -> None:
@@ -125,31 +134,41 @@ def test_sata_port_multiplier(tmp_path: Path) -> None:
     assert Link(600e6, None) == link.read(plain)
 
 
+def errors_of(function: Path) -> Parsed[PcieErrors | None]:
+    names = ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal")
+    return pcie.read_errors(ErrorSource(*(function / name for name in names)))
+
+
 def test_aer_totals(tmp_path: Path) -> None:
     """The three files give their totals, and a file without one is a fault of its own."""
     sys = Sys(tmp_path)
     trees.aer(sys, "f", 7, 2, 0)
-    assert PcieErrors(7, 2, 0) == pcie.read_errors(tmp_path / "f").value
+    assert PcieErrors(7, 2, 0) == errors_of(tmp_path / "f").value
     sys.write("f", {"aer_dev_nonfatal": "Undefined 0\nTOTAL"})
-    parsed = pcie.read_errors(tmp_path / "f")
+    parsed = errors_of(tmp_path / "f")
     assert PcieErrors(7, None, 0) == parsed.value
     assert len(parsed.faults) == 1
     assert "aer_dev_nonfatal" in str(parsed.faults[0])
 
 
+def test_unreadable_aer(tmp_path: Path) -> None:
+    """A file that fails with an I/O error, as an unplugged function's does, is not known."""
+    (tmp_path / "aer_dev_correctable").mkdir()
+    Sys(tmp_path).write("", {"aer_dev_fatal": "TOTAL_ERR_FATAL 1"})
+    assert PcieErrors(None, None, 1) == errors_of(tmp_path).value
+
+
 def test_no_aer(tmp_path: Path) -> None:
     """A function that counts nothing has no errors, rather than none."""
-    assert pcie.read_errors(tmp_path).value is None
-    assert not pcie.has_errors(tmp_path)
+    assert errors_of(tmp_path).value is None
+    assert pcie.error_source(tmp_path) is None
 
 
 @given(st.text())
 def test_any_text_as_total(text: str) -> None:
     """Any text is a total that is not negative, or a ParseError."""
-    try:
+    with suppress(ParseError):
         assert pcie.parse_total(text) >= 0
-    except ParseError:
-        pass
 
 
 @given(st.text() | st.from_regex(r"-?\d+(\.\d+)? (GT/s|Gbps|Gbit)?", fullmatch=True))

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.linux import mountinfo, mysqld
 from exporter.linux.mysql_options import OptionFiles
-from exporter.linux.mysqld import Process, Server
 from exporter.linux.mysql_roles import RoleDirectory
+from exporter.linux.mysqld import Process, Server
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -54,8 +54,10 @@ def test_broken_process(tmp_path: Path, stat: str) -> None:
 
 
 def test_no_proc(tmp_path: Path) -> None:
-    """Without /proc there are no servers."""
+    """Without /proc, or with no process in it, there are no servers."""
     assert mysqld.running(tmp_path / "proc") == ()
+    assert mysqld.running(tmp_path) == ()
+    assert psutil.PROCFS_PATH == "/proc"
 
 
 def test_odd_bytes_in_arguments(tmp_path: Path) -> None:
@@ -117,6 +119,13 @@ def test_hidden_process(tmp_path: Path) -> None:
     trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
     (tmp_path / "proc/10/mountinfo").unlink()
     assert read(tmp_path) == ()
+
+
+def test_hidden_cgroup(tmp_path: Path) -> None:
+    """A server whose cgroup cannot be read is a server all the same."""
+    trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
+    (tmp_path / "proc/10/cgroup").unlink()
+    assert [None] == [each.cgroup for each in read(tmp_path)]
 
 
 def test_nothing_secret_is_kept(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""cgroup v2 io.stat, and where the hierarchy stands."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import NotThere, ParseError
+from exporter.linux import cgroup
+from exporter.linux.cgroup import CgroupIo
+from tests.linux.texts import cut, texts
+
+TEXT = """\
+259:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021
+8:16 rbytes=0 wbytes=4096 rios=0 wios=1 dbytes=0 dios=0
+"""
+
+STAT = {"259:0": CgroupIo(90430464, 299008000), "8:16": CgroupIo(0, 4096)}
+
+
+def test_bytes_by_device_number() -> None:
+    parsed = cgroup.parse_io_stat(TEXT)
+    assert (STAT, ()) == (parsed.value, parsed.faults)
+
+
+def test_a_group_that_did_nothing_has_no_counters() -> None:
+    parsed = cgroup.parse_io_stat("")
+    assert ({}, ()) == (parsed.value, parsed.faults)
+
+
+def test_a_device_without_bytes_is_left_out_and_no_fault() -> None:
+    parsed = cgroup.parse_io_stat(f"8:32\n8:48 \n{TEXT}")
+    assert (STAT, ()) == (parsed.value, parsed.faults)
+
+
+def test_keys_of_a_kernel_to_come_are_passed_over() -> None:
+    """As those of io.cost and io.latency, in any order."""
+    line = "8:16 cost.usage=5 wbytes=4096 use_delay=0 rbytes=0 depth=max\n"
+    assert {"8:16": STAT["8:16"]} == cgroup.parse_io_stat(line).value
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "8:0 rbytes=1",
+        "8:0 rbytes=1 wbytes=x",
+        "8:0 rbytes=-1 wbytes=1",
+        "8:0 rbytes=1 wbytes",
+        "8 rbytes=1 wbytes=1",
+        "8:0:1 rbytes=1 wbytes=1",
+        "a:b rbytes=1 wbytes=1",
+        "garbage",
+        "\0",
+    ],
+)
+def test_a_broken_line_costs_its_own_device(line: str) -> None:
+    parsed = cgroup.parse_io_stat(f"{line}\n{TEXT}")
+    assert STAT == parsed.value
+    (fault,) = parsed.faults
+    assert str(fault).startswith("io.stat:1: ")
+
+
+def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+    for text in cut(TEXT):
+        parsed = cgroup.parse_io_stat(text)
+        assert parsed.value.items() <= STAT.items()
+        assert parsed.faults or text.endswith("\n") or not text
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.integers(0, 4095), st.integers(0, 1 << 20)),
+        st.tuples(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1)),
+    )
+)
+def test_what_a_kernel_prints_is_what_is_read(
+    devices: dict[tuple[int, int], tuple[int, int]],
+) -> None:
+    text = "".join(
+        f"{major}:{minor} rbytes={read} wbytes={written} rios=1 wios=1 dbytes=0 dios=0\n"
+        for (major, minor), (read, written) in devices.items()
+    )
+    expected = {f"{a}:{b}": CgroupIo(*counted) for (a, b), counted in devices.items()}
+    parsed = cgroup.parse_io_stat(text)
+    assert (expected, ()) == (parsed.value, parsed.faults)
+
+
+@given(texts("8:0", "259:0", "rbytes=", "wbytes=", "rbytes=1 wbytes=2", TEXT))
+def test_any_text_gives_records_and_faults(text: str) -> None:
+    parsed = cgroup.parse_io_stat(text)
+    assert all(isinstance(fault, ParseError) for fault in parsed.faults)
+    assert all(min(io.read_bytes, io.written_bytes) >= 0 for io in parsed.value.values())
+
+
+def test_a_group_without_the_io_controller_is_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(NotThere):
+        cgroup.read_io_stat(tmp_path)
+
+
+def test_the_hierarchy_stands_in_a_folder_of_its_own_on_hybrid_hosts(tmp_path: Path) -> None:
+    root = tmp_path / "fs" / "cgroup"
+    root.mkdir(parents=True)
+    assert root == cgroup.mount(tmp_path)
+    (root / "unified").mkdir()
+    assert root / "unified" == cgroup.mount(tmp_path)

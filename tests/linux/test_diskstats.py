@@ -1,0 +1,177 @@
+"""/proc/diskstats."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import NotThere, ParseError
+from exporter.linux import diskstats
+from exporter.linux.diskstats import TIME_WRAP_SECONDS, DiskStats
+from tests.background.machine import disk_line
+from tests.diagnosis.records import ANY_DISK
+from tests.linux.texts import cut, texts
+
+#: One line each of a kernel before 4.18, before 5.5, and since.
+K3_10 = "   8       0 sda 5000 120 80016 2500 9000 300 144000 18000 2 9500 20500\n"
+K4_18 = K3_10[:-1] + " 7 1 4096 12\n"
+K5_5 = K4_18[:-1] + " 33 66\n"
+
+BASIC = DiskStats(
+    device="sda",
+    number="8:0",
+    reads_completed=5000,
+    reads_merged=120,
+    read_bytes=80016 * 512,
+    read_time_seconds=2.5,
+    writes_completed=9000,
+    writes_merged=300,
+    written_bytes=144000 * 512,
+    write_time_seconds=18.0,
+    io_now=2,
+    io_time_seconds=9.5,
+    io_time_weighted_seconds=20.5,
+)
+WITH_DISCARDS = BASIC._replace(
+    discards_completed=7,
+    discards_merged=1,
+    discarded_bytes=4096 * 512,
+    discard_time_seconds=0.012,
+)
+WITH_FLUSHES = WITH_DISCARDS._replace(flush_requests=33, flush_requests_time_seconds=0.066)
+
+
+def disks(text: str) -> list[DiskStats]:
+    parsed = diskstats.parse(text, {})
+    assert parsed.faults == ()
+    return list(parsed.value.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(K3_10, BASIC), (K4_18, WITH_DISCARDS), (K5_5, WITH_FLUSHES)]
+)
+def test_each_kernels_columns_make_a_whole_record(line: str, expected: DiskStats) -> None:
+    """What a kernel does not count is None, never 0."""
+    assert [expected] == disks(line)
+
+
+def test_columns_of_a_kernel_to_come_are_passed_over() -> None:
+    assert [WITH_FLUSHES] == disks(K5_5[:-1] + " 1 2 3 four\n")
+
+
+@pytest.mark.parametrize("columns", [1, 3, 4, 7, 13, 15, 16, 17, 19])
+def test_a_number_of_columns_that_no_kernel_prints_is_a_fault(columns: int) -> None:
+    """Kernel 2.6's 7 columns of a partition too: they lack the times."""
+    line = " ".join(K5_5.split()[:columns])
+    parsed = diskstats.parse(f"{line}\n{K3_10}", {})
+    assert [BASIC] == list(parsed.value.values())
+    (fault,) = parsed.faults
+    assert str(fault).startswith(f"diskstats:1: {columns} columns, where kernels print 14, 18 or")
+
+
+def test_nothing_is_no_disks() -> None:
+    assert [] == disks("")
+
+
+@pytest.mark.parametrize("broken", ["-1", "x", "1.5", "18446744073709551616", "9" * 5000, "\0"])
+def test_a_broken_number_costs_its_own_device(broken: str) -> None:
+    """And the fault names the place and shows the line, but not all of it."""
+    other = K5_5.replace("sda", "sdb")
+    parsed = diskstats.parse(K5_5 + other.replace("9000", broken) + K5_5.replace("sda", "sdc"), {})
+    assert ["sda", "sdc"] == [disk.device for disk in parsed.value.values()]
+    (fault,) = parsed.faults
+    assert str(fault).startswith("diskstats:2: ")
+    assert "sdb" in str(fault)
+    assert len(str(fault)) < 500
+
+
+def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+    """A line that does not end may lack digits as well as columns."""
+    whole = K5_5 + K3_10.replace("sda", "sdb")
+    expected = disks(whole)
+    for text in cut(whole):
+        parsed = diskstats.parse(text, {})
+        complete = text.count("\n")
+        assert expected[:complete] == list(parsed.value.values())
+        assert (not text.endswith("\n") and text != "") == bool(parsed.faults)
+
+
+def test_more_ends_than_starts_are_nothing_in_flight() -> None:
+    """A driver that miscounts prints -1 as a huge unsigned number."""
+    for huge in ("4294967295", "18446744073709551615"):
+        (disk,) = disks(K5_5.replace(" 2 9500", f" {huge} 9500"))
+        assert WITH_FLUSHES._replace(io_now=0) == disk
+
+
+def test_the_greatest_times_are_just_below_their_wrap() -> None:
+    (disk,) = disks(K5_5.replace(" 2500 ", " 4294967295 "))
+    assert TIME_WRAP_SECONDS - 0.001 == pytest.approx(disk.read_time_seconds, abs=1e-6)
+
+
+def test_an_unchanged_line_gives_the_same_record() -> None:
+    """The sampler takes the same object for a device that did nothing."""
+    other = K5_5.replace("sda", "sdb")
+    first = diskstats.parse(K5_5 + other, {}).value
+    again = diskstats.parse(K5_5.replace(" 2 9500", " 3 9500") + other, first).value
+    changed, same = again.values()
+    assert first[other[:-1]] is same
+    assert 3 == changed.io_now
+    assert 2 == len(again), "lines of the past are not kept"
+
+
+def of_kernel(columns: int, disk: DiskStats) -> DiskStats:
+    """The device as a kernel prints it that has so many columns."""
+    known = columns - 1
+    return DiskStats(*[value or 0 for value in disk[:known]])  # type: ignore[arg-type]
+
+
+@given(st.lists(st.builds(of_kernel, st.sampled_from([14, 18, 20]), ANY_DISK)))
+def test_what_a_kernel_prints_is_what_is_read(expected: list[DiskStats]) -> None:
+    lines = dict.fromkeys(map(disk_line, expected))
+    assert list(dict.fromkeys(expected)) == disks("".join(lines))
+
+
+@given(texts("sda", K3_10, K4_18, K5_5, "   8       0 sda"))
+def test_any_text_gives_records_and_faults(text: str) -> None:
+    parsed = diskstats.parse(text, {})
+    assert all(isinstance(fault, ParseError) for fault in parsed.faults)
+    for disk in parsed.value.values():
+        assert all(value is None or value >= 0 for value in disk[2:])
+    assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
+
+
+def test_without_the_file_there_are_no_disks_and_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(NotThere):
+        diskstats.read(tmp_path)
+
+
+def test_this_machine_is_read_to_the_last_line() -> None:
+    parsed = diskstats.read(Path("/proc"))
+    assert parsed.faults == ()
+    names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
+    assert names == [disk.device for disk in parsed.value.values()]
+
+
+def test_psutil_reads_the_same_of_this_machine() -> None:
+    """Between two readings of ours each of its counters lies between them."""
+    before = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
+    theirs = psutil.disk_io_counters(perdisk=True, nowrap=False)
+    after = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
+    common = before.keys() & theirs.keys() & after.keys()
+    assert common
+    for name in common:
+        io = theirs[name]
+        for ours, counted in (
+            ("reads_completed", io.read_count),
+            ("writes_completed", io.write_count),
+            ("reads_merged", io.read_merged_count),
+            ("writes_merged", io.write_merged_count),
+            ("read_bytes", io.read_bytes),
+            ("written_bytes", io.write_bytes),
+            ("read_time_seconds", io.read_time / 1000),
+            ("write_time_seconds", io.write_time / 1000),
+            ("io_time_seconds", io.busy_time / 1000),
+        ):
+            assert getattr(before[name], ours) <= counted <= getattr(after[name], ours), ours

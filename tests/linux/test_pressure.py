@@ -1,0 +1,91 @@
+"""/proc/pressure/* and a control group's *.pressure."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import NotThere, ParseError, SourceError
+from exporter.linux import pressure
+from exporter.linux.pressure import Pressure
+from tests.linux.texts import cut, texts
+
+SOME = "some avg10=0.06 avg60=0.21 avg300=0.99 total=8537362\n"
+FULL = "full avg10=0.00 avg60=0.13 avg300=0.96 total=8183134\n"
+
+
+def test_totals_are_microseconds() -> None:
+    assert Pressure(8.537362, 8.183134) == pressure.parse(SOME + FULL)
+
+
+def test_what_the_kernel_does_not_say_is_not_known() -> None:
+    """cpu had no "full" before 5.13, and irq has no "some"."""
+    assert Pressure(8.537362, None) == pressure.parse(SOME)
+    assert Pressure(None, 8.183134) == pressure.parse(FULL)
+
+
+def test_averages_of_a_kernel_to_come_are_passed_over() -> None:
+    later = SOME.replace("avg300", "avg900=0.00 avg300").replace("\n", " max=77\n")
+    assert Pressure(8.537362, None) == pressure.parse(later)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "garbage\n",
+        "some\n",
+        "some avg10=0.00\n",
+        "some total=\n",
+        "some total=-1\n",
+        "some total=1.5\n",
+        f"some total={1 << 64}\n",
+        f"some total={'9' * 5000}\n",
+        "other total=5\n",
+        SOME + "full avg10=0.00\n",
+        "\0\0\0\0",
+    ],
+)
+def test_what_is_not_understood_is_said_with_its_text(text: str) -> None:
+    with pytest.raises(ParseError, match=r"^pressure") as raised:
+        pressure.parse(text)
+    assert len(str(raised.value)) < 300
+
+
+def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+    """total stands at the end of the line, where it would lack digits."""
+    for text in cut(SOME + FULL):
+        if text == SOME:
+            continue
+        with pytest.raises(ParseError):
+            pressure.parse(text)
+
+
+@given(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1))
+def test_what_a_kernel_prints_is_what_is_read(some: int, full: int) -> None:
+    text = SOME.replace("8537362", str(some)) + FULL.replace("8183134", str(full))
+    assert Pressure(some / 1e6, full / 1e6) == pressure.parse(text)
+
+
+@given(texts("some", "full", "total=", "total=5", "avg10=0.00", SOME, FULL))
+def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
+    try:
+        found = pressure.parse(text)
+    except SourceError:
+        return
+    known = [seconds for seconds in (found.waiting_seconds, found.stalled_seconds) if seconds]
+    assert all(seconds > 0 for seconds in known)
+
+
+def test_a_kernel_without_it_is_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(NotThere):
+        pressure.read(tmp_path / "pressure" / "io")
+
+
+def test_this_machine_has_waited_for_its_disk() -> None:
+    found = pressure.read(Path("/proc/pressure/io"))
+    assert found.waiting_seconds is not None
+    assert found.stalled_seconds is not None
+    assert 0 <= found.stalled_seconds <= found.waiting_seconds

@@ -1,0 +1,388 @@
+"""All of it as one value: what a host has, read in full and read again."""
+
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exporter.errors import ParseError
+from exporter.linux import topology
+from exporter.linux.filesystem import Filesystem
+from exporter.linux.topology import Role, Topology
+from tests.linux import trees
+from tests.linux.trees import Sys, mount_line
+
+
+@pytest.fixture
+def sys(tmp_path: Path) -> Sys:
+    return Sys(tmp_path / "sys")
+
+
+def read(sys: Sys, known: Topology | None = None, directories: tuple[str, ...] = ()) -> Topology:
+    host = sys.root.parent
+    return topology.read(sys.root, host / "proc", host, known, {"probe": directories}).value
+
+
+def mounts(sys: Sys, *lines: str, pid: str = "1") -> None:
+    place = sys.root.parent / "proc" / pid
+    place.mkdir(parents=True)
+    (place / "mountinfo").write_text("".join(lines))
+
+
+def every_kind(sys: Sys) -> None:
+    sys.partition(f"{trees.nvme(sys, 0, (1, 2))[0]}/nvme0n1p1")
+    trees.nvme_multipath(sys, 4, (6, 5))
+    sys.partition(f"{trees.sata(sys)}/sda1", start=34)
+    trees.sata_on_sas(sys)
+    trees.sas(sys)
+    trees.usb(sys)
+    trees.virtio(sys)
+    trees.mmc(sys)
+    trees.cciss(sys)
+    trees.md(sys, "md0", "sda1", "sdb")
+    trees.dm(sys, "dm-0", "vg-mysql", "md0", "nvme0n1p1")
+
+
+def test_every_kind(sys: Sys) -> None:
+    """A host with one of each kind: all disks by the kernel's names, and the leaves among them."""
+    every_kind(sys)
+    found = read(sys)
+    leaves = {name for name, each in found.devices.items() if each.block.is_leaf}
+    expected = {"cciss/c0d0", "mmcblk0", "nvme0n1", "nvme0n2", "nvme4n1", "vda"}
+    assert expected | {"sda", "sdb", "sdc", "sdd"} == leaves
+    assert {
+        "dm-0",
+        "md0",
+        "mmcblk0boot0",
+        "nvme4c5n1",
+        "nvme4c6n1",
+    } == found.devices.keys() - leaves
+    assert ("sda", "sdb", "nvme0n1") == found.leaves_of("dm-0")
+    first = {"nvme0": "nvme0n1", "nvme5": "nvme4n1", "nvme6": "nvme4n1"}
+    assert first == found.first_namespaces
+
+
+def test_again_is_equal(sys: Sys) -> None:
+    """Reading again with what is known gives the same as reading anew."""
+    every_kind(sys)
+    known = read(sys)
+    assert known == read(sys, known)
+    assert read(sys) == read(sys, known)
+
+
+def test_reuse(sys: Sys) -> None:
+    """Of a disk that is the same the identity is not read again, the changing part is."""
+    every_kind(sys)
+    known = read(sys)
+    sys.write("block/sda/device", {"model": "never read", "state": "offline", "ioerr_cnt": "0x10"})
+    sys.write("block/sda/queue", {"scheduler": "mq-deadline [kyber]", "nr_requests": "64"})
+    sys.write("class/nvme/nvme0", {"serial": "never read", "state": "resetting"})
+    found = read(sys, known)
+    for name in ("sda", "nvme0n1"):
+        assert known.devices[name].identity is found.devices[name].identity
+        assert found.devices[name].state.ok is False
+    assert found.devices["sda"].state.io_errors == 16
+    queue = found.devices["sda"].block.queue
+    assert ("kyber", 64) == (queue.scheduler, queue.requests)
+
+
+@pytest.mark.parametrize(("attribute", "value"), [("diskseq", "900"), ("dev", "8:240")])
+def test_another_disk_of_the_same_name(sys: Sys, attribute: str, value: str) -> None:
+    """A new number or sequence number is a new disk, and read in full."""
+    place = trees.sata(sys)
+    known = read(sys)
+    sys.write(place, {attribute: value, "device/rev": "NEW1"})
+    (sys.root / place / "device/vpd_pg89").unlink()
+    assert read(sys, known).devices["sda"].identity.firmware == "NEW1"
+
+
+def test_swap_without_diskseq(sys: Sys) -> None:
+    """Before Linux 5.15 only the new directory entry tells that sda is another drive."""
+    place = trees.sata(sys)
+    (sys.root / place / "diskseq").unlink()
+    known = read(sys)
+    # The new links are there before the old are gone, so that no inode is used again.
+    for link in ("block/sda", "class/block/sda"):
+        (sys.root / f"{link}.new").symlink_to(os.readlink(sys.root / link))
+        (sys.root / f"{link}.new").replace(sys.root / link)
+    page = trees.identify("Another", "S2", "F")
+    sys.write(place, {"device/vpd_pg89": page})
+    assert read(sys, known).devices["sda"].identity.model == "Another"
+
+
+def test_growth(sys: Sys) -> None:
+    """A disk that grew is read again: a cloud's volumes grow while they are used."""
+    place = trees.virtio(sys)
+    known = read(sys)
+    sys.write(place, {"size": "4096"})
+    assert read(sys, known).devices["vda"].block.capacity_bytes == 4096 * 512
+
+
+def test_new_partition_and_new_member(sys: Sys) -> None:
+    """Partitions and members that come later are seen, though the disk is the same."""
+    sda = trees.sata(sys)
+    trees.sata(sys, "sdb", 2)
+    trees.md(sys, "md0", "sda")
+    known = read(sys)
+    sys.partition(f"{sda}/sda1")
+    sys.slaves("md0", "sdb")
+    found = read(sys, known)
+    assert ["sda1"] == [each.name for each in found.devices["sda"].block.partitions]
+    assert ("sda", "sdb") == found.leaves_of("md0")
+
+
+def test_new_path(sys: Sys) -> None:
+    """A path that an NVMe head gains is one more controller."""
+    trees.nvme_multipath(sys, 0, (1,))
+    known = read(sys)
+    controller = trees.nvme_controller(sys, 2, "DP000001")
+    sys.disk(f"{controller}/nvme0c2n1", hidden=True)
+    sys.link(f"{controller}/nvme0c2n1/device", controller)
+    assert ("nvme1", "nvme2") == read(sys, known).devices["nvme0n1"].identity.controllers
+
+
+def test_unplugged(sys: Sys) -> None:
+    """A disk that is gone is gone, also where its directory went before its link."""
+    place = trees.sata(sys)
+    trees.virtio(sys)
+    known = read(sys)
+    shutil.rmtree(sys.root / place)
+    assert {"vda"} == read(sys, known).devices.keys()
+    sys.remove("sda")
+    assert {"vda"} == read(sys, known).devices.keys()
+
+
+def test_empty_host(tmp_path: Path) -> None:
+    """A host without /sys and /proc has nothing, and no failure."""
+    parsed = topology.read(tmp_path / "sys", tmp_path / "proc", tmp_path)
+    assert ((), {}, ()) == (parsed.faults, parsed.value.devices, parsed.value.filesystems)
+
+
+def test_roles(sys: Sys) -> None:
+    """A server's directories lead to drives, and to the host's mountpoints."""
+    every_kind(sys)
+    dm, root = sys.number("dm-0"), sys.number("nvme0n2")
+    lines = mount_line(root, "/"), mount_line(dm, "/var/lib/mysql", "xfs")
+    mounts(sys, *lines)
+    argv = ["/usr/sbin/mysqld", "--log-bin=/binlog/b"]
+    trees.process(sys.root.parent / "proc", 77, argv, "".join(lines))
+    found = read(sys)
+    drives = ("sda", "sdb", "nvme0n1")
+    assert Role("mysql-data", 77, "/var/lib/mysql", "/var/lib/mysql", drives) == found.roles[0]
+    assert Role("mysql-binlog", 77, "/binlog", "/", ("nvme0n2",)) == found.roles[-1]
+    assert ("/system.slice/mysql.service",) == tuple(each.cgroup for each in found.servers)
+
+
+def test_role_in_a_container(sys: Sys) -> None:
+    """A container's volume is the host's filesystem, whatever either calls it."""
+    trees.virtio(sys)
+    number = sys.number("vda")
+    mounts(sys, mount_line(number, "/srv"), mount_line("0:60", "/", "overlay", "overlay"))
+    volume = mount_line(number, "/var/lib/mysql", root="/volumes/db")
+    inside = mount_line("0:61", "/", "overlay", "overlay") + volume
+    trees.process(sys.root.parent / "proc", 77, ["mysqld"], inside)
+    found = read(sys)
+    assert Role("mysql-data", 77, "/var/lib/mysql", "/srv", ("vda",)) == found.roles[0]
+
+
+def test_role_on_no_device(sys: Sys) -> None:
+    """A data directory in a container's overlay has no drives that anyone could name."""
+    trees.virtio(sys)
+    mounts(sys, mount_line(sys.number("vda"), "/"))
+    inside = mount_line("0:61", "/", "overlay", "overlay")
+    trees.process(sys.root.parent / "proc", 77, ["mysqld"], inside)
+    assert Role("mysql-data", 77, "/var/lib/mysql", None, ()) == read(sys).roles[0]
+
+
+def test_role_on_a_bind(sys: Sys) -> None:
+    """Where only a bind of the filesystem is in sight, as in a container, it is shown by that."""
+    trees.virtio(sys)
+    line = mount_line(sys.number("vda"), "/var/lib/mysql", root="/volumes/db")
+    overlay = mount_line("0:61", "/", "overlay", "overlay")
+    mounts(sys, overlay, line)
+    trees.process(sys.root.parent / "proc", 77, ["mysqld"], overlay + line)
+    (found,) = read(sys).filesystems
+    assert ("/var/lib/mysql", ("vda",)) == (found.mountpoint, found.devices)
+
+
+def test_filesystems(sys: Sys) -> None:
+    """Filesystems on devices stand once each: no binds, no second mounts, no tmpfs, no hidden."""
+    every_kind(sys)
+    sda, vda = sys.number("sda1"), sys.number("vda")
+    btrfs = {"fstype": "btrfs", "source": "/dev/sdc"}
+    mounts(
+        sys,
+        mount_line(sda, "/"),
+        mount_line(sda, "/bind", root="/srv"),
+        mount_line(sda, "/again"),
+        mount_line("0:30", "/tmp", "tmpfs", "tmpfs"),
+        mount_line(sda, "/over"),
+        mount_line(vda, "/over"),
+        mount_line("0:45", "/home", root="/@home", super_options="rw,subvol=/@home", **btrfs),
+        mount_line("0:45", "/opt", root="/@opt", super_options="rw,subvol=/@opt", **btrfs),
+        mount_line("0:45", "/opt2", root="/@opt/x", super_options="rw,subvol=/@opt", **btrfs),
+    )
+    expected = [("/", ("sda",)), ("/over", ("vda",)), ("/home", ("sdc",)), ("/opt", ("sdc",))]
+    assert expected == [(each.mountpoint, each.devices) for each in read(sys).filesystems]
+
+
+def test_asked_directories(sys: Sys) -> None:
+    """Size and errors are looked up for the filesystem of a directory that is asked for alone."""
+    trees.virtio(sys)
+    trees.virtio(sys, "vdb")
+    vda, vdb = sys.number("vda"), sys.number("vdb")
+    mounts(sys, mount_line(vda, "/"), mount_line(vdb, "/data"))
+    (sys.root.parent / "data").mkdir()
+    (sys.root.parent / "probe").symlink_to("/data/probe")
+    sys.write("fs/ext4/vdb", {"errors_count": "3"})
+    root, data = read(sys, directories=("/probe",)).filesystems
+    assert Filesystem("/", "ext4", vda, ("vda",), readonly=False) == root
+    assert data.usage is not None
+    expected = Filesystem("/data", "ext4", vdb, ("vdb",), readonly=False, errors=3)
+    assert replace(expected, usage=data.usage) == data
+
+
+@pytest.mark.parametrize(
+    ("pid", "options", "super_options", "expected"),
+    [
+        ("1", "rw", "ro,errors=remount-ro", True),
+        ("1", "ro", "rw", True),
+        ("1", "rw", "rw", False),
+        ("self", "ro", "ro", True),
+        ("self", "ro", "rw", False),
+    ],
+)
+def test_readonly(sys: Sys, pid: str, options: str, super_options: str, expected: bool) -> None:
+    """A filesystem is read-only by itself or by its mount, but a reader's sandbox is neither."""
+    trees.virtio(sys)
+    line = mount_line(sys.number("vda"), "/", options=options, super_options=super_options)
+    mounts(sys, line, pid=pid)
+    assert [expected] == [each.readonly for each in read(sys).filesystems]
+
+
+def test_many_mounts(sys: Sys) -> None:
+    """A host with thousands of filesystems shows 256 of them, and any that is asked for."""
+    trees.sata(sys)
+    lines = []
+    for number in range(1, 400):
+        sys.count += 1
+        lines.append(mount_line("0:45", f"/m{number}", "btrfs", "/dev/sda", root=f"/s{number}"))
+        lines[-1] = lines[-1].replace(" rw\n", f" rw,subvol=/s{number}\n")
+    mounts(sys, *lines)
+    found = [each.mountpoint for each in read(sys, directories=("/m399/x",)).filesystems]
+    assert [f"/m{number}" for number in [*range(1, 257), 399]] == found
+
+
+def test_broken_mountinfo(sys: Sys) -> None:
+    """A broken line of mountinfo is a fault, and the devices and the other mounts stay."""
+    trees.virtio(sys)
+    mounts(sys, "garbage\n", mount_line(sys.number("vda"), "/"))
+    host = sys.root.parent
+    parsed = topology.read(sys.root, host / "proc", host)
+    assert (1, 1, 1) == (
+        len(parsed.faults),
+        len(parsed.value.devices),
+        len(parsed.value.filesystems),
+    )
+
+
+def test_unreadable_mountinfo(sys: Sys) -> None:
+    """Where no mounts can be read the devices stay, and the fault says why there are no mounts."""
+    trees.virtio(sys)
+    host = sys.root.parent
+    for pid in ("1", "self"):
+        (host / "proc" / pid / "mountinfo").mkdir(parents=True)
+    parsed = topology.read(sys.root, host / "proc", host)
+    assert (["vda"], ()) == ([*parsed.value.devices], parsed.value.filesystems)
+    assert ["no mounts known" in str(fault) for fault in parsed.faults] == [True]
+
+
+def test_link_loops(sys: Sys) -> None:
+    """Links that lead to themselves or each other, anywhere in the tree, end."""
+    trees.md(sys, "md0")
+    trees.md(sys, "md1", "md0")
+    sys.slaves("md0", "md1", "md0")
+    place = sys.root / trees.nvme(sys)[0]
+    for link in (place / "device", sys.root / "block/loop", sys.root / "class/block/loop"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(link)
+    found = read(sys)
+    assert found.leaves_of("md0") == ()
+    assert {"md0", "md1", "nvme0n1"} == found.devices.keys()
+
+
+def test_names_of_any_character(sys: Sys) -> None:
+    """Names with quotes, spaces and line ends survive, from disk to mountpoint."""
+    disk, mountpoint = "sd \"a\"\n'b'", '/my "data"\n\tset'
+    sys.disk(f"devices/pci0000:00/host0/block/{disk}")
+    mounts(sys, mount_line(sys.number(disk), mountpoint))
+    found = read(sys, directories=(mountpoint,))
+    assert [(mountpoint, (disk,))] == [(f.mountpoint, f.devices) for f in found.filesystems]
+
+
+def _files(root: Path) -> list[Path]:
+    return sorted(
+        Path(directory, name)
+        for directory, _, names in os.walk(root)
+        for name in names
+        if not Path(directory, name).is_symlink()
+    )
+
+
+GARBAGE = st.binary(max_size=40) | st.sampled_from(
+    [b"", b"\0", b"-1\n", b"9" * 40, b"nan", b"0x", b"\xff\xfe", b"[", b"1:1:1", b"1e400"]
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(st.data())
+def test_any_tree(data: st.DataObject) -> None:
+    """Whatever stands in the files of /sys and /proc, a topology comes of it, twice."""
+    with tempfile.TemporaryDirectory() as directory:
+        sys = Sys(Path(directory) / "sys")
+        every_kind(sys)
+        line = mount_line(sys.number("dm-0"), "/")
+        mounts(sys, line)
+        proc = Path(directory) / "proc"
+        trees.process(proc, 77, ["mysqld"], line)
+        known = read(sys)
+        files = _files(Path(directory))
+        for file in data.draw(st.lists(st.sampled_from(files), max_size=60, unique=True)):
+            file.write_bytes(data.draw(GARBAGE))
+        for before in (None, known):
+            parsed = topology.read(sys.root, proc, Path(directory), before)
+            assert all(isinstance(fault, ParseError) for fault in parsed.faults)
+            assert parsed.value.leaves_of("dm-0") is not None
+
+
+def test_two_thousand_disks(sys: Sys) -> None:
+    """A host of 2,000 disks is read again in well under the half minute between readings."""
+    for number in range(2000):
+        trees.virtio(sys, f"vd{number}x")
+    known = read(sys)
+    begin = time.monotonic()
+    again = read(sys, known)
+    assert time.monotonic() - begin < 5
+    assert len(again.devices) == 2000
+    assert all(again.devices[name].block is each.block for name, each in known.devices.items())
+
+
+def test_this_machine() -> None:
+    """The running kernel's own trees are read without a fault, and / stands on known drives."""
+    parsed = topology.read(Path("/sys"), Path("/proc"), Path("/"), configured={"os": ("/",)})
+    assert parsed.faults == ()
+    found = parsed.value
+    assert set(os.listdir("/sys/block")) >= {n.replace("/", "!") for n in found.devices}
+    for device in found.devices.values():
+        assert device.block.directory.is_dir()
+        assert device.block.capacity_bytes is not None
+    for filesystem in found.filesystems:
+        assert set(filesystem.devices) <= found.devices.keys()
+    again = topology.read(Path("/sys"), Path("/proc"), Path("/"), found).value
+    assert again.devices.keys() == found.devices.keys()
