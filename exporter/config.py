@@ -26,7 +26,8 @@ COLLECTORS: Mapping[str, bool] = {
 
 #: Partitions, RAM disks, loop and floppy devices, optical drives: no drives of their own.
 NO_DRIVES = (
-    r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+|(nvme\d+n|mmcblk|nbd|rbd|md)\d+p\d+"
+    r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+"
+    r"|(nvme\d+n|mmcblk|nbd|rbd|md|loop|zd|bcache|pmem)\d+p\d+"
     r"|mmcblk\d+(boot\d+|rpmb))$"
 )
 

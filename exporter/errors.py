@@ -21,10 +21,14 @@ class ExporterError(Exception):
 
 
 class ConfigError(ExporterError):
-    """The operator asked for something that cannot be done; `hint` says what to do about it."""
+    """The operator asked for something that cannot be done; `hint` says what to do about it.
+
+    One line, whatever stands in the keys and paths that the message shows.
+    """
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(f"{message}; {hint}" if hint else message)
+        whole = f"{message}; {hint}" if hint else message
+        super().__init__(whole.replace("\n", "\\n"))
 
 
 class SourceError(ExporterError):

@@ -12,6 +12,8 @@ from functools import lru_cache
 from itertools import accumulate
 from math import isfinite, isnan
 
+from prometheus_client.utils import floatToGoString
+
 from exporter.metrics.desc import Buckets, Desc, Sample
 
 #: Names with labels that are kept; 1,000 disks make about 60,000.
@@ -45,7 +47,7 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 
 
 def number(value: float) -> str:
-    """A float to twelve digits: microseconds in a year of seconds, and no noise behind them."""
+    """A float to twelve digits: 0.1 ms in a year of seconds, and no noise behind them."""
     if isfinite(value):
         return f"{value:.12g}"
     return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
@@ -61,7 +63,7 @@ def _histogram(desc: Desc, labels: tuple[str, ...]) -> str:
     """All lines of a histogram, with a place for each number."""
     bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
     series = [
-        *(_named(bucket, names, (*labels, repr(edge))) for edge in desc.edges),
+        *(_named(bucket, names, (*labels, le)) for le in map(floatToGoString, desc.edges)),
         _named(bucket, names, (*labels, "+Inf")),
         _named(f"{desc.name}_sum", desc.labels, labels),
         _named(f"{desc.name}_count", desc.labels, labels),

@@ -21,6 +21,9 @@ from exporter.metrics.desc import Sample
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
 
+#: 8,192 CPUs that wait for ten years.
+_MOST_IOWAIT_SECONDS = 3e12
+
 
 class Monitor:
     """One host under watch; `state` is what an earlier run gave to `to_keep`."""
@@ -130,7 +133,9 @@ class Monitor:
         kept = state.get("iowait")
         if isinstance(kept, dict) and self._boot_id and kept.get("boot_id") == self._boot_id:
             seconds = kept.get("seconds")
-            return float(seconds) if isinstance(seconds, int | float) else 0.0
+            # A damaged number would stay until the next boot, for this only grows.
+            if isinstance(seconds, int | float) and 0 <= seconds < _MOST_IOWAIT_SECONDS:
+                return float(seconds)
         return 0.0
 
     def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:

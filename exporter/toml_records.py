@@ -79,13 +79,13 @@ def _mapping(arguments: tuple[Any, ...], table: Mapping[str, Any], where: str, b
 def _scalar(kind: Any, found: Any, where: str) -> Any:
     if kind is bool and isinstance(found, bool):
         return found
-    if kind is float and isinstance(found, int | float) and not isinstance(found, bool):
+    if kind is float and (isinstance(found, float) or _is_integer(found)):
         return float(found)
-    if kind is int and isinstance(found, int) and not isinstance(found, bool):
+    if kind is int and _is_integer(found):
         return found
     if kind is str and isinstance(found, str):
         return found
-    if kind is Path and isinstance(found, str) and found:
+    if kind is Path and isinstance(found, str) and found and "\0" not in found:
         return Path(found)
     if isinstance(kind, type) and issubclass(kind, Enum):
         choices = [str(member.value) for member in kind]
@@ -93,6 +93,11 @@ def _scalar(kind: Any, found: Any, where: str) -> Any:
             return kind(found)
         raise ConfigError(f"{where} is {found!r}", f"it must be one of {', '.join(choices)}")
     raise _mismatch(where, found, _NAMES.get(kind, str(kind)))
+
+
+def _is_integer(found: Any) -> bool:
+    """Python's TOML readers give longer ones than the 64 bits that TOML promises."""
+    return isinstance(found, int) and not isinstance(found, bool) and -(1 << 63) <= found < 1 << 63
 
 
 _NAMES = {

@@ -31,8 +31,8 @@ _FAILED = plain(HTTPStatus.INTERNAL_SERVER_ERROR, "The exporter failed; its log 
 class Answering:
     """Passes requests on. `answered` is called on the loop with what a worker made.
 
-    bcrypt has two threads of its own, so wrong passwords never hold up those that are known. Both
-    queues together are smaller than the bound of connections: some are always there to evict.
+    bcrypt has two threads and a short queue of its own, so wrong passwords neither hold up those
+    that are known nor take all connections. A page's queue has room for all.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Answering:
         self._security = security
         self._post = post
         self._answered = answered
-        self._responders = Workers("web-respond", 2, max(1, connections // 2))
+        self._responders = Workers("web-respond", 2, connections)
         self._checkers = Workers("web-bcrypt", 2, max(1, connections // 4))
 
     def ask(self, connection: Connection, request: Request) -> Rendered | None:

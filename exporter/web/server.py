@@ -6,18 +6,17 @@ a library.
 
 import contextlib
 import errno
-import heapq
 import logging
 import socket
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
+from exporter.web import eviction
 from exporter.web.answering import Answering, Fast, Respond
 from exporter.web.connection import Connection, Phase
 from exporter.web.limits import Limits
@@ -32,25 +31,16 @@ _log = logging.getLogger(__name__)
 
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.1
+_BATCH = 32
+
+#: Workers that have not answered for so long are not just busy.
+_HANG_SECONDS = 0.5
 _STOP_SECONDS = 0.5
 
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
     b"Connection: close\r\n\r\n"
 )
-
-#: Of these groups the largest loses a connection when the server is full. So a herd that is
-#: silent, idle or slow to read crowds out its like, and never the others.
-_GROUPS = {
-    Phase.LINGERING: "asking",
-    Phase.SHAKING: "asking",
-    Phase.READING: "asking",
-    Phase.IDLE: "idle",
-    Phase.WRITING: "writing",
-}
-
-#: How many are asked what they have moved: all of them would cost too much at each accept.
-_CANDIDATES = 8
 
 _NONE: Fast = MappingProxyType({})
 
@@ -147,8 +137,11 @@ class Server:
             self._loop.watch(listener, 0, EVENT_READ, partial(self._accept, listener))
 
     def _accept(self, listener: socket.socket) -> None:
-        # Half of the connections at most, so that none is evicted in the turn that accepted it.
-        for turn in range(max(2, min(32, self._limits.connections // 2))):
+        for turn in range(_BATCH):
+            full = len(self._connections) >= self._limits.connections
+            # One a turn where another has to go for it: who came last turn has then been read.
+            if full and (turn or not self._make_room()):
+                return
             try:
                 link, peer = listener.accept()
             except BlockingIOError:
@@ -156,28 +149,32 @@ class Server:
             except OSError as e:
                 # At a later turn it says nothing: accept(2) takes a descriptor before it looks
                 # whether somebody waits.
-                if turn or e.errno not in _EXHAUSTED:
-                    return
-                if not self._evict():
-                    self._pause(e)
-                    return
-            else:
-                self._starved = False
-                self._admit(link, str(peer[0]))
+                if turn == 0 and e.errno in _EXHAUSTED:
+                    self._starve(e)
+                return
+            self._starved = False
+            self._admit(link, str(peer[0]))
 
-    def _pause(self, e: OSError) -> None:
+    def _starve(self, e: OSError) -> None:
         """Without a free descriptor a waiting client would wake the loop over and over."""
+        if self._connections:
+            self._make_room()
+            return
         if not self._starved:
             self._starved = True
             _log.error("cannot accept connections for now: %s; raise LimitNOFILE=", e.strerror)
+        self._pause(_PAUSE_SECONDS)
+
+    def _pause(self, seconds: float) -> None:
+        """Leave who comes now in the kernel's queue for so long."""
         for listener in self._listeners:
             self._loop.watch(listener, EVENT_READ, 0, lambda: None)
-        self._listen_again = time.monotonic() + _PAUSE_SECONDS
+        self._listen_again = time.monotonic() + seconds
 
     def _admit(self, link: socket.socket, peer: str) -> None:
         self._security.refresh()
         security = self._security.now
-        if len(self._connections) >= self._limits.connections and not self._evict():
+        if len(self._connections) >= self._limits.connections:
             with contextlib.suppress(OSError):
                 link.setblocking(False)
                 if not security.tls:
@@ -193,25 +190,26 @@ class Server:
         self._connections.add(connection)
         self._serve(connection)
 
-    def _evict(self) -> bool:
-        """Close whoever is to go for another; False where all wait for their answers.
+    def _make_room(self) -> bool:
+        """Close a connection for the one that waits; False where that has to wait a little.
 
-        Of the largest group, and in it of the client with most connections, one of the oldest:
-        the one that has sent and taken least. A scraper is quick to do both, so it stays while
-        its handshake goes back and forth, however fast a herd of silent clients comes and goes.
+        True with nothing closed is the third case: all wait for answers that do not come.
         """
-        found = [c for c in self._connections if c.phase in _GROUPS]
-        if not found:
+        now = time.monotonic()
+        victim = eviction.victim(self._connections, now)
+        if victim is None:
+            if now - min(c.since for c in self._connections) > _HANG_SECONDS:
+                return True
+            self._pause(eviction.GRACE_SECONDS)
             return False
-        group = _most_frequent(_GROUPS[c.phase] for c in found)
-        found = [c for c in found if _GROUPS[c.phase] == group]
-        peer = _most_frequent(c.peer for c in found)
-        oldest = heapq.nsmallest(
-            _CANDIDATES, (c for c in found if c.peer == peer), key=lambda c: c.since
-        )
-        victim = min(oldest, key=lambda c: c.wire.moved_bytes())
+        # How long ago the victim came, or went over to what it does now.
+        age = now - victim.since
+        if age < eviction.GRACE_SECONDS:
+            self._pause(eviction.GRACE_SECONDS - age)
+            return False
         # An abort also drops what was answered and not yet fetched from the kernel.
-        self._close(victim, abort=group != "idle" and victim.phase is not Phase.LINGERING)
+        abort = victim.phase not in {Phase.IDLE, Phase.LINGERING}
+        self._close(victim, abort=abort)
         return True
 
     def _serve(self, connection: Connection) -> None:
@@ -248,7 +246,3 @@ class Server:
         connection.armed = self._loop.watch(connection.wire.link, connection.armed, 0, lambda: None)
         self._connections.discard(connection)
         connection.close(abort=abort)
-
-
-def _most_frequent(names: Iterable[str]) -> str:
-    return Counter(names).most_common(1)[0][0]

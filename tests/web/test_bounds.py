@@ -14,6 +14,7 @@ from pathlib import Path
 import bcrypt
 import pytest
 
+from exporter.web.connection import Phase
 from exporter.web.limits import Limits
 from exporter.web.message import Request, Response
 from exporter.web.server import Server
@@ -194,6 +195,48 @@ def test_a_herd_of_one_address_crowds_out_its_like_and_not_another_address() -> 
         assert PAGE == answer(slow).body
 
 
+def test_a_client_in_the_middle_of_its_handshake_outlasts_a_herd_of_silent_ones(
+    pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
+) -> None:
+    text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
+    limits = Limits(connections=8)
+    with serving(limits=limits, web_config=web_yml(text)) as server, connect(server) as link:
+        received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
+        hello = trusting.wrap_bio(received, sent, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            hello.do_handshake()
+        link.sendall(sent.read())
+        received.write(more(link))
+        with many(server, 40):
+            assert eventually(lambda: held(server) == 8)
+            while sent.pending == 0:
+                try:
+                    hello.do_handshake()
+                except ssl.SSLWantReadError:
+                    received.write(more(link))
+            hello.write(GET)
+            link.sendall(sent.read())
+            assert more(link)
+
+
+def test_an_answer_that_was_given_can_be_read_after_its_connection_made_room() -> None:
+    body = b"x" * 200_000
+
+    def metrics() -> Response:
+        return Response(200, "text/plain", body)
+
+    limits = Limits(connections=4)
+    with serving(limits=limits, fast={"/metrics": metrics}) as server, many(server, 4) as links:
+        for link in links:
+            link.sendall(GET)
+        assert eventually(lambda: [Phase.IDLE] * 4 == [c.phase for c in server._connections])
+        with many(server, 2) as newer:
+            for link in newer:
+                link.sendall(GET)
+                assert body == answer(link).body
+            assert [body] * 4 == [answer(link).body for link in links]
+
+
 def test_slow_readers_make_room_for_a_newcomer() -> None:
     with serving(big, limits=Limits(connections=8)) as server, many(server, 8) as readers:
         for link in readers:
@@ -204,23 +247,30 @@ def test_slow_readers_make_room_for_a_newcomer() -> None:
 
 def test_a_server_whose_workers_all_hang_says_503_and_never_queues_without_bound() -> None:
     release = threading.Event()
-    working: list[Request] = []
 
-    def respond(request: Request) -> Response:
-        working.append(request)
+    def respond(_request: Request) -> Response:
         release.wait(10)
         return Response(200, "text/plain", PAGE)
 
     with serving(respond, limits=Limits(connections=8)) as server, many(server, 8) as links:
-        for link in links[:2]:
+        for link in links:
             link.sendall(GET)
-        assert eventually(lambda: len(working) == 2)
-        for link in links[2:]:
-            link.sendall(GET)
-        time.sleep(0.2)
+        start = time.monotonic()
+        assert 503 == ask(server).status
+        assert time.monotonic() - start < 1.5
         release.set()
-        # Two are at work, four wait, and a queue for two more there is not.
-        assert [200] * 6 + [503] * 2 == sorted(answer(link).status for link in links)
+        assert [200] * 8 == [answer(link).status for link in links]
+
+
+def test_who_comes_while_all_workers_are_only_busy_waits_and_is_answered() -> None:
+    def respond(_request: Request) -> Response:
+        time.sleep(0.05)
+        return Response(200, "text/plain", PAGE)
+
+    with serving(respond, limits=Limits(connections=4)) as server, many(server, 16) as links:
+        for link in links:
+            link.sendall(GET[:-2] + b"Connection: close\r\n\r\n")
+        assert [200] * 16 == [answer(link).status for link in links]
 
 
 @contextmanager
