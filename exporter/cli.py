@@ -134,8 +134,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ssd-exporter: {e}\n")
         return 2
     except BrokenPipeError:
-        # `ssd-exporter --once | head`: the reader has seen enough.
-        sys.stderr.close()
+        # `ssd-exporter --once | head`: the reader has seen enough; Python flushes the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
     return 0

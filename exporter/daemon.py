@@ -56,6 +56,7 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     clock.sleep(settings.sampler.interval_seconds)
     monitor.sampler.tick()
     out.write(render(monitor.samples(), openmetrics=False))
+    out.flush()
 
 
 def serve(

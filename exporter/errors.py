@@ -28,7 +28,7 @@ class ConfigError(ExporterError):
 
     def __init__(self, message: str, hint: str = "") -> None:
         whole = f"{message}; {hint}" if hint else message
-        super().__init__(whole.replace("\n", "\\n"))
+        super().__init__("".join(c if c.isprintable() else repr(c)[1:-1] for c in whole))
 
 
 class SourceError(ExporterError):

@@ -88,7 +88,12 @@ class Monitor:
         """
         self.settings = self.survey.settings = settings
         self._wanted = device_filter(settings.disk)
-        self.sampler.judge_by(settings.rules, self._wanted, settings.sampler.interval_seconds)
+        self.sampler.judge_by(
+            settings.rules,
+            self._wanted,
+            settings.sampler.interval_seconds,
+            per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
+        )
 
     def samples(self) -> Iterable[Sample]:
         """The page. What fails leaves its own samples out."""

@@ -113,10 +113,16 @@ class Sampler:
         """Have `changed` called when a device comes, goes, or is made anew."""
         self._changed = changed
 
-    def judge_by(self, rules: Rules, wanted: Callable[[str], bool], interval: float) -> None:
+    def judge_by(
+        self, rules: Rules, wanted: Callable[[str], bool], interval: float, *, per_cpu: bool
+    ) -> None:
         """The settings were read again."""
         with self.lock:
             self._rules, self._wanted, self.interval = rules, wanted, interval
+            self._per_cpu = per_cpu
+            if self.stat is not None:
+                # The page may ask for each CPU before the next sample.
+                self._advance_iowait(self.stat)
             for activity in self.activities.values():
                 activity.judge_by(rules)
 
@@ -164,11 +170,7 @@ class Sampler:
         then, self.stat = self.stat, sampled
         if sampled is None:
             return None
-        if sampled.total is not None:
-            self.cpu.iowait.advance(sampled.total.iowait)
-        if self._per_cpu:
-            for number, times in sampled.cpus.items():
-                self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
+        self._advance_iowait(sampled)
         if then is None or not usable:
             return None
         shares = cpu_interval(then.cpus, sampled.cpus)
@@ -181,6 +183,13 @@ class Sampler:
         if softirq_bound(shares, self._rules.bottleneck):
             self.cpu.softirq_saturated_seconds += seconds
         return shares
+
+    def _advance_iowait(self, sampled: Stat) -> None:
+        if sampled.total is not None:
+            self.cpu.iowait.advance(sampled.total.iowait)
+        if self._per_cpu:
+            for number, times in sampled.cpus.items():
+                self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
 
     def _advance_disks(
         self, now: float, lines: diskstats.Lines | None, around: Surroundings, *, usable: bool

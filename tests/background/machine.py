@@ -1,0 +1,97 @@
+"""A machine whose /proc stands in a folder, and a sampler that watches it."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from exporter.attempts import Attempts
+from exporter.background.baselines import Baselines
+from exporter.background.disk_activity import Rules
+from exporter.background.sampler import Sampler
+from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
+from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes
+from tests.fakes import FakeClock
+
+
+def disk_line(disk: DiskStats) -> str:
+    """A line of /proc/diskstats, as a kernel prints it that counts what the record holds."""
+    numbers: list[float | None] = list(disk[2:])
+    for index, field in enumerate(DiskStats._fields[2:]):
+        value = numbers[index]
+        if value is not None and field.endswith("_seconds"):
+            numbers[index] = round(value * 1000)
+        if value is not None and field.endswith("_bytes"):
+            numbers[index] = int(value) // SECTOR_BYTES
+    major, minor = disk.number.split(":")
+    columns = " ".join(str(round(number)) for number in numbers if number is not None)
+    return f"{major:>4} {minor:>7} {disk.device} {columns}\n"
+
+
+def cpu_line(name: str, times: CpuTimes) -> str:
+    """A line of /proc/stat."""
+    return " ".join([name, *(str(round(time * TICKS_PER_SECOND)) for time in times), "0", "0\n"])
+
+
+class Machine:
+    """Writes what a kernel says now; `tick` lets time pass and takes a sample."""
+
+    def __init__(self, place: Path, *, interval: float = 1.0, per_cpu: bool = False) -> None:
+        self.proc = place / "proc"
+        (self.proc / "pressure").mkdir(parents=True)
+        self.clock = FakeClock()
+        self.attempts = Attempts(self.clock)
+        self.sampler = self.watch(interval=interval, per_cpu=per_cpu)
+
+    def watch(
+        self,
+        *,
+        interval: float = 1.0,
+        per_cpu: bool = False,
+        wanted: Callable[[str], bool] = lambda _device: True,
+    ) -> Sampler:
+        """A sampler that has seen nothing yet."""
+        rules = Rules()
+        return Sampler(
+            self.proc,
+            clock=self.clock,
+            attempts=self.attempts,
+            rules=rules,
+            baselines=Baselines(rules.baseline),
+            wanted=wanted,
+            interval=interval,
+            per_cpu=per_cpu,
+        )
+
+    def disks(self, *disks: DiskStats) -> None:
+        self.write("diskstats", "".join(map(disk_line, disks)))
+
+    def cpus(self, *cpus: CpuTimes) -> None:
+        total = CpuTimes(*map(sum, zip(*cpus, strict=True)))
+        lines = [cpu_line("cpu", total)]
+        lines += [cpu_line(f"cpu{number}", times) for number, times in enumerate(cpus)]
+        self.write("stat", "".join(lines) + "intr 1\n")
+
+    def waiting(self, seconds: float) -> None:
+        total = round(seconds * 1e6)
+        lines = (f"{kind} avg10=0.00 avg60=0.00 avg300=0.00 total={total}\n" for kind in SOME_FULL)
+        self.write("pressure/io", "".join(lines))
+
+    def write(self, name: str, text: str) -> None:
+        (self.proc / name).write_text(text)
+
+    def remove(self, name: str) -> None:
+        path = self.proc / name
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+    def tick(self, seconds: float = 1.0) -> None:
+        self.clock.advance(seconds)
+        self.sampler.tick()
+
+    def success(self, collector: str) -> bool:
+        return dict(self.attempts.outcomes())[collector].success
+
+
+SOME_FULL = ("some", "full")

@@ -1,0 +1,415 @@
+"""The per-second sampler on a /proc in a folder, with a clock that stands until it is told."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from exporter.background.sampler import Sampler
+from exporter.diagnosis.bottleneck import Cause
+from exporter.diagnosis.drive import Drive, DriveClass, presumed
+from exporter.linux.diskstats import TIME_WRAP_SECONDS
+from exporter.linux.stat import CpuTimes
+from tests.background.machine import Machine
+from tests.diagnosis.records import NEW, grown
+
+#: A second of a device at its limit, and one of a device at rest between two requests.
+FULL = {
+    "writes_completed": 400,
+    "written_bytes": 400 * 16384,
+    "write_time_seconds": 32.0,
+    "io_time_seconds": 1.0,
+}
+CALM = {
+    "writes_completed": 100,
+    "written_bytes": 100 * 16384,
+    "write_time_seconds": 0.05,
+    "io_time_seconds": 0.05,
+}
+
+ALL_IDLE = CpuTimes(0, 0, 0, 100, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    machine = Machine(tmp_path)
+    machine.disks(NEW)
+    machine.cpus(ALL_IDLE)
+    machine.waiting(0)
+    return machine
+
+
+def seconds_seen(sampler: Sampler, device: str = "sdx") -> float:
+    return sum(sampler.activities[device].busy_ratio.buckets().weights)
+
+
+def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
+    machine.tick()
+    sampler = machine.sampler
+    assert (1, 0) == (sampler.samples, sampler.gaps)
+    assert {"sdx"} == sampler.activities.keys()
+    assert 0 == seconds_seen(sampler)
+    assert sampler.cpu.hottest is None
+
+
+def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
+    for _ in range(4):
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 3 == seconds_seen(machine.sampler)
+    assert (3, 0) == (activity.queue_depth.buckets().weights[0], activity.queue_depth.buckets().sum)
+    assert activity.verdict.value(machine.clock.monotonic()) is Cause.NONE
+
+
+def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> None:
+    machine.tick()
+    flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
+    read = {"reads_completed": 10, "read_bytes": 163_840, "read_time_seconds": 0.02}
+    machine.disks(grown(NEW, **FULL, **flushed, **read))
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    now = machine.clock.monotonic()
+    assert activity.busy_ratio_max.value(now) == 1.0
+    assert pytest.approx(32.02) == activity.queue_depth_max.value(now)
+    assert pytest.approx(0.08) == activity.write_await_max.value(now)
+    assert pytest.approx(0.002) == activity.read_await_max.value(now)
+    for distribution, operations, total in (
+        (activity.write_await, 400, 32.0),
+        (activity.read_await, 10, 0.02),
+        (activity.flush_await, 8, 0.04),
+        (activity.write_size, 400, 400 * 16384),
+        (activity.read_size, 10, 163_840),
+    ):
+        assert operations == sum(distribution.buckets().weights)
+        assert pytest.approx(total) == distribution.buckets().sum
+
+
+def test_a_saturated_second_is_counted_where_somebody_waits(machine: Machine) -> None:
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.waiting(0.5)
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 1.0 == activity.saturated_seconds
+    machine.disks(grown(grown(NEW, **FULL), **FULL))
+    machine.tick()
+    assert 1.0 == activity.saturated_seconds, "nobody waited in this one"
+
+
+def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
+    machine.remove("pressure")
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    assert 1.0 == machine.sampler.activities["sdx"].saturated_seconds
+    assert machine.success("pressure"), "a kernel without PSI is no failure"
+
+
+def test_a_late_sample_is_a_gap_and_teaches_nothing(machine: Machine) -> None:
+    """The mean of many seconds is not that of one."""
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick(3.5)
+    assert (2, 1) == (machine.sampler.samples, machine.sampler.gaps)
+    assert 0 == seconds_seen(machine.sampler)
+    machine.tick()
+    assert 1 == seconds_seen(machine.sampler), "and it goes on from there"
+
+
+def test_a_sample_that_is_a_little_late_is_taken(machine: Machine) -> None:
+    machine.tick()
+    machine.tick(2.9)
+    assert 0 == machine.sampler.gaps
+    assert pytest.approx(2.9) == seconds_seen(machine.sampler)
+
+
+def test_suspension_is_a_gap_though_the_monotonic_clock_stood(machine: Machine) -> None:
+    machine.tick()
+    machine.clock.suspend(3600)
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    assert 1 == machine.sampler.gaps
+    assert 0 == seconds_seen(machine.sampler)
+
+
+def test_a_step_of_the_time_of_day_changes_nothing(machine: Machine) -> None:
+    machine.tick()
+    machine.clock.step_wall(-86_400)
+    machine.tick()
+    assert 0 == machine.sampler.gaps
+    assert 1 == seconds_seen(machine.sampler)
+
+
+def test_a_clock_that_stands_still_divides_by_nothing(machine: Machine) -> None:
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick(0)
+    assert (2, 0) == (machine.sampler.samples, machine.sampler.gaps)
+    assert 0 == seconds_seen(machine.sampler)
+
+
+@pytest.mark.parametrize("interval", [0.1, 10.0])
+def test_seconds_are_seconds_whatever_the_interval(tmp_path: Path, interval: float) -> None:
+    machine = Machine(tmp_path, interval=interval)
+    disk = NEW
+    for _ in range(11):
+        machine.disks(disk)
+        machine.tick(interval)
+        disk = grown(disk, **{name: value * interval for name, value in FULL.items()})
+    activity = machine.sampler.activities["sdx"]
+    assert 10 * interval == pytest.approx(seconds_seen(machine.sampler))
+    assert 10 * interval == pytest.approx(activity.saturated_seconds)
+    assert 4000 * interval == pytest.approx(sum(activity.write_await.buckets().weights))
+    assert 0 == machine.sampler.gaps
+
+
+def test_a_device_that_goes_takes_its_series_along(machine: Machine) -> None:
+    changes: list[None] = []
+    machine.sampler.on_change(lambda: changes.append(None))
+    machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
+    machine.tick()
+    assert {"sdx", "sdy"} == machine.sampler.activities.keys()
+    changes.clear()
+    machine.disks(NEW)
+    machine.tick()
+    assert {"sdx"} == machine.sampler.activities.keys()
+    assert 1 == len(changes)
+    machine.tick()
+    assert 1 == len(changes), "only a change hurries the survey"
+
+
+def test_a_device_that_comes_is_watched_from_its_second_sample(machine: Machine) -> None:
+    machine.tick()
+    machine.disks(NEW, grown(NEW._replace(device="sdy", number="8:16"), **FULL))
+    machine.tick()
+    assert (1, 0) == (seconds_seen(machine.sampler), seconds_seen(machine.sampler, "sdy"))
+    machine.tick()
+    assert (2, 1) == (seconds_seen(machine.sampler), seconds_seen(machine.sampler, "sdy"))
+
+
+def test_a_device_made_anew_begins_anew(machine: Machine) -> None:
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    machine.tick()
+    assert 1 == seconds_seen(machine.sampler)
+    machine.disks(NEW)
+    machine.tick()
+    assert 0 == seconds_seen(machine.sampler)
+
+
+def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> None:
+    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.SSD, instance=1)})
+    machine.tick()
+    disk = NEW
+    for _ in range(70):
+        disk = grown(disk, **CALM)
+        machine.disks(disk)
+        machine.tick()
+    assert pytest.approx(0.0005, rel=0.1) == (
+        machine.sampler.activities["sdx"].baselines.write.seconds
+    )
+    machine.disks()
+    machine.tick()
+    machine.sampler.recognise({"sdz": Drive("wwn-1", DriveClass.SSD, instance=9)})
+    machine.disks(NEW._replace(device="sdz", number="8:32"))
+    machine.tick()
+    assert pytest.approx(0.0005, rel=0.1) == (
+        machine.sampler.activities["sdz"].baselines.write.seconds
+    )
+
+
+def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None:
+    """The kernel's disk sequence tells, where its counters happen to be ahead of the old ones."""
+    machine.sampler.recognise({"sdx": Drive("old", DriveClass.SSD, instance=1)})
+    machine.tick()
+    machine.tick()
+    machine.sampler.recognise({"sdx": Drive("new", DriveClass.SSD, instance=2)})
+    assert (machine.sampler.disks or {}).keys() <= machine.sampler.activities.keys()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    assert 0 == seconds_seen(machine.sampler), "the two have no difference"
+    assert "new" == machine.sampler.activities["sdx"].drive.identity
+
+
+def test_a_drive_that_the_survey_recognises_keeps_its_seconds(machine: Machine) -> None:
+    machine.tick()
+    machine.tick()
+    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL, instance=1)})
+    assert 1 == seconds_seen(machine.sampler)
+    assert DriveClass.ROTATIONAL is machine.sampler.activities["sdx"].drive.kind
+
+
+def test_a_stack_over_drives_is_measured_and_not_judged(machine: Machine) -> None:
+    stacked = NEW._replace(device="dm-0", number="253:0")
+    machine.disks(stacked)
+    machine.tick()
+    machine.disks(grown(stacked, **FULL))
+    machine.tick()
+    activity = machine.sampler.activities["dm-0"]
+    assert (1.0, 0.0) == (seconds_seen(machine.sampler, "dm-0"), activity.saturated_seconds)
+    assert activity.verdict.value(machine.clock.monotonic()) is Cause.NONE
+    assert activity.baselines.write.bins == {}
+
+
+@pytest.mark.parametrize(
+    ("device", "kind", "leaf"),
+    [
+        ("nvme0n1", DriveClass.NVME, True),
+        ("sda", DriveClass.SSD, True),
+        ("dm-0", DriveClass.SSD, False),
+        ("md127", DriveClass.SSD, False),
+    ],
+)
+def test_a_name_alone_tells_the_likely_class(device: str, kind: DriveClass, leaf: bool) -> None:
+    assert Drive(device, kind, leaf=leaf) == presumed(device)
+
+
+def test_a_broken_line_costs_its_own_device(machine: Machine) -> None:
+    other = NEW._replace(device="sdy", number="8:16")
+    machine.disks(NEW, other)
+    machine.tick()
+    text = (machine.proc / "diskstats").read_text()
+    machine.write("diskstats", text.replace("sdx 0 0", "sdx 0 garbage"))
+    machine.tick()
+    assert {"sdy"} == (machine.sampler.disks or {}).keys()
+    assert 1 == seconds_seen(machine.sampler, "sdy")
+    assert not machine.success("disk")
+    machine.write("diskstats", text)
+    machine.tick()
+    assert machine.success("disk")
+    assert {"sdx", "sdy"} == machine.sampler.activities.keys()
+
+
+@pytest.mark.parametrize("missing", ["diskstats", "stat", "pressure"])
+def test_a_file_that_is_missing_costs_what_stands_in_it(machine: Machine, missing: str) -> None:
+    machine.remove(missing)
+    machine.tick()
+    machine.disks(NEW) if missing != "diskstats" else None
+    machine.tick()
+    assert ("diskstats" == missing) == (machine.sampler.disks is None)
+    assert ("stat" == missing) == (machine.sampler.stat is None)
+
+
+def test_a_file_that_comes_back_is_read_again(machine: Machine) -> None:
+    """The second of the failure is lost, what was seen before is not."""
+    machine.tick()
+    machine.tick()
+    machine.remove("diskstats")
+    machine.tick()
+    assert machine.sampler.disks is None
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    machine.tick()
+    assert 2 == seconds_seen(machine.sampler)
+
+
+def test_unwanted_devices_are_left_out_and_let_go(machine: Machine) -> None:
+    machine.disks(NEW, NEW._replace(device="loop0", number="7:0"))
+    machine.tick()
+    assert {"sdx", "loop0"} == machine.sampler.activities.keys()
+    rules = machine.sampler._rules
+    machine.sampler.judge_by(rules, lambda device: device == "sdx", 2.0, per_cpu=False)
+    machine.tick()
+    assert {"sdx"} == machine.sampler.activities.keys()
+    assert 2.0 == machine.sampler.interval
+
+
+def test_a_wrap_of_the_time_fields_is_a_second_like_any_other(machine: Machine) -> None:
+    before = NEW._replace(
+        write_time_seconds=round(TIME_WRAP_SECONDS - 1, 3),
+        io_time_seconds=round(TIME_WRAP_SECONDS - 0.5, 3),
+    )
+    machine.disks(before)
+    machine.tick()
+    machine.disks(grown(before, **FULL))
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert pytest.approx(32.0) == activity.queue_depth_max.value(machine.clock.monotonic())
+    assert pytest.approx(1.0) == activity.busy_ratio_max.value(machine.clock.monotonic())
+
+
+def test_a_hang_counts_while_it_lasts_and_never_after(machine: Machine) -> None:
+    hanging = NEW._replace(io_now=4)
+    machine.disks(NEW)
+    machine.tick()
+    machine.disks(grown(hanging, io_time_seconds=0.9))
+    machine.tick()
+    for second in range(1, 5):
+        machine.disks(grown(hanging, io_time_seconds=0.9 + second))
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 5.0 == activity.stalled_seconds
+    machine.disks(grown(NEW, writes_completed=4, write_time_seconds=20.0, io_time_seconds=5.0))
+    machine.tick()
+    machine.tick()
+    assert 5.0 == activity.stalled_seconds
+    assert 4.0 == activity.queue_depth_max.value(machine.clock.monotonic())
+
+
+def test_an_unmoved_line_with_requests_in_flight_is_a_hang(machine: Machine) -> None:
+    """Where io_time stands still the whole line does, and the device is not at rest."""
+    machine.disks(NEW._replace(io_now=3))
+    for _ in range(5):
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 4.0 == activity.stalled_seconds
+    assert Cause.DEVICE is activity.verdict.value(machine.clock.monotonic())
+
+
+def test_the_verdict_is_the_one_that_prevailed_over_ten_seconds(machine: Machine) -> None:
+    machine.tick()
+    for _ in range(20):
+        machine.tick()
+    disk = NEW
+    verdicts = []
+    for _ in range(8):
+        disk = grown(disk, **FULL)
+        machine.disks(disk)
+        machine.tick()
+        verdicts.append(machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic()))
+    assert [Cause.NONE] * 4 + [Cause.DEVICE] * 4 == verdicts
+    for _ in range(10):
+        machine.tick()
+    assert Cause.NONE is (
+        machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic())
+    )
+
+
+def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
+    machine.cpus(*[ALL_IDLE] * 4)
+    machine.tick()
+    hot = ALL_IDLE._replace(softirq=0.62, system=0.30, idle=100.05)
+    idle = ALL_IDLE._replace(idle=101)
+    machine.cpus(idle, idle, hot, idle)
+    machine.tick()
+    cpu = machine.sampler.cpu
+    assert (2, 1.0) == (cpu.hottest, cpu.softirq_saturated_seconds)
+    expected = 0.62 / 0.97
+    assert pytest.approx(expected) == cpu.softirq_max_ratio.value(machine.clock.monotonic())
+
+
+def test_iowait_never_steps_back(machine: Machine) -> None:
+    said = []
+    for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):
+        machine.cpus(ALL_IDLE._replace(iowait=iowait))
+        machine.tick()
+        said.append(machine.sampler.cpu.iowait.said)
+    assert [10.0, 10.5, 10.5, 10.5, 10.6] == pytest.approx(said)
+
+
+def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> None:
+    """A device that works, rests, hangs, wraps, goes and comes: what is kept stays sane."""
+    disk = NEW
+    for second in range(600):
+        disk = grown(disk, **(FULL if second % 3 else CALM))
+        if second % 50 == 0:
+            disk = disk._replace(write_time_seconds=round(TIME_WRAP_SECONDS - 1, 3))
+        present = [disk._replace(io_now=second % 7)] if second % 97 else []
+        machine.disks(*present)
+        machine.tick(1.0 if second % 41 else 5.0)
+    for activity in machine.sampler.activities.values():
+        for distribution in (activity.busy_ratio, activity.queue_depth, activity.write_await):
+            buckets = distribution.buckets()
+            assert math.isfinite(buckets.sum)
+            assert min(buckets.weights) >= 0
+    assert 14 == machine.sampler.gaps

@@ -1,0 +1,205 @@
+"""The exporter as a process of its own, on a port of its own, with a state of its own."""
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from tests.end_to_end.page import Page
+
+_START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+_SERVES = re.compile(r"serves https?://127\.0\.0\.1:(\d+)/")
+_SAMPLES = re.compile(r"^ssd_sampler_samples_total (\d+)$", re.MULTILINE)
+
+#: What tells a service about its manager: of the one that the tests run under, nothing.
+_OF_A_MANAGER = frozenset(
+    {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM", "STATE_DIRECTORY"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer over HTTP; header names are in small letters."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def command(directory: Path, *flags: str, config: str = "", port: int = 0) -> list[str]:
+    """The exporter's arguments; `config` is the text of its configuration file."""
+    file = directory / "ssd-exporter.toml"
+    file.write_text(config)
+    return [
+        sys.executable,
+        "-m",
+        "exporter",
+        f"--config.file={file}",
+        f"--web.listen-address=127.0.0.1:{port}",
+        f"--state.directory={directory / 'state'}",
+        *flags,
+    ]
+
+
+def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment that a daemon of a test gets."""
+    plain = {name: value for name, value in os.environ.items() if name not in _OF_A_MANAGER}
+    return plain | dict(more or {})
+
+
+def run(argv: list[str], more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
+    """Run it until it ends: exit status, standard output and standard error.
+
+    Raises:
+        TimeoutExpired: it did not end in twenty seconds.
+    """
+    ended = subprocess.run(
+        argv,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=_START_SECONDS,
+        check=False,
+        env=environment(more),
+    )
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+class Daemon:
+    """A context manager that holds a daemon, from its first page to its end.
+
+    `directory` keeps its configuration, its log and its state; another daemon with the same
+    directory takes over from where this one ended. Later flags overrule earlier ones.
+
+    Raises:
+        RuntimeError: it ended before it served; its own words are in the text.
+        TimeoutError: it does not serve in twenty seconds.
+    """
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def __init__(
+        self,
+        directory: Path,
+        *flags: str,
+        config: str = "",
+        port: int = 0,
+        more: Mapping[str, str] | None = None,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.state = directory / "state"
+        self.config = directory / "ssd-exporter.toml"
+        self._log = directory / "log"
+        self._argv = command(directory, *flags, config=config, port=port)
+        self._more = more
+
+    def __enter__(self) -> "Daemon":  # noqa: PYI034 - Self came with Python 3.11
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self._argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(self._more),
+            )
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.stop()
+
+    @property
+    def log(self) -> str:
+        """What it has said so far."""
+        return self._log.read_text()
+
+    @property
+    def complaints(self) -> list[str]:
+        """What it has logged as a warning or an error, and lines that are no log lines."""
+        return [line for line in self.log.splitlines() if " level=info " not in line]
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """One request on a connection of its own; ``Accept_Encoding`` is Accept-Encoding."""
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        try:
+            link.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+            answer = link.getresponse()
+            fields = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, fields, answer.read())
+        finally:
+            link.close()
+
+    def page(self) -> Page:
+        """The page of the last sample."""
+        return Page.parse(self._text())
+
+    def next_page(self, samples: int = 1) -> Page:
+        """The page as soon as so many more samples were taken: a tick has just passed."""
+        wanted = _samples(self._text()) + samples
+        while _samples(text := self._text()) < wanted:
+            time.sleep(0.02)
+        return Page.parse(text)
+
+    def _text(self) -> str:
+        answer = self.get("/metrics")
+        if answer.status != http.HTTPStatus.OK:
+            raise AssertionError(f"/metrics: {answer.status}: {answer.body[:200]!r}")
+        return answer.body.decode()
+
+    def resident_bytes(self) -> int:
+        """What the process occupies in memory."""
+        status = Path("/proc", str(self.process.pid), "statm").read_text()
+        return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status; what does not end is killed, and TimeoutExpired raised."""
+        self.process.terminate()
+        try:
+            return self.process.wait(_STOP_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """SIGKILL, as the kernel's OOM killer does it."""
+        self.process.kill()
+        self.process.wait(_STOP_SECONDS)
+
+    def _wait_ready(self) -> None:
+        until = time.monotonic() + _START_SECONDS
+        while (said := _SERVES.search(self.log)) is None:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"the daemon ended with {self.process.returncode}: {self.log}")
+            if time.monotonic() >= until:
+                raise TimeoutError(f"the daemon does not serve: {self.log}")
+            time.sleep(0.02)
+        self.port = int(said[1])
+
+
+def _samples(text: str) -> int:
+    found = _SAMPLES.search(text)
+    if found is None:
+        raise AssertionError("the page does not say how many samples were taken")
+    return int(found[1])

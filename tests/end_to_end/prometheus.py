@@ -1,0 +1,156 @@
+"""Debian's Prometheus, scraping one target once a second, asked over its HTTP API."""
+
+import json
+import re
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+_LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
+
+_CONFIG = """\
+global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+  - job_name: ssd
+    static_configs: [{{targets: ["{target}"]}}]
+"""
+
+
+class Series(NamedTuple):
+    """One series of an answer: unix times and values."""
+
+    labels: dict[str, str]
+    points: list[tuple[float, float]]
+
+    @property
+    def largest(self) -> float:
+        return max(value for _, value in self.points)
+
+
+class Prometheus:
+    """A context manager that holds a Prometheus, which scrapes `target` ("host:port").
+
+    Raises:
+        RuntimeError: it ended before it was ready; its own words are in the text.
+        TimeoutError: it is not ready in thirty seconds.
+    """
+
+    _process: subprocess.Popen[bytes]
+    _address: str
+
+    def __init__(self, directory: Path, target: str) -> None:
+        self._directory = directory
+        self._target = target
+        self._log = directory / "log"
+
+    def __enter__(self) -> "Prometheus":  # noqa: PYI034 - Self came with Python 3.11
+        self._directory.mkdir(parents=True)
+        config = self._directory / "prometheus.yml"
+        config.write_text(_CONFIG.format(target=self._target))
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [
+                    "prometheus",
+                    f"--config.file={config}",
+                    f"--storage.tsdb.path={self._directory / 'data'}",
+                    "--web.listen-address=127.0.0.1:0",
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        try:
+            self._wait_ready()
+        except BaseException:
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop()
+
+    @property
+    def complaints(self) -> list[str]:
+        """What it logged as a warning or an error."""
+        return [line for line in self._log.read_text().splitlines() if " level=info " not in line]
+
+    def query(self, expression: str, at: float) -> list[Series]:
+        """The expression's value at a unix time."""
+        found = self._ask("query", query=expression, time=f"{at:.3f}")["result"]
+        return [Series(each["metric"], [_point(each["value"])]) for each in found]
+
+    def value(self, expression: str, at: float) -> float:
+        """The value of an expression that is one number at that time."""
+        found = self.query(expression, at)
+        if len(found) != 1:
+            raise AssertionError(f"{expression}: {len(found)} series, not one")
+        return found[0].largest
+
+    def over(self, expression: str, start: float, end: float) -> list[Series]:
+        """The expression's values once a second."""
+        asked = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": "1"}
+        found = self._ask("query_range", **asked)["result"]
+        return [Series(each["metric"], list(map(_point, each["values"]))) for each in found]
+
+    def kinds(self) -> dict[str, str]:
+        """The type of each family of the target, as scraped."""
+        found = self._ask("targets/metadata")
+        return {each["metric"]: each["type"] for each in found}
+
+    def wait_for(self, expression: str, seconds: float = 20.0) -> float:
+        """Wait until the expression has a result, and give the unix time of then.
+
+        Raises:
+            TimeoutError: it has none in so many seconds.
+        """
+        until = time.monotonic() + seconds
+        while not self.query(expression, now := time.time()):
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{expression}: no result in {seconds} s")
+            time.sleep(0.1)
+        return now
+
+    def _ask(self, what: str, **parameters: str) -> Any:
+        address = f"http://{self._address}/api/v1/{what}?{urllib.parse.urlencode(parameters)}"
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                return json.load(answer)["data"]
+        except urllib.error.HTTPError as e:
+            raise AssertionError(f"{what} {parameters}: {e.read()[:500]!r}") from e
+
+    def _wait_ready(self) -> None:
+        until = time.monotonic() + _START_SECONDS
+        while "Server is ready" not in self._log.read_text():
+            if self._process.poll() is not None:
+                raise RuntimeError(f"prometheus ended: {self._log.read_text()[-2000:]}")
+            if time.monotonic() >= until:
+                raise TimeoutError(f"prometheus is not ready: {self._log.read_text()[-2000:]}")
+            time.sleep(0.05)
+        listens = _LISTENS.search(self._log.read_text())
+        if listens is None:
+            raise RuntimeError(f"prometheus names no address: {self._log.read_text()[-2000:]}")
+        self._address = listens[1]
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(_STOP_SECONDS)
+
+
+def _point(pair: list[Any]) -> tuple[float, float]:
+    return float(pair[0]), float(pair[1])

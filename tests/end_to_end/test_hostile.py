@@ -1,0 +1,157 @@
+"""Hosts as nobody wants them: thousands of devices, names that bite, devices that flap."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.host import Host
+from tests.end_to_end.page import Page
+from tests.linux import trees
+
+#: None of them is excluded by its name; in /proc/diskstats a name ends at the next white space.
+NAMES = (
+    'sd"quoted"',
+    "sd'quoted'",
+    "sd\\n",
+    "sd\\",
+    'sd",device="sdz',
+    "sd{}",
+    "sd}1",
+    "sdé",
+    "sd#",
+    "sd<script>",
+    "sd$(reboot)",
+    "../../sd",
+    "cciss/c0d0",
+    "sd" + "x" * 200,
+)
+
+
+@contextmanager
+def repeatedly(step: Callable[[int], None], seconds: float) -> Iterator[None]:
+    """Call `step` with 0, 1, 2 ... at this pace, beside the block."""
+    over = threading.Event()
+
+    def run() -> None:
+        number = 0
+        while not over.wait(seconds):
+            step(number)
+            number += 1
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_two_thousand_devices_among_them_names_that_bite_make_a_good_page(tmp_path: Path) -> None:
+    host = Host(tmp_path)
+    names = [*NAMES, *(f"sd{number}q" for number in range(2000 - len(NAMES)))]
+    for number, name in enumerate(names):
+        host.disk(name, number)
+    host.diskstats(names)
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        begin = time.monotonic()
+        daemon.get("/metrics")
+        first_seconds = time.monotonic() - begin
+        host.diskstats(names, operations=50)
+        page = daemon.next_page(2)
+        openmetrics = daemon.get("/metrics", Accept="application/openmetrics-text").body.decode()
+        html = daemon.get("/").body.decode()
+        memory = daemon.resident_bytes()
+
+    expected = set(names)
+    assert expected == page.labels("ssd_device_info", "device")
+    writes = page.find("ssd_disk_writes_completed_total")
+    assert dict.fromkeys(expected, 50) == {labels["device"]: value for labels, value in writes}
+    assert 0 == page.value("ssd_sampler_gaps_total")
+    again = Page.parse(openmetrics, openmetrics=True)
+    assert expected == again.labels("ssd_disk_io_now", "device")
+    assert "<script>" not in html
+    assert "sd&lt;script&gt;" in html
+    assert [] == daemon.complaints
+    assert first_seconds < 5  # generous: a page of 2,000 devices on a busy machine
+    assert memory < 400 << 20
+
+
+def test_names_with_line_breaks_cost_themselves_alone(tmp_path: Path) -> None:
+    """In a model, a mountpoint and a mapped device's name they are shown; a row of diskstats that
+    one breaks is lost.
+    """
+    host = Host(tmp_path)
+    model, mountpoint = 'X "7"\n\\T\x01', '/srv/a "b"\nc\\d'
+    target = trees.sas(host.sys, "sdc").rpartition("/block/")[0]
+    host.sys.write(target, {"vendor": "V\nW", "model": model})
+    host.sys.disk("devices/virtual/block/sd\nnew")
+    host.mounts(trees.mount_line(host.sys.number("sdc"), mountpoint, source="/dev/sdc"))
+    host.diskstats(["sdc", "sd\nnew", "sdd"])
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        page = daemon.next_page()
+
+    assert {"sdc", "sdd"} == page.labels("ssd_disk_io_now", "device")
+    assert {"sdc", "sd\nnew"} == page.labels("ssd_device_info", "device")
+    ((info, _),) = page.find("ssd_device_info", device="sdc")
+    assert '"7"\n' in info["model"]
+    assert {mountpoint} == page.labels("ssd_mount_info", "mountpoint")
+    assert 0 == page.value("ssd_collector_success", collector="disk")
+    assert page.value("ssd_collector_errors_total", collector="disk", reason="parse") > 0
+    # One line a message, whatever stands in it.
+    for line in daemon.log.splitlines():
+        assert line.startswith("ts=")
+
+
+@pytest.mark.parametrize("renewed", [False, True], ids=["the same", "made anew"])
+def test_a_device_that_comes_and_goes_ten_times_a_second_costs_no_page_and_no_memory(
+    tmp_path: Path, renewed: bool
+) -> None:
+    """Either the same disk each time, or another one, with another number of its own in /sys."""
+    host = Host(tmp_path)
+    for name in ("sda", "sdb"):
+        host.sys.disk(f"devices/virtual/block/{name}")
+    host.diskstats(["sda", "sdb"])
+    link = host.sys.root / "block/sdb"
+
+    def flap(number: int) -> None:
+        if number % 2 == 0:
+            link.unlink()
+            host.diskstats(["sda"], number)
+            return
+        if renewed:
+            host.sys.write("devices/virtual/block/sdb", {"diskseq": str(1000 + number)})
+        link.symlink_to("../devices/virtual/block/sdb")
+        host.diskstats(["sda", "sdb"], 0 if renewed else number)
+
+    config = "sampler.interval_seconds = 0.1"
+    with Daemon(tmp_path / "daemon", *host.flags, config=config) as daemon:
+        pages, resident = [], []
+        # Not in step with the sampler, which would see it always or never.
+        with repeatedly(flap, 0.047):
+            until = time.monotonic() + 6
+            while time.monotonic() < until:
+                pages.append(daemon.next_page(2))
+                resident.append(daemon.resident_bytes())
+        state = daemon.state / "state.json"
+        assert 0 == daemon.stop()
+
+    assert all(page.value("ssd_disk_io_now", device="sda") == 0 for page in pages)
+    seen = [len(page.labels("ssd_disk_io_now", "device")) for page in pages]
+    assert {1, 2} == set(seen)
+    for page in pages:
+        busy = [value for _, value in page.find("ssd_disk_busy_ratio_sum")]
+        assert all(0 <= value < 100 for value in busy)
+        assert page.value("ssd_collector_success", collector="disk") == 1
+    assert pages[-1].value("ssd_sampler_samples_total") > 45
+    settled = max(resident[: len(resident) // 2])
+    assert max(resident) - settled < 2 << 20
+    assert [] == daemon.complaints
+    assert len(daemon.log.splitlines()) < 10
+    assert 1 == json.loads(state.read_text())["version"]

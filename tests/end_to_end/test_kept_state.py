@@ -1,0 +1,103 @@
+"""What the daemon keeps over a restart, as it finds it there."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.host import Host
+
+#: The state file's version after this release's.
+FUTURE = '{"version": 999, "drives": []}'
+
+
+@pytest.mark.parametrize(
+    "kept",
+    ["", "{", '{"version": 1', "[]", "\0" * 300, "[" * 100_000, FUTURE],
+    ids=["empty", "cut off", "cut off later", "another type", "zeros", "deep", "future"],
+)
+def test_a_state_that_is_not_usable_is_kept_aside_and_begun_anew(tmp_path: Path, kept: str) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    (state / "state.json").write_text(kept)
+    with Daemon(tmp_path) as daemon:
+        assert daemon.page().value("ssd_sampler_samples_total") > 0
+        assert 0 == daemon.stop()
+
+    (aside,) = state.glob("state.json.*")
+    assert kept == aside.read_text()
+    (complaint,) = daemon.complaints
+    assert f"kept as {aside.name}" in complaint
+    assert "begun anew" in complaint
+    anew = json.loads((state / "state.json").read_text())
+    assert 1 == anew["version"]
+    assert {aside, state / "state.json"} == set(state.iterdir())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        '{"version": 1, "baselines": 7, "iowait": 7}',
+        '{"version": 1, "baselines": {"x": 7}, "iowait": {"boot_id": 1, "seconds": "x"}}',
+        '{"version": 1, "baselines": {"x": {"read": [[1, null]], "write": []}}, "iowait": null}',
+        '{"version": 1, "baselines": [], "iowait": []}',
+        '{"version": 1, "baselines": {"x": {"read": [[1e999, 1]], "write": []}}}',
+        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": 1e999}}',
+        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": NaN}}',
+        '{"version": 1, "iowait": {"boot_id": BOOT_ID, "seconds": 1' + 400 * "0" + "}}",
+    ],
+    ids=range(8),
+)
+def test_a_state_whose_contents_are_damaged_does_not_keep_it_from_starting(
+    tmp_path: Path, state: str
+) -> None:
+    (tmp_path / "state").mkdir()
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    text = state.replace("BOOT_ID", json.dumps(boot_id))
+    (tmp_path / "state/state.json").write_text(text)
+    with Daemon(tmp_path) as daemon:
+        iowait = daemon.page().value("ssd_cpu_seconds_total", mode="iowait")
+    assert 0 <= iowait < 1e9
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(
+            signal.SIGKILL,
+            marks=pytest.mark.xfail(
+                strict=True,
+                raises=AssertionError,
+                reason="what iowait had reached is saved every ten minutes and at the end alone",
+            ),
+        ),
+    ],
+)
+def test_iowait_does_not_step_back_over_a_restart_though_the_kernel_s_own_does(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    """proc_stat(5) says that it may; Prometheus would count all of it once more."""
+    host = Host(tmp_path)
+    host.write("sys/kernel/random/boot_id", "2f5c1d0e-0000-4000-8000-000000000001\n")
+
+    def kernel_says(iowait: int) -> None:
+        ticks = f"1000 0 1000 90000 {iowait} 0 10 0 0 0"
+        host.write("stat", f"cpu  {ticks}\ncpu0 {ticks}\n")
+
+    def said(daemon: Daemon) -> float:
+        return daemon.next_page(2).value("ssd_cpu_seconds_total", mode="iowait")
+
+    kernel_says(9800)
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        assert 98 == said(daemon)
+        kernel_says(9799)
+        assert 98 == said(daemon)
+        daemon.signal(number)
+        daemon.process.wait(5)
+    with Daemon(tmp_path / "daemon", *host.flags) as daemon:
+        assert 98 == said(daemon)
+        kernel_says(9900)
+        assert 99 == said(daemon)

@@ -1,0 +1,140 @@
+"""What a scraper and a person get over HTTP from a daemon that watches this very host."""
+
+import gzip
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.page import Page
+from tests.end_to_end.programs import need
+
+#: What Prometheus 2.42 sends.
+PROMETHEUS = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+OPENMETRICS = "application/openmetrics-text"
+TEXT = "text/plain"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """One that emits everything there is, of every block device of this host."""
+    config = "[cpu]\nper_cpu = true\n[disk]\nrequest_sizes = true\ndevice_include = '.'\n"
+    place = tmp_path_factory.mktemp("daemon")
+    with Daemon(place, "--compat.node-exporter", config=config) as daemon:
+        daemon.next_page(2)
+        yield daemon
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        (PROMETHEUS, OPENMETRICS),
+        ("application/openmetrics-text; version=1.0.0", OPENMETRICS),
+        ("text/plain; version=0.0.4", TEXT),
+        ("text/html, */*", TEXT),
+        ("", TEXT),
+        ("\xff;q=;;,,", TEXT),
+    ],
+)
+def test_the_format_is_the_one_that_accept_asks_for(daemon: Daemon, accept: str, kind: str) -> None:
+    answer = daemon.get("/metrics", Accept=accept)
+    assert 200 == answer.status
+    assert kind == answer.headers["content-type"].partition(";")[0]
+    assert "charset=utf-8" in answer.headers["content-type"]
+    assert (kind == OPENMETRICS) == answer.body.endswith(b"# EOF\n")
+    page = Page.parse(answer.body.decode(), openmetrics=kind == OPENMETRICS)
+    assert page.value("ssd_sampler_interval_seconds") == 1
+    assert {"Accept", "Accept-Encoding"} <= set(answer.headers["vary"].split(", "))
+
+
+def test_both_formats_have_the_same_series(daemon: Daemon) -> None:
+    text = Page.parse(daemon.get("/metrics").body.decode())
+    both = Page.parse(daemon.get("/metrics", Accept=OPENMETRICS).body.decode(), openmetrics=True)
+    # What a page itself reads for the first time appears on the next one.
+    assert set(text.samples) == set(both.samples)
+    assert len(text.samples) > 200
+
+
+@pytest.mark.parametrize(
+    ("accept_encoding", "packed"),
+    [
+        ("gzip", True),
+        ("deflate, gzip;q=1.0, *;q=0.5", True),
+        ("GZIP", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("identity", False),
+        ("br", False),
+        ("gzip;q=x", False),
+    ],
+)
+def test_the_page_is_packed_for_those_who_accept_it(
+    daemon: Daemon, accept_encoding: str, packed: bool
+) -> None:
+    answer = daemon.get("/metrics", Accept_Encoding=accept_encoding)
+    assert packed == (answer.headers.get("content-encoding") == "gzip")
+    assert str(len(answer.body)) == answer.headers["content-length"]
+    body = gzip.decompress(answer.body) if packed else answer.body
+    assert Page.parse(body.decode()).value("ssd_sampler_interval_seconds") == 1
+
+
+def test_a_page_is_made_once_a_tick_however_many_ask(daemon: Daemon) -> None:
+    daemon.next_page()
+    first, *others = [daemon.get("/metrics").body for _ in range(5)]
+    assert {first} == set(others)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("flags", [(), ("--compat.node-exporter",)])
+def test_promtool_has_nothing_to_say_about_the_page(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    need("promtool")
+    with Daemon(tmp_path, "--collector.disk.device-include=.", *flags) as daemon:
+        daemon.next_page()
+        page = daemon.get("/metrics").body
+    said = subprocess.run(
+        ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
+    )
+    # Node_exporter's own names are as node_exporter chose them.
+    about = [line for line in said.stderr.decode().splitlines() if not line.startswith("node_")]
+    assert [] == about
+    assert b"" == said.stdout
+    assert flags or 0 == said.returncode
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [("/-/healthy", b"Healthy.\n"), ("/-/ready", b"Ready.\n")]
+)
+def test_the_checks_say_that_all_is_well(daemon: Daemon, path: str, said: bytes) -> None:
+    answer = daemon.get(path)
+    assert (200, said) == (answer.status, answer.body)
+
+
+def test_the_index_shows_the_devices_and_links_to_the_metrics(daemon: Daemon) -> None:
+    answer = daemon.get("/")
+    assert 200 == answer.status
+    assert "text/html; charset=utf-8" == answer.headers["content-type"]
+    html = answer.body.decode()
+    assert 'href="/metrics"' in html
+    devices = daemon.page().labels("ssd_disk_io_now", "device")
+    assert devices
+    assert [] == [name for name in devices if f"<td>{name}</td>" not in html]
+
+
+def test_a_page_that_is_not_there_is_404_and_what_would_change_something_is_refused(
+    daemon: Daemon,
+) -> None:
+    assert 404 == daemon.get("/nowhere").status
+    for method in ("POST", "PUT", "DELETE"):
+        assert 405 == daemon.get("/metrics", method).status
+        assert 405 == daemon.get("/-/reload", method).status
+
+
+def test_head_has_the_headers_of_get_and_no_body(daemon: Daemon) -> None:
+    answer = daemon.get("/metrics", "HEAD")
+    assert (200, b"") == (answer.status, answer.body)
+    assert int(answer.headers["content-length"]) > 10_000

@@ -1,0 +1,247 @@
+"""The daemon as a process: what systemd, the shell and the operator see of it."""
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon, command, run
+from tests.end_to_end.programs import need
+
+
+class Manager:
+    """The end of the notify socket that systemd holds (sd_notify(3))."""
+
+    def __init__(self, path: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        self.path = path
+
+    def heard(self, seconds: float = 5.0) -> list[str]:
+        """The states of the next message; none is TimeoutError."""
+        self._socket.settimeout(seconds)
+        return self._socket.recv(4096).decode().split("\n")
+
+    def heard_besides_watchdog(self) -> list[str]:
+        while (states := self.heard()) == ["WATCHDOG=1"]:
+            pass
+        return states
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@contextmanager
+def managed(tmp_path: Path, config: str = "", **more: str) -> Iterator[tuple[Daemon, Manager]]:
+    with closing(Manager(tmp_path / "notify")) as manager:
+        told = {"NOTIFY_SOCKET": str(manager.path), **more}
+        with Daemon(tmp_path, config=config, more=told) as daemon:
+            yield daemon, manager
+
+
+def refused(argv: list[str], more: dict[str, str] | None = None) -> str:
+    """The one line that it says when it cannot go on; exit status 2."""
+    status, said, complaint = run(argv, more)
+    assert (2, "") == (status, said), complaint
+    assert complaint.startswith("ssd-exporter: ")
+    assert complaint.endswith("\n")
+    (line,) = complaint.splitlines()
+    return line
+
+
+def test_it_says_ready_when_it_serves_and_stopping_when_it_ends(tmp_path: Path) -> None:
+    with managed(tmp_path) as (daemon, manager):
+        assert "READY=1" in manager.heard()
+        assert 200 == daemon.get("/-/ready").status
+        daemon.signal(signal.SIGTERM)
+        assert ["STOPPING=1"] == manager.heard_besides_watchdog()
+        assert 0 == daemon.process.wait(5)
+
+
+def test_it_feeds_the_watchdog_at_least_twice_in_its_time(tmp_path: Path) -> None:
+    with managed(tmp_path, WATCHDOG_USEC="1200000") as (_, manager):
+        assert "READY=1" in manager.heard()
+        begin = time.monotonic()
+        for _ in range(6):
+            assert ["WATCHDOG=1"] == manager.heard(0.6)
+        assert time.monotonic() - begin > 0.6  # but does not chatter
+
+
+def test_a_watchdog_meant_for_another_process_is_not_fed(tmp_path: Path) -> None:
+    with managed(tmp_path, WATCHDOG_USEC="300000", WATCHDOG_PID="1") as (_, manager):
+        assert "READY=1" in manager.heard()
+        with pytest.raises(TimeoutError):
+            manager.heard(1)
+
+
+def test_a_reload_takes_new_settings_over_and_tells_the_manager(tmp_path: Path) -> None:
+    with managed(tmp_path) as (daemon, manager):
+        assert "READY=1" in manager.heard()
+        samples = daemon.page().value("ssd_sampler_samples_total")
+        daemon.config.write_text("sampler.interval_seconds = 0.25\n")
+        before = time.monotonic_ns() // 1000
+        daemon.signal(signal.SIGHUP)
+        reloading, stamp = manager.heard_besides_watchdog()
+        assert "RELOADING=1" == reloading
+        # With it systemd tells this reload from an earlier one (Type=notify-reload).
+        name, _, microseconds = stamp.partition("=")
+        assert "MONOTONIC_USEC" == name
+        assert before <= int(microseconds) <= time.monotonic_ns() // 1000
+        assert ["READY=1"] == manager.heard_besides_watchdog()
+        page = daemon.next_page(2)
+
+    assert 0.25 == page.value("ssd_sampler_interval_seconds")
+    assert page.value("ssd_sampler_samples_total") > samples
+    assert "settings read again" in daemon.log
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("sampler.interval_second = 2", "did you mean interval_seconds?"),
+        ("[sampler", "is no TOML"),
+        ("sampler.interval_seconds = 1e9", "between 0.1 and 10"),
+    ],
+)
+def test_a_reload_of_bad_settings_keeps_the_old_ones_and_says_so(
+    tmp_path: Path, config: str, said: str
+) -> None:
+    with managed(tmp_path, "sampler.interval_seconds = 0.5") as (daemon, manager):
+        assert "READY=1" in manager.heard()
+        daemon.config.write_text(config)
+        daemon.signal(signal.SIGHUP)
+        assert "RELOADING=1" in manager.heard_besides_watchdog()
+        assert ["READY=1"] == manager.heard_besides_watchdog()
+        page = daemon.next_page(2)
+
+    assert 0.5 == page.value("ssd_sampler_interval_seconds")
+    (complaint,) = daemon.complaints
+    assert said in complaint
+    assert "old ones go on" in complaint
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_within_a_second_although_clients_hold_connections(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with Daemon(tmp_path) as daemon:
+        idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(20)]
+        for link in idle[:10]:
+            link.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")  # and never the end of it
+        daemon.page()
+        begin = time.monotonic()
+        daemon.signal(number)
+        status = daemon.process.wait(5)
+        took = time.monotonic() - begin
+        for link in idle:
+            link.close()
+
+    assert 0 == status
+    assert took < 1
+    assert [] == daemon.complaints
+
+
+def test_a_port_in_use_is_named_with_the_remedy(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refused(command(tmp_path, port=port))
+
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in line
+    assert "choose another port" in line
+
+
+def test_a_state_directory_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file where the directory should be")
+    line = refused(command(tmp_path))
+
+    assert f"the state directory {tmp_path / 'state'} cannot be written: " in line
+    assert "--state.directory" in line
+
+
+def test_a_state_directory_that_nobody_asked_for_may_be_missing(tmp_path: Path) -> None:
+    """It says what that costs, and watches all the same."""
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    told = {"STATE_DIRECTORY": str(nowhere / "state")}
+    flags = ["--config.check"]
+    argv = [word for word in command(tmp_path) if not word.startswith("--state.directory")]
+    status, said, complaint = run([*argv, *flags], told)
+
+    assert (0, "the configuration is good\n") == (status, said)
+    (line,) = complaint.splitlines()
+    assert "no state directory can be written" in line
+    assert "lost at the next restart" in line
+
+
+def test_a_bad_certificate_is_named_with_its_file_and_the_remedy(tmp_path: Path) -> None:
+    need("openssl")
+    key, certificate, web = tmp_path / "web.key", tmp_path / "web.pem", tmp_path / "web.yml"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-nodes", "-subj", "/CN=x", "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    web.write_text("tls_server_config: {cert_file: web.pem, key_file: web.key}\n")
+    argv = command(tmp_path, f"--web.config.file={web}")
+    good = run([*argv, "--config.check"])
+    assert (0, "the configuration is good\n", "") == good
+
+    certificate.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+    line = refused(argv)
+    assert str(certificate) in line
+    assert "; " in line
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("sampler.interval_second = 2", ["sampler.interval_second", "did you mean"]),
+        ("[smapler]", ["smapler", "did you mean sampler?"]),
+        ("sampler.interval_seconds = '2'", ["sampler.interval_seconds", "a number"]),
+        ("sampler.interval_seconds = true", ["sampler.interval_seconds", "a number"]),
+        ("sampler.interval_seconds = nan", ["sampler.interval_seconds", "0.1 and 10"]),
+        ("sampler = 1", ["sampler", "a table"]),
+        ("[collector]\ndisks = true", ["collector.disks", "collectors are"]),
+        ("disk.device_include = '('", ["disk.device_include", "regular expression"]),
+        ("path.procfs = '/nowhere'", ["path.procfs", "/nowhere"]),
+        ("log.level = 'loud'", ["log.level", "debug"]),
+        ("[device.sda]\nclass = 'tape'", ["device.sda.class", "nvme, ssd, rotational"]),
+        ("[rules.saturation]\nbusy_ratio = 7", ["rules.saturation.busy_ratio", "0 and 1"]),
+        ("x = ", ["no TOML"]),
+        ("\udc80", ["no TOML"]),
+    ],
+)
+def test_a_mistake_in_the_configuration_file_is_one_line_with_the_key_and_the_remedy(
+    tmp_path: Path, config: str, said: list[str]
+) -> None:
+    argv = command(tmp_path)
+    (tmp_path / "ssd-exporter.toml").write_bytes(config.encode(errors="surrogateescape"))
+    line = refused(argv)
+    assert [] == [word for word in said if word not in line], line
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--config.file=/nowhere.toml", ["/nowhere.toml", "No such file", "--config.file"]),
+        ("--config.file=/", ["/", "directory", "--config.file"]),
+        ("--web.config.file=/nowhere.yml", ["/nowhere.yml", "--web.config.file"]),
+        ("--web.listen-address=localhost", ["localhost", "HOST:PORT"]),
+        ("--web.listen-address=192.0.2.1:0", ["192.0.2.1", "address of this host"]),
+        ("--sampler", ["--sampler", "--help"]),
+        ("--log.level", ["--log.level", "--help"]),
+        ("--collector.disk.device-include=[", ["disk.device_include", "regular expression"]),
+        ("--path.sysfs=/nowhere", ["path.sysfs", "/nowhere"]),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line_with_the_flag_and_the_remedy(
+    tmp_path: Path, flag: str, said: list[str]
+) -> None:
+    line = refused([*command(tmp_path), flag])
+    assert [] == [word for word in said if word not in line], line

@@ -1,0 +1,213 @@
+"""Debian's Prometheus scrapes the daemon while fio writes to a slow disk, and over restarts."""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from exporter.metrics.disk import BUSY_RATIO
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.programs import need
+from tests.end_to_end.prometheus import Prometheus
+from tests.rig.load import Job, load
+from tests.rig.slow_disk import SlowDisk
+
+pytest_plugins = ("tests.rig.fixtures",)
+pytestmark = pytest.mark.real
+
+WRITE_IOPS = 400
+BUSY_SECONDS, IDLE_SECONDS = 9, 6
+
+#: Of rate(): the daemon is back within two of its scrapes, and half of a window stays.
+WINDOW_SECONDS = 6
+
+#: rate() extrapolates to the ends of its window, by up to a scrape at each of them.
+EXTRAPOLATED = 1 + 2 / WINDOW_SECONDS
+
+#: What the daemon counts itself, from zero at each start.
+OWN = (
+    "ssd_sampler_",
+    "ssd_cpu_softirq_saturated_seconds_total",
+    "ssd_disk_saturated_seconds_total",
+    "ssd_disk_stalled_seconds_total",
+    "ssd_disk_busy_ratio_",
+    "ssd_disk_queue_depth_",
+    "ssd_disk_read_await_seconds_",
+    "ssd_disk_write_await_seconds_",
+    "ssd_disk_flush_await_seconds_",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The disk's row of /proc/diskstats (iostats.rst), and when it was read."""
+
+    unix_seconds: float
+    monotonic_seconds: float
+    io_ticks: int
+    ticks: int
+    writes: int
+
+    @classmethod
+    def now(cls, device: str) -> "Reading":
+        rows = [line.split() for line in Path("/proc/diskstats").read_text().splitlines()]
+        row = [int(word) for word in next(row for row in rows if row[2] == device)[3:]]
+        return cls(time.time(), time.monotonic(), row[9], row[3] + row[7], row[4])
+
+
+def busy_ratio(before: Reading, after: Reading) -> float:
+    """The share of the time with a request in flight, bounded by Little's law."""
+    milliseconds = (after.monotonic_seconds - before.monotonic_seconds) * 1000
+    growth = min(after.io_ticks - before.io_ticks, after.ticks - before.ticks)
+    return min(growth / milliseconds, 1.0)
+
+
+def bucket(busy: float) -> tuple[float, float]:
+    """The edges between which a busy ratio counts."""
+    edges = (0.0, *BUSY_RATIO.edges)
+    above = max(1, bisect_left(edges, busy))
+    return edges[above - 1], edges[above]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A disk, the daemon that watches it, and the Prometheus that scrapes that."""
+
+    disk: SlowDisk
+    prometheus: Prometheus
+    start: Callable[[], Daemon]
+    daemon: Daemon
+
+
+@pytest.fixture
+def scene(slow_disk: SlowDisk, tmp_path: Path) -> Iterator[Scene]:
+    need("prometheus")
+    flag = f"--collector.disk.device-include=^{slow_disk.device}$"
+    with ExitStack() as stack:
+        daemon = stack.enter_context(Daemon(tmp_path / "daemon", flag))
+        target = f"127.0.0.1:{daemon.port}"
+        prometheus = stack.enter_context(Prometheus(tmp_path / "prometheus", target))
+
+        def again() -> Daemon:
+            return stack.enter_context(Daemon(tmp_path / "daemon", flag, port=daemon.port))
+
+        prometheus.wait_for("up == 1")
+        slow_disk.throttle(write_iops=WRITE_IOPS)
+        yield Scene(slow_disk, prometheus, again, daemon)
+
+
+def demand(disk: SlowDisk) -> ExitStack:
+    """More than the disk can do: it is busy all the time."""
+    stack = ExitStack()
+    stack.enter_context(load(disk, Job(depth=8), Job(engine="psync", depth=8)))
+    return stack
+
+
+def counters(prometheus: Prometheus) -> Iterator[str]:
+    """The name of every series that only grows."""
+    for family, kind in prometheus.kinds().items():
+        if kind == "counter":
+            # OpenMetrics names the family, and its samples with _total.
+            yield family if family.endswith("_total") else f"{family}_total"
+        elif kind == "histogram":
+            yield from (f"{family}_{part}" for part in ("bucket", "sum", "count"))
+
+
+def test_prometheus_scrapes_counters_that_rise_and_a_histogram_with_the_right_quantiles(
+    scene: Scene,
+) -> None:
+    device, prometheus = scene.disk.device, scene.prometheus
+    scene.daemon.next_page()
+    readings = [Reading.now(device)]
+
+    def watch(seconds: int) -> None:
+        for _ in range(seconds):
+            scene.daemon.next_page()
+            readings.append(Reading.now(device))
+
+    with demand(scene.disk):
+        watch(BUSY_SECONDS)
+    watch(IDLE_SECONDS)
+    begin, end = readings[0], readings[-1]
+    time.sleep(1.2)  # the scrape of the last sample
+
+    up = prometheus.over("up", begin.unix_seconds, end.unix_seconds)
+    assert [{1.0}] == [{value for _, value in each.points} for each in up]
+    assert [] == prometheus.complaints
+
+    seconds = round(end.unix_seconds - begin.unix_seconds) + 1
+    window = f'{{device="{device}"}}[{seconds}s]'
+    at = begin.unix_seconds + seconds + 0.9
+    writes = prometheus.value(f"increase(ssd_disk_writes_completed_total{window})", at)
+    assert pytest.approx(end.writes - begin.writes, rel=0.15) == writes
+
+    per_second = sorted(busy_ratio(before, after) for before, after in pairwise(readings))
+    mean = prometheus.value(
+        f"increase(ssd_disk_busy_ratio_sum{window}) / increase(ssd_disk_busy_ratio_count{window})",
+        at,
+    )
+    assert pytest.approx(sum(per_second) / len(per_second), abs=1.5 / seconds) == mean
+    # A fifth from each end and in the middle of either level: a second more or less of one does
+    # not move these into the other.
+    for quantile in (0.2, 0.6, 0.9):
+        expected = per_second[int(quantile * len(per_second))]
+        least, most = bucket(expected)
+        shown = prometheus.value(
+            f"histogram_quantile({quantile}, rate(ssd_disk_busy_ratio_bucket{window}))", at
+        )
+        assert least <= shown <= most, (quantile, per_second)
+
+
+def test_restarts_leave_no_spike_in_any_rate(scene: Scene) -> None:
+    """By SIGKILL and by SIGTERM, while fio keeps every counter of the disk running.
+
+    A rate over a restart stays within what it was before, whatever the daemon counts from zero or
+    goes on with. What else the host does meanwhile may grow, but a count of the kernel's must not
+    step back: each step would be an increase from zero to Prometheus.
+    """
+    prometheus, life = scene.prometheus, WINDOW_SECONDS
+    with demand(scene.disk):
+        begin = prometheus.wait_for("ssd_sampler_samples_total")
+        scene.daemon.next_page(life + 2)
+        before = time.time()
+        scene.daemon.kill()
+        second = scene.start()
+        second.next_page(life)
+        assert 0 == second.stop()
+        scene.start().next_page(life)
+        time.sleep(1.2)  # the scrape of the last sample
+        end = time.time()
+
+    names = sorted(counters(prometheus))
+    assert len(names) > 40
+    rates: dict[str, tuple[float, float]] = {}
+    for name in names:
+        rate = f"rate({name}[{WINDOW_SECONDS}s])"
+        resets = prometheus.query(f"resets({name}[{end - begin + 2:.0f}s])", end)
+        again = {frozenset(each.labels.items()) for each in resets if each.largest}
+        calm = {
+            frozenset(each.labels.items()): each.largest
+            for each in prometheus.over(rate, begin, before)
+        }
+        for each in prometheus.over(rate, before, end):
+            series = frozenset(each.labels.items())
+            if series in again:
+                rates[f"{name}{sorted(each.labels.items())}"] = calm.get(series, 0.0), each.largest
+
+    # The first second of a process is work of its own, and no more than a second.
+    start = next(name for name in rates if name.startswith("process_cpu_seconds_total"))
+    assert rates.pop(start)[1] <= 1
+    spikes = {
+        name: (calm, later)
+        for name, (calm, later) in rates.items()
+        if later > calm * EXTRAPOLATED + 0.2
+    }
+    assert {} == spikes
+    own = {name.partition("[")[0] for name in rates}
+    of_kernel = {name for name in own if not name.startswith(OWN)}
+    assert set() == of_kernel
