@@ -24,11 +24,12 @@ COLLECTORS: Mapping[str, bool] = {
     "process": True,
 }
 
-#: Partitions, RAM disks, loop and floppy devices, optical drives: no drives of their own.
+#: Partitions, RAM disks, loop and floppy devices, optical drives, and the hidden paths of NVMe
+#: multipath, whose work their head shows: no drives of their own.
 NO_DRIVES = (
     r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+"
     r"|(nvme\d+n|mmcblk|nbd|rbd|md|loop|zd|bcache|pmem)\d+p\d+"
-    r"|mmcblk\d+(boot\d+|rpmb))$"
+    r"|mmcblk\d+(boot\d+|rpmb)|nvme\d+c\d+n\d+)$"
 )
 
 

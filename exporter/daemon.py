@@ -50,7 +50,9 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     """Two samples, one interval apart, and the page that they make."""
     clock = SystemClock()
     state = kept.open_directory(settings.state.directory, environment)
-    monitor = Monitor(settings, clock, SystemRunner(), state.load() if state else {})
+    # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
+    learned = {**(state.load() if state else {}), "iowait": None}
+    monitor = Monitor(settings, clock, SystemRunner(), learned)
     monitor.begin()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
@@ -126,11 +128,13 @@ class _Running:
         self._monitor.sampler.on_change(self._surveying.hurry)
         for pace in (self._sampling, self._surveying, self._saving):
             pace.start()
+        # At once, so that a run that is killed is known to have run.
+        self._saving.hurry()
 
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         self._sampling.stop(_STOP_SECONDS / 3)
-        saving = threading.Thread(target=self._save, daemon=True)
+        saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
         saving.join(_STOP_SECONDS)
 
@@ -145,15 +149,19 @@ class _Running:
     def is_ready(self) -> bool:
         return self._monitor.sampler.samples > 0
 
-    def _save(self) -> None:
+    def _save(self, *, at_end: bool = False) -> None:
         if self._state is None:
             return
         try:
-            self._state.save(self._monitor.to_keep())
+            # A thread that waits for a disk that hangs cannot be ended, and the process with it.
+            self._state.save(self._monitor.to_keep(at_end=at_end), wait_for_disk=not at_end)
         except OSError as e:
             log.warning(
                 "%s: what was learned is not saved: %s", self._state.directory, e.strerror or e
             )
+
+    def _save_at_end(self) -> None:
+        self._save(at_end=True)
 
 
 def _announce(server: Server, settings: Settings) -> None:

@@ -8,6 +8,7 @@ from prometheus_client.process_collector import ProcessCollector
 
 from exporter import __version__
 from exporter.attempts import Attempts
+from exporter.background import never_back
 from exporter.background.baselines import Baselines
 from exporter.background.sampler import Sampler
 from exporter.background.survey import Survey
@@ -20,9 +21,6 @@ from exporter.linux.files import Parsed
 from exporter.metrics.desc import Sample
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
-
-#: 8,192 CPUs that wait for ten years.
-_MOST_IOWAIT_SECONDS = 3e12
 
 
 class Monitor:
@@ -53,8 +51,9 @@ class Monitor:
             with_cpus=on["cpu"],
             with_pressure=on["pressure"],
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
+            request_sizes=settings.disk.request_sizes,
         )
-        self.sampler.cpu.iowait.advance(self._kept_iowait(state))
+        self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
         self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
@@ -93,6 +92,7 @@ class Monitor:
             self._wanted,
             settings.sampler.interval_seconds,
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
+            request_sizes=settings.disk.request_sizes,
         )
 
     def samples(self) -> Iterable[Sample]:
@@ -125,23 +125,13 @@ class Monitor:
                 )
         return rows
 
-    def to_keep(self) -> dict[str, Any]:
-        """Plain values that a later run wants to know."""
+    def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
+        """Plain values that a later run wants to know; `at_end` no page comes after them."""
         with self.sampler.lock:
             return {
                 "baselines": self._baselines.to_keep(),
-                "iowait": {"boot_id": self._boot_id, "seconds": self.sampler.cpu.iowait.said},
+                "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
             }
-
-    def _kept_iowait(self, state: dict[str, Any]) -> float:
-        """What iowait had reached, so that it does not step back over a restart either."""
-        kept = state.get("iowait")
-        if isinstance(kept, dict) and self._boot_id and kept.get("boot_id") == self._boot_id:
-            seconds = kept.get("seconds")
-            # A damaged number would stay until the next boot, for this only grows.
-            if isinstance(seconds, int | float) and 0 <= seconds < _MOST_IOWAIT_SECONDS:
-                return float(seconds)
-        return 0.0
 
     def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
         with self.sampler.lock:

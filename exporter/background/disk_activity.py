@@ -63,6 +63,7 @@ class DiskActivity:
         "read_size",
         "saturated_seconds",
         "stalled_seconds",
+        "uncredited_seconds",
         "verdict",
         "write_await",
         "write_await_max",
@@ -77,17 +78,24 @@ class DiskActivity:
         self.read_await = Distribution(metrics.READ_AWAIT)
         self.write_await = Distribution(metrics.WRITE_AWAIT)
         self.flush_await = Distribution(metrics.FLUSH_AWAIT)
-        self.read_size = Distribution(metrics.READ_SIZE)
-        self.write_size = Distribution(metrics.WRITE_SIZE)
+        self.read_size: Distribution | None = None
+        self.write_size: Distribution | None = None
         self.busy_ratio_max = RollingMax(MAX_WINDOW_SECONDS)
         self.queue_depth_max = RollingMax(MAX_WINDOW_SECONDS)
         self.read_await_max = RollingMax(MAX_WINDOW_SECONDS)
         self.write_await_max = RollingMax(MAX_WINDOW_SECONDS)
+        self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
         self.verdict: Prevailing[Cause] = Prevailing(VERDICT_WINDOW_SECONDS, Cause.NONE, born)
         self.baselines = baselines
         self._knees = self._now_slow()
+
+    def keep_sizes(self) -> None:
+        """Keep the sizes of requests too, from now on."""
+        if self.read_size is None:
+            self.read_size = Distribution(metrics.READ_SIZE)
+            self.write_size = Distribution(metrics.WRITE_SIZE)
 
     def judge_by(self, rules: Rules) -> None:
         """The settings were read again."""
@@ -115,14 +123,17 @@ class DiskActivity:
             read_await = disk.read_seconds / disk.reads
             self.read_await.observe(read_await, disk.reads)
             self.read_await_max.observe(now, read_await)
-            self.read_size.observe(disk.read_bytes / disk.reads, disk.reads)
+            if self.read_size is not None:
+                self.read_size.observe(disk.read_bytes / disk.reads, disk.reads)
         if disk.writes:
             write_await = disk.write_seconds / disk.writes
             self.write_await.observe(write_await, disk.writes)
             self.write_await_max.observe(now, write_await)
-            self.write_size.observe(disk.written_bytes / disk.writes, disk.writes)
+            if self.write_size is not None:
+                self.write_size.observe(disk.written_bytes / disk.writes, disk.writes)
         if disk.flushes:
             self.flush_await.observe(disk.flush_seconds / disk.flushes, disk.flushes)
+        self.uncredited_seconds = disk.uncredited_seconds
         if disk.stalled:
             self.stalled_seconds += disk.seconds
         if self.drive.leaf:

@@ -66,6 +66,7 @@ class Sampler:
         with_cpus: bool = True,
         with_pressure: bool = True,
         per_cpu: bool = False,
+        request_sizes: bool = False,
     ) -> None:
         self._proc = proc
         self._clock = clock
@@ -77,9 +78,11 @@ class Sampler:
         self._with_cpus = with_cpus
         self._with_pressure = with_pressure
         self._per_cpu = per_cpu
+        self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
         self._changed: Callable[[], None] = _nothing
         self._lines: diskstats.Lines = {}
+        self._whole = True
         self._boottime = 0.0
         self._waiting_seconds: float | None = None
         self.interval = interval
@@ -114,17 +117,25 @@ class Sampler:
         self._changed = changed
 
     def judge_by(
-        self, rules: Rules, wanted: Callable[[str], bool], interval: float, *, per_cpu: bool
+        self,
+        rules: Rules,
+        wanted: Callable[[str], bool],
+        interval: float,
+        *,
+        per_cpu: bool,
+        request_sizes: bool,
     ) -> None:
         """The settings were read again."""
         with self.lock:
             self._rules, self._wanted, self.interval = rules, wanted, interval
-            self._per_cpu = per_cpu
+            self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
                 # The page may ask for each CPU before the next sample.
                 self._advance_iowait(self.stat)
             for activity in self.activities.values():
                 activity.judge_by(rules)
+                if request_sizes:
+                    activity.keep_sizes()
 
     def tick(self) -> None:
         """Take one sample."""
@@ -151,7 +162,9 @@ class Sampler:
             self.samples += 1
 
     def _read_disks(self) -> Parsed[diskstats.Lines]:
-        return diskstats.read(self._proc, self._lines)
+        parsed = diskstats.read(self._proc, self._lines)
+        self._whole = not parsed.faults
+        return parsed
 
     def _read_stat(self) -> Parsed[Stat]:
         return stat.read(self._proc)
@@ -200,8 +213,13 @@ class Sampler:
         then = self.disks if usable else None
         self._lines = lines
         seconds = now - self.sampled_at if self.sampled_at is not None else 0.0
-        disks = {disk.device: disk for disk in lines.values() if self._wanted(disk.device)}
-        for device in self.activities.keys() - disks.keys():
+        disks = {
+            name: disk
+            for name, disk in diskstats.devices(lines.values()).items()
+            if self._wanted(name)
+        }
+        # A device whose line was broken in this reading has not gone.
+        for device in self.activities.keys() - disks.keys() if self._whole else ():
             del self.activities[device]
             self._changed()
         for device, disk in disks.items():
@@ -214,7 +232,7 @@ class Sampler:
                 continue
             if before is None:
                 continue
-            interval = disk_interval(before, disk, seconds)
+            interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
             if interval is None:
                 self.activities[device] = self._begin(device, now)
             else:
@@ -224,7 +242,10 @@ class Sampler:
     def _begin(self, device: str, now: float) -> DiskActivity:
         self._changed()
         drive = self._drives.get(device) or presumed(device)
-        return DiskActivity(drive, self._rules, self._baselines.of(drive.identity), now)
+        activity = DiskActivity(drive, self._rules, self._baselines.of(drive.identity), now)
+        if self._request_sizes:
+            activity.keep_sizes()
+        return activity
 
 
 def _nothing() -> None:

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import tempfile
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ class StateFile:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._path = directory / "state.json"
+        self._lock = threading.Lock()
 
     def load(self) -> dict[str, Any]:
         """What was saved last; empty if nothing was.
@@ -51,23 +53,26 @@ class StateFile:
             raise ValueError(f"it is of version {state.get('version')!r}, not {VERSION}")
         return state
 
-    def save(self, state: dict[str, Any]) -> None:
+    def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
         """Write the file whole: what is there is the old one or the new one.
+
+        Without `wait_for_disk` that holds for kill -9 and not for a power cut, and a disk that
+        hangs holds nobody up.
 
         Raises:
             OSError: the directory is full, gone or not writable; the old file stands.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
-        descriptor, temporary = tempfile.mkstemp(dir=self.directory, prefix=".state-")
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        # One name, so that what a kill leaves half written is written over the next time.
+        temporary = self._path.with_name(".state.json.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with self._lock:
+            with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
                 file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
+                if wait_for_disk:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(temporary, self._path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
 
     def _set_aside(self, why: str) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())

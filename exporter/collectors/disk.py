@@ -63,7 +63,7 @@ def _distributions(
     yield metrics.WRITE_AWAIT(activity.write_await.buckets(), name)
     if disk.flush_requests is not None:
         yield metrics.FLUSH_AWAIT(activity.flush_await.buckets(), name)
-    if request_sizes:
+    if activity.read_size is not None and activity.write_size is not None and request_sizes:
         yield metrics.READ_SIZE(activity.read_size.buckets(), name)
         yield metrics.WRITE_SIZE(activity.write_size.buckets(), name)
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from exporter.linux.stat import CpuTimes
+from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes
 
 
 class CpuShare(NamedTuple):
@@ -45,7 +45,11 @@ def cpu_interval(then: Mapping[int, CpuTimes], now: Mapping[int, CpuTimes]) -> C
     for number, times in now.items():
         if (before := then.get(number)) is None:
             continue
-        passed = [b - a if b > a else 0.0 for a, b in zip(before, times, strict=True)]
+        # Whole ticks, without the noise of binary fractions, which would name a hottest CPU.
+        passed = [
+            round((b - a) * TICKS_PER_SECOND) if b > a else 0
+            for a, b in zip(before, times, strict=True)
+        ]
         if (total := sum(passed)) <= 0:
             continue
         _, _, _, cpu_idle, cpu_iowait, cpu_irq, cpu_softirq, _ = passed

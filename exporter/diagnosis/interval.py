@@ -21,6 +21,8 @@ class DiskInterval(NamedTuple):
     stalled: nothing completed although something was in flight for most of the interval.
     queue_depth: mean requests in flight.
     busy_ratio: the share of the time in which the device was busy.
+    uncredited_seconds: time in flight that the queue depth of silent intervals, up to this one,
+        holds and that the kernel has not credited yet; for the next interval.
     """
 
     seconds: float
@@ -35,9 +37,12 @@ class DiskInterval(NamedTuple):
     stalled: bool
     queue_depth: float
     busy_ratio: float
+    uncredited_seconds: float = 0.0
 
 
-def disk_interval(then: DiskStats, now: DiskStats, seconds: float) -> DiskInterval | None:
+def disk_interval(
+    then: DiskStats, now: DiskStats, seconds: float, uncredited_seconds: float = 0.0
+) -> DiskInterval | None:
     """The differences, each modulo its own wrap, and what follows from them.
 
     The queue comes from the sums of request times and never from diskstats' own weighted time,
@@ -78,6 +83,11 @@ def disk_interval(then: DiskStats, now: DiskStats, seconds: float) -> DiskInterv
         # flight in this interval for longer than the interval, so the number of requests seen
         # bounds the mean.
         queue_depth = min(ticks / seconds, float(completions + now.io_now))
+        if uncredited_seconds:
+            # What was in flight through silent intervals stands in their queue already.
+            ends = (then.io_now + now.io_now) / 2
+            queue_depth = min(queue_depth, max(ends, (ticks - uncredited_seconds) / seconds))
+            uncredited_seconds = max(0.0, uncredited_seconds - ticks) if now.io_now else 0.0
         # Kernels 5.0 to 6.9 count a whole jiffy per request ("10 % now 80 %", mended by
         # 99dc422335d8), but a device is busy for no longer than requests were in flight: by
         # Little's law the mean in flight bounds the utilisation.
@@ -88,6 +98,7 @@ def disk_interval(then: DiskStats, now: DiskStats, seconds: float) -> DiskInterv
         # stands still meanwhile. At the end alone it may have been submitted just now: then
         # io_time must cover half the interval to call it stalled.
         queue_depth = float(now.io_now)
+        uncredited_seconds += queue_depth * seconds
         busy_ratio = 1.0 if then.io_now else io_ratio
         stalled = busy_ratio >= 0.5
     return DiskInterval(
@@ -103,6 +114,7 @@ def disk_interval(then: DiskStats, now: DiskStats, seconds: float) -> DiskInterv
         stalled,
         queue_depth,
         busy_ratio,
+        uncredited_seconds,
     )
 
 

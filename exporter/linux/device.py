@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from exporter.errors import ParseError
+from exporter.errors import SourceError
 from exporter.linux import (
     block,
     files,
@@ -73,7 +73,7 @@ class Device:
     entry: Entry
     places: Places
     sources: StateSources
-    faults: tuple[ParseError, ...] = ()
+    faults: tuple[SourceError, ...] = ()
 
 
 def read(sys: Path, entry: Entry, known: Device | None = None) -> Parsed[Device | None]:
@@ -121,7 +121,7 @@ def _discovered(sys: Path, entry: Entry) -> Parsed[Device | None]:
     its_block = block.read(sys, entry.directory_name, entry.partitions)
     if its_block is None:
         return Parsed(None)
-    faults: tuple[ParseError, ...] = ()
+    faults: tuple[SourceError, ...] = ()
     who, sources = Identity(), StateSources()
     above = nvme.owner(its_block.directory)
     if above is not None:
@@ -158,7 +158,7 @@ def _nvme(
 
 def _other(
     sys: Path, its_block: BlockDevice
-) -> tuple[Identity, StateSources, tuple[ParseError, ...]]:
+) -> tuple[Identity, StateSources, tuple[SourceError, ...]]:
     directory = its_block.directory
     subsystem = os.path.basename(os.path.realpath(directory / "device" / "subsystem"))
     if subsystem == "virtio":

@@ -3,7 +3,8 @@
 https://docs.kernel.org/admin-guide/iostats.html
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,9 @@ TIME_WRAP_SECONDS = 2**32 / 1000
 _SANE_IN_FLIGHT = 2**31
 
 _COUNTER_END = 1 << 64
+
+#: A hidden path of an NVMe multipath head: nvme<subsystem>c<controller>n<namespace>.
+_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 
 #: Discards came with kernel 4.18, flushes with 5.5; later kernels append, never reorder.
 _BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
@@ -63,13 +67,35 @@ def read(proc: Path, known: Mapping[str, DiskStats] | None = None) -> Parsed[Lin
     """Every device's counters; `known` is the last reading's value.
 
     Raises:
-        NotThere, ReadError: as `files.read`.
+        ReadError: as `files.read_for_sure`.
         ParseError: the file is empty; a machine without any block device has nothing to watch.
     """
-    text = files.read(proc / "diskstats")
+    text = files.read_for_sure(proc / "diskstats")
     if not text:
         raise ParseError("diskstats: empty")
     return parse(text, known or {})
+
+
+def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
+    """The records by device.
+
+    The head of an NVMe multipath counts nothing before Linux 6.4 (d4d957b53d91): there it gets the
+    sum of its hidden paths, nvme0c1n1 being one of nvme0n1.
+    """
+    by_device = {record.device: record for record in records}
+    paths: dict[str, list[DiskStats]] = {}
+    for device, record in by_device.items():
+        if "c" not in device or (path := _PATH.fullmatch(device)) is None:
+            continue
+        head = by_device.get(path[1] + path[2])
+        if head is not None and not head.reads_completed and not head.writes_completed:
+            paths.setdefault(head.device, []).append(record)
+    for device, records_of_paths in paths.items():
+        head = by_device[device]
+        columns = zip(*(path[2:] for path in records_of_paths), strict=True)
+        sums = [None if None in column else sum(column) for column in columns]
+        by_device[device] = DiskStats(head.device, head.number, *sums)  # type: ignore[arg-type]
+    return by_device
 
 
 def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:

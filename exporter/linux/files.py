@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from exporter.errors import NotThere, ParseError, ReadError
+from exporter.errors import NotThere, ParseError, ReadError, SourceError
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Parsed(Generic[T]):
     """
 
     value: T
-    faults: tuple[ParseError, ...] = ()
+    faults: tuple[SourceError, ...] = ()
 
 
 def read(path: Path) -> str:
@@ -50,6 +50,19 @@ def read(path: Path) -> str:
             os.close(descriptor)
     except OSError as e:
         raise _source_error(path, e) from e
+
+
+def read_for_sure(path: Path) -> str:
+    """The whole text of a file that every kernel has: that it is not there is a failure.
+
+    Raises:
+        ReadError: it is not there, or as `read`.
+    """
+    try:
+        return read(path)
+    except NotThere as e:
+        hint = "every kernel has it: see --path.procfs, and ProcSubset= of systemd"
+        raise ReadError(f"{e}; {hint}") from e
 
 
 def attribute(path: Path) -> str | None:

@@ -73,7 +73,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[S
     itself; a container's own files are out of reach, and its command line must do.
     """
     servers: list[Server] = []
-    faults: list[ParseError] = []
+    faults: list[SourceError] = []
     host_root = mountinfo.containing(host_mounts, "/")
     for process in running(proc):
         try:
@@ -105,7 +105,7 @@ def read_options(root: Path, sources: OptionFiles) -> Parsed[Options]:
     Included files include no further ones, and no more than 64 are read.
     """
     options: dict[str, str | bool] = {}
-    faults: list[ParseError] = []
+    faults: list[SourceError] = []
     budget = _MOST_INCLUDES
     for path in sources.paths:
         for item in _read_file(root, path, sources.suffix, faults):
@@ -138,7 +138,7 @@ def _printable(argument: str) -> str:
 
 
 def _read_file(
-    root: Path, path: str, suffix: str, faults: list[ParseError]
+    root: Path, path: str, suffix: str, faults: list[SourceError]
 ) -> tuple[Setting | Include, ...]:
     place = rootfs.inside(root, rootfs.resolve(root, path))
     try:

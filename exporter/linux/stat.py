@@ -38,8 +38,8 @@ class Stat:
 
 
 def read(proc: Path) -> Parsed[Stat]:
-    """Raises NotThere and ReadError as `files.read`, ParseError where there is no CPU line."""
-    return parse(files.read(proc / "stat"))
+    """Raises ReadError as `files.read_for_sure`, ParseError where there is no CPU line."""
+    return parse(files.read_for_sure(proc / "stat"))
 
 
 def parse(text: str) -> Parsed[Stat]:

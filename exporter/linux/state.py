@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import ParseError
+from exporter.errors import SourceError
 from exporter.linux import files, link, pcie
 from exporter.linux.files import Parsed
 from exporter.linux.link import Link, LinkSource
@@ -70,7 +70,7 @@ def scsi_sources(device: Path, its_link: LinkSource | None) -> StateSources:
 def read(sources: StateSources) -> Parsed[DeviceState]:
     """The state now; a file that is gone in the meantime reads as not known."""
     errors: list[tuple[str, PcieErrors]] = []
-    faults: tuple[ParseError, ...] = ()
+    faults: tuple[SourceError, ...] = ()
     for controller, source in sources.pcie_errors:
         parsed = pcie.read_errors(source)
         faults += parsed.faults

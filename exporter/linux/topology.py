@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.errors import NotThere, ParseError, ReadError
+from exporter.errors import NotThere, ParseError, ReadError, SourceError
 from exporter.linux import device, filesystem, mountinfo, mysqld, nvme, partition, rootfs, stack
 from exporter.linux.device import Device, Entry
 from exporter.linux.files import Parsed
@@ -78,6 +78,8 @@ def read(
     """
     found = _devices(sys, {} if known is None else known.devices)
     devices, faults = found.value, list(found.faults)
+    if not devices:
+        faults.append(ReadError(f"{sys}/block: no block device: see --path.sysfs"))
     blocks = {name: each.block for name, each in devices.items()}
     its_stack = stack.build(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
     try:
@@ -112,7 +114,7 @@ def read(
 
 def _devices(sys: Path, known: Mapping[str, Device]) -> Parsed[dict[str, Device]]:
     devices: dict[str, Device] = {}
-    faults: list[ParseError] = []
+    faults: list[SourceError] = []
     for entry in entries(sys):
         name = entry.directory_name.replace("!", "/")
         parsed = device.read(sys, entry, known.get(name))

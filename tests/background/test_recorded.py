@@ -155,5 +155,5 @@ def test_the_sampler_tells_the_same_story(tmp_path: Path) -> None:
     passed = TRACE["seconds"][-1]["monotonic_seconds"] - TRACE["seconds"][0]["monotonic_seconds"]
     assert passed == pytest.approx(counted)
     worst = activity.queue_depth_max.value(machine.clock.monotonic())
-    assert worst is not None
-    assert 33 <= worst < 1000
+    # Also after the hang, when the kernel credits four seconds of 18 requests at once.
+    assert worst == pytest.approx(TRACE_IN_FLIGHT, rel=0.05)

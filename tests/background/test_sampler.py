@@ -63,6 +63,7 @@ def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
 
 def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> None:
     machine.tick()
+    machine.sampler.activities["sdx"].keep_sizes()
     flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
     read = {"reads_completed": 10, "read_bytes": 163_840, "read_time_seconds": 0.02}
     machine.disks(grown(NEW, **FULL, **flushed, **read))
@@ -80,6 +81,7 @@ def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> Non
         (activity.write_size, 400, 400 * 16384),
         (activity.read_size, 10, 163_840),
     ):
+        assert distribution is not None
         assert operations == sum(distribution.buckets().weights)
         assert pytest.approx(total) == distribution.buckets().sum
 
@@ -218,6 +220,17 @@ def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> No
     )
 
 
+def test_a_busy_second_teaches_nothing(machine: Machine) -> None:
+    """Or a device that is overloaded all day would count as quick."""
+    machine.tick()
+    disk = NEW
+    for _ in range(70):
+        disk = grown(disk, **FULL)
+        machine.disks(disk)
+        machine.tick()
+    assert machine.sampler.activities["sdx"].baselines.write.bins == {}
+
+
 def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None:
     """The kernel's disk sequence tells, where its counters happen to be ahead of the old ones."""
     machine.sampler.recognise({"sdx": Drive("old", DriveClass.SSD, instance=1)})
@@ -308,7 +321,9 @@ def test_unwanted_devices_are_left_out_and_let_go(machine: Machine) -> None:
     machine.tick()
     assert {"sdx", "loop0"} == machine.sampler.activities.keys()
     rules = machine.sampler._rules
-    machine.sampler.judge_by(rules, lambda device: device == "sdx", 2.0, per_cpu=False)
+    machine.sampler.judge_by(
+        rules, lambda device: device == "sdx", 2.0, per_cpu=False, request_sizes=False
+    )
     machine.tick()
     assert {"sdx"} == machine.sampler.activities.keys()
     assert 2.0 == machine.sampler.interval

@@ -57,7 +57,7 @@ def test_without_a_word_the_default_prevails() -> None:
 
 def test_a_tie_goes_to_what_was_said_last() -> None:
     said: Prevailing[str] = Prevailing(10, "none", 0)
-    for now, value in ((96, "cpu"), (97, "device"), (98, "device"), (99, "cpu")):
+    for now, value in ((96, "device"), (97, "device"), (98, "cpu"), (99, "cpu")):
         said.observe(now, 1, value)
     assert "none" == said.value(100)
     said.observe(100, 1, "device")

@@ -9,6 +9,7 @@ from exporter.diagnosis.bottleneck import Cause
 from exporter.diagnosis.drive import Drive, DriveClass
 from exporter.diagnosis.saturation import SaturationRules
 from exporter.linux.diskstats import DiskStats
+from exporter.metrics.desc import Buckets
 from tests.background.machine import Machine
 from tests.collectors.page import Values, page
 from tests.diagnosis.records import NEW, NEW_OF_OLD, grown
@@ -96,6 +97,7 @@ def test_histograms_hold_the_second_that_was(machine: Machine) -> None:
 def test_sizes_of_requests_are_shown_when_asked_for(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
+    machine.sampler.activities["sdx"].keep_sizes()
     machine.disks(grown(NEW, **BUSY))
     machine.tick()
     assert [] == [name for name in shown(machine) if "request_size" in name]
@@ -200,5 +202,5 @@ def test_a_drive_has_at_most_110_series(machine: Machine) -> None:
     count = 0
     for values in shown(machine).values():
         for value in values.values():
-            count += len(value.weights) + 2 if isinstance(value, tuple) else 1
+            count += len(value.weights) + 2 if isinstance(value, Buckets) else 1
     assert count <= 110

@@ -10,12 +10,16 @@ from prometheus_client.process_collector import ProcessCollector
 from exporter.collectors import own
 from exporter.errors import ReadError
 from exporter.linux.files import Parsed
+from exporter.linux.stat import CpuTimes
 from tests.background.machine import Machine
 from tests.collectors.page import page
+from tests.diagnosis.records import NEW
 
 
 def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     machine = Machine(tmp_path, interval=2.0)
+    machine.disks(NEW)
+    machine.cpus(CpuTimes(*[1.0] * 8))
     machine.tick()
     machine.tick(2)
     machine.tick(60)

@@ -16,14 +16,14 @@ _CPUS = st.dictionaries(st.integers(0, 5), _TIMES)
 def test_shares_are_of_the_time_that_passed_on_each_cpu() -> None:
     """Also where a tick more or less fell into the interval."""
     now = {
-        0: NONE._replace(user=0.03, system=0.295, idle=0.055, softirq=0.50, irq=0.12),
+        0: NONE._replace(user=0.03, system=0.29, idle=0.06, softirq=0.50, irq=0.12),
         1: NONE._replace(user=0.5, iowait=0.25, idle=0.25),
     }
     interval = cpu_interval({0: NONE, 1: NONE}, now)
     assert interval is not None
-    assert pytest.approx(CpuShare(0.62, 0.0, 0.055)) == interval.cpus[0]
+    assert pytest.approx(CpuShare(0.62, 0.0, 0.06)) == interval.cpus[0]
     assert pytest.approx(CpuShare(0.0, 0.25, 0.25)) == interval.cpus[1]
-    assert pytest.approx(CpuShare(0.31, 0.125, 0.1525)) == interval.host
+    assert pytest.approx(CpuShare(0.31, 0.125, 0.155)) == interval.host
     assert (0, 0.25) == (interval.hottest, interval.iowait_max)
 
 

@@ -1,13 +1,14 @@
 """/proc/diskstats."""
 
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import ParseError, ReadError
 from exporter.linux import diskstats
 from exporter.linux.diskstats import TIME_WRAP_SECONDS, DiskStats
 from tests.background.machine import disk_line
@@ -142,8 +143,8 @@ def test_any_text_gives_records_and_faults(text: str) -> None:
     assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
 
 
-def test_without_the_file_there_are_no_disks_and_no_failure(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
         diskstats.read(tmp_path)
 
 
@@ -175,3 +176,28 @@ def test_psutil_reads_the_same_of_this_machine() -> None:
             ("io_time_seconds", io.busy_time / 1000),
         ):
             assert getattr(before[name], ours) <= counted <= getattr(after[name], ours), ours
+
+
+def test_a_multipath_head_that_counts_nothing_gets_the_sum_of_its_paths() -> None:
+    """Before Linux 6.4 only the hidden paths of NVMe multipath count."""
+    zeros: dict[str, Any] = dict.fromkeys(DiskStats._fields[2:], 0)
+    head = WITH_FLUSHES._replace(device="nvme0n1", **zeros)
+    paths = [WITH_FLUSHES._replace(device=f"nvme0c{number}n1") for number in (0, 1)]
+    other = WITH_FLUSHES._replace(device="nvme0c0n2")
+    found = diskstats.devices([head, *paths, other])
+    counted = WITH_FLUSHES._asdict()
+    doubled = {name: 2 * counted[name] for name in DiskStats._fields[2:]}
+    assert head._replace(**doubled) == found["nvme0n1"]
+    assert {"nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme0c0n2"} == found.keys()
+
+
+def test_a_multipath_head_that_counts_stands_as_it_is() -> None:
+    head = WITH_FLUSHES._replace(device="nvme0n1")
+    path = WITH_FLUSHES._replace(device="nvme0c0n1", reads_completed=7)
+    assert head is diskstats.devices([head, path])["nvme0n1"]
+
+
+def test_paths_on_a_kernel_without_discards_add_up_without_them() -> None:
+    head = BASIC._replace(device="nvme0n1", reads_completed=0, writes_completed=0)
+    path = BASIC._replace(device="nvme0c0n1")
+    assert path._replace(device="nvme0n1") == diskstats.devices([head, path])["nvme0n1"]

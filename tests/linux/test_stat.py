@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux import stat
 from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes, Stat
 from tests.background.machine import cpu_line
@@ -99,8 +99,8 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
     assert all(min(its) >= 0 for its in parsed.value.cpus.values())
 
 
-def test_without_the_file_there_is_no_failure(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
         stat.read(tmp_path)
 
 

@@ -159,9 +159,12 @@ def test_unplugged(sys: Sys) -> None:
 
 
 def test_empty_host(tmp_path: Path) -> None:
-    """A host without /sys and /proc has nothing, and no failure."""
+    """A host without /sys and /proc has nothing, which is said: no host is without a disk."""
     parsed = topology.read(tmp_path / "sys", tmp_path / "proc", tmp_path)
-    assert ((), {}, ()) == (parsed.faults, parsed.value.devices, parsed.value.filesystems)
+    assert ({}, ()) == (parsed.value.devices, parsed.value.filesystems)
+    assert ["no block device: see --path.sysfs"] == [
+        str(fault).partition("/block: ")[2] for fault in parsed.faults
+    ]
 
 
 def test_roles(sys: Sys) -> None:

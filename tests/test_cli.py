@@ -1,0 +1,262 @@
+"""The command line: flags, the file, and one line for every mistake."""
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from exporter import __version__
+from exporter.cli import main, parser, settings
+from exporter.config import COLLECTORS, Settings
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """main() takes the root logger over."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def chosen(*argv: str) -> Settings:
+    return settings(parser().parse_args(argv))
+
+
+def config(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "ssd-exporter.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "exporter", *argv],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+FLAGS: dict[str, tuple[str, str, object]] = {
+    "--web.listen-address": ("127.0.0.1:9", "web.listen_address", ("127.0.0.1:9",)),
+    "--web.config.file": ("/web.yml", "web.config_file", Path("/web.yml")),
+    "--path.procfs": ("/sys", "path.procfs", Path("/sys")),
+    "--path.sysfs": ("/proc", "path.sysfs", Path("/proc")),
+    "--path.rootfs": ("/tmp", "path.rootfs", Path("/tmp")),
+    "--smartctl.path": ("/opt/smartctl", "path.smartctl", "/opt/smartctl"),
+    "--fio.path": ("/opt/fio", "path.fio", "/opt/fio"),
+    "--state.directory": ("/var/x", "state.directory", Path("/var/x")),
+    "--collector.disk.device-include": ("^nvme", "disk.device_include", "^nvme"),
+    "--collector.disk.device-exclude": ("^loop", "disk.device_exclude", "^loop"),
+    "--log.level": ("debug", "log.level", "debug"),
+    "--log.format": ("json", "log.format", "json"),
+}
+
+
+def setting(settings: Settings, dotted: str) -> object:
+    value: object = settings
+    for name in dotted.split("."):
+        value = getattr(value, name)
+    return value
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_each_flag_sets_its_key_and_no_other(flag: str) -> None:
+    given, key, expected = FLAGS[flag]
+    found = chosen(flag, given)
+    assert expected == setting(found, key)
+    unchanged = {name for _, name, _ in FLAGS.values()} - {key}
+    assert all(setting(Settings(), name) == setting(found, name) for name in unchanged)
+
+
+def test_every_flag_with_a_value_is_tested_here() -> None:
+    takes_value = {
+        action.option_strings[0]
+        for action in parser()._actions
+        if action.option_strings and action.nargs != 0
+    }
+    assert {*FLAGS, "--config.file"} == takes_value
+
+
+def test_the_address_may_be_given_several_times() -> None:
+    found = chosen("--web.listen-address", ":1", "--web.listen-address=[::1]:2")
+    assert (":1", "[::1]:2") == found.web.listen_address
+
+
+def test_compat_is_a_switch() -> None:
+    assert (False, True) == (
+        chosen().compat.node_exporter,
+        chosen("--compat.node-exporter").compat.node_exporter,
+    )
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_each_collector_is_switched_on_and_off(name: str) -> None:
+    assert dict(COLLECTORS) | {name: True} == chosen(f"--collector.{name}").collector
+    assert dict(COLLECTORS) | {name: False} == chosen(f"--no-collector.{name}").collector
+
+
+def test_flags_overrule_the_file_and_leave_the_rest_of_it(tmp_path: Path) -> None:
+    file = config(
+        tmp_path,
+        """
+        [log]
+        level = "error"
+        format = "json"
+        [collector]
+        disk = false
+        cpu = false
+        [web]
+        listen_address = ["127.0.0.1:1", "127.0.0.1:2"]
+        [compat]
+        node_exporter = true
+        """,
+    )
+    flags = "--log.level=debug", "--collector.disk", "--web.listen-address=:3"
+    found = chosen(f"--config.file={file}", *flags)
+    assert ("debug", "json") == (found.log.level, found.log.format)
+    assert dict(COLLECTORS) | {"cpu": False} == found.collector
+    assert (":3",) == found.web.listen_address
+    assert found.compat.node_exporter
+
+
+MISTAKES = {
+    "unknown flag": (["--nonsense"], "--nonsense; see ssd-exporter --help"),
+    "abbreviated flag": (["--log.lev=debug"], "--log.lev=debug; see ssd-exporter --help"),
+    "no value": (["--log.level"], "expected one argument"),
+    "an argument": (["serve"], "unrecognized arguments: serve"),
+    "wrong level": (["--log.level=loud"], "log.level is 'loud'; it must be one of debug, info"),
+    "both filters": (
+        ["--collector.disk.device-include=a", "--collector.disk.device-exclude=b"],
+        "are both set; set one of them",
+    ),
+    "no expression": (["--collector.disk.device-include=("], "no regular expression"),
+    "no address": (["--web.listen-address=nowhere"], "nowhere"),
+    "no directory": (["--path.procfs=/nonexistent"], "which is no directory"),
+    "an empty path": (["--path.sysfs="], "path.sysfs is ''; it must be a path"),
+    "no file": (["--config.file=/nonexistent.toml"], "cannot be read: No such file or directory"),
+    "a directory": (["--config.file=/"], "cannot be read: Is a directory"),
+    "two lines": (["--two\nlines"], "--two\\nlines"),
+    "no web config": (["--config.check", "--web.config.file=/nonexistent"], "/nonexistent"),
+    "no state": (["--config.check", "--state.directory=/proc/x"], "/proc/x cannot be written"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], mistake: str) -> None:
+    argv, expected = MISTAKES[mistake]
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ssd-exporter: ")
+    assert expected in err
+    assert [err] == err.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"[samplr]\n", "unknown key samplr; did you mean sampler?"),
+        (b"[sampler\n", "is no TOML: "),
+        (b"x = 'cut off", "is no TOML: "),
+        (b"\xff\xfe", "is no TOML: "),
+        (b"[sampler]\ninterval_seconds = 'x'\n", "interval_seconds is 'x'; it must be a number"),
+        (b"'a\\nb' = 1\n\"c\\nd\" = 2", "unknown key "),
+    ],
+)
+def test_a_mistake_in_the_file_is_one_line_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, expected: str
+) -> None:
+    (tmp_path / "bad.toml").write_bytes(content)
+    assert main([f"--config.file={tmp_path / 'bad.toml'}"]) == 2
+    err = capsys.readouterr().err
+    assert expected in err
+    assert [err] == err.splitlines(keepends=True)
+
+
+def test_a_mistake_is_one_line_in_a_process_of_its_own() -> None:
+    done = run("--log.level=loud")
+    assert (2, "") == (done.returncode, done.stdout)
+    expected = "ssd-exporter: log.level is 'loud'; it must be one of debug, info, warning, error\n"
+    assert expected == done.stderr
+
+
+def test_check_says_that_all_is_good_and_starts_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = config(tmp_path, '[log]\nlevel = "debug"\n')
+    arguments = "--config.check", f"--config.file={file}", f"--state.directory={tmp_path}"
+    assert main(arguments) == 0
+    assert ("the configuration is good\n", "") == capsys.readouterr()
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag, expected in (("--version", f"ssd-exporter {__version__}"), ("--help", "--once")):
+        with pytest.raises(SystemExit) as raised:
+            main([flag])
+        assert raised.value.code == 0
+        assert expected in capsys.readouterr().out
+
+
+def test_help_names_every_flag() -> None:
+    text = parser().format_help()
+    for action in parser()._actions:
+        if action.help != argparse.SUPPRESS:
+            assert all(option in text for option in action.option_strings)
+
+
+def test_once_prints_a_page_of_this_machine(tmp_path: Path) -> None:
+    """Two samples, so that there is a second to speak of."""
+    file = config(tmp_path, '[sampler]\ninterval_seconds = 0.2\n[disk]\ndevice_include = "."\n')
+    done = run("--once", f"--config.file={file}", f"--state.directory={tmp_path}")
+    assert done.returncode == 0
+    assert done.stderr.count("Traceback") == 0
+    families = {family.name: family for family in text_string_to_metric_families(done.stdout)}
+    (samples,) = families["ssd_sampler_samples"].samples
+    assert samples.value == 2
+    assert {"ssd_disk_reads_completed", "ssd_io_bottleneck", "ssd_cpu_seconds"} <= families.keys()
+    failed = {
+        sample.labels["collector"]
+        for sample in families["ssd_collector_success"].samples
+        if sample.value != 1
+    }
+    assert failed == set()
+
+
+def test_logs_in_json_are_one_object_a_line(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("broken")
+    done = run("--once", "--log.format=json", f"--state.directory={tmp_path}")
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert any("is not usable" in line["msg"] for line in lines)
+
+
+@pytest.mark.parametrize("arguments", [[], [f"--no-collector.{name}" for name in COLLECTORS]])
+def test_a_reader_who_has_seen_enough_is_no_failure(tmp_path: Path, arguments: list[str]) -> None:
+    """`ssd-exporter --once | head -1`, with a large page and a small one."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    argv = [sys.executable, "-m", "exporter", "--once", f"--state.directory={tmp_path}"]
+    try:
+        done = subprocess.run(
+            [*argv, *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+            env={name: value for name, value in os.environ.items() if name[:6] != "PYTHON"},
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 0
+    assert done.stderr == ""

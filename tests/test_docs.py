@@ -1,0 +1,77 @@
+"""The README names every flag, key and collector; what is missing is said."""
+
+import re
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.cli import parser
+from exporter.config import COLLECTORS, Settings
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+FLAGS = [
+    option
+    for action in parser()._actions
+    for option in action.option_strings
+    if option.startswith("--") and not re.match(r"--(no-)?collector\.[a-z]+$", option)
+]
+
+
+def keys(record: Any, where: str = "") -> list[str]:
+    """Every key of the file, dotted, but those under a name of the user's own."""
+    found = []
+    for field in fields(record):
+        value = getattr(record, field.name)
+        if is_dataclass(value):
+            found += keys(value, f"{where}{field.name}.")
+        elif where:
+            found.append(f"{where}{field.name}")
+    return found
+
+
+@pytest.mark.parametrize("flag", FLAGS)
+def test_the_readme_has_every_flag(flag: str) -> None:
+    assert f"`{flag}`" in README, f"README.md does not name {flag}"
+
+
+@pytest.mark.parametrize("key", keys(Settings()))
+def test_the_readme_has_every_key_of_the_file(key: str) -> None:
+    """In full, or by its last word in the row of its section."""
+    section, _, last = key.rpartition(".")
+    rows = [line for line in README.splitlines() if line.startswith("|") and f"{section}." in line]
+    named = any(f"`{key}`" in row or f"`{last}`" in row for row in rows)
+    assert named, f"README.md does not name {key}"
+
+
+@pytest.mark.parametrize("section", ["collector", "device", "role"])
+def test_the_readme_has_the_sections_that_take_names(section: str) -> None:
+    assert f"`{section}.NAME" in README, f"README.md does not name {section}.NAME"
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_the_readme_has_every_collector(name: str) -> None:
+    _, _, after = README.partition("\n## Collectors\n")
+    table, _, _ = after.partition("\n## ")
+    rows = [line for line in table.splitlines() if line.startswith(f"| `{name}` |")]
+    assert len(rows) == 1, f"README.md has no row for the collector {name}"
+
+
+def test_the_readme_names_no_flag_that_is_none() -> None:
+    known = {option for action in parser()._actions for option in action.option_strings}
+    named = {flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", README)}
+    invented = {flag for flag in named if flag not in known and flag not in OF_OTHER_PROGRAMS}
+    assert set() == invented - {"--collector", "--no-collector"}
+
+
+#: Flags in the README that are git's, docker's, ...
+OF_OTHER_PROGRAMS = {"--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user"}
+
+
+@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")), ids=lambda path: path.name)
+def test_links_to_files_of_the_repository_lead_somewhere(document: Path) -> None:
+    targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text())
+    assert [] == [target for target in targets if not (document.parent / target).exists()]

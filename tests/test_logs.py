@@ -1,0 +1,76 @@
+"""Log lines: one event, one line, whatever stands in it."""
+
+import json
+import logging
+import re
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.logs import LineFormatter
+
+
+def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
+    made = logging.LogRecord("exporter.background.state", level, "", 0, message, None, None)
+    made.created, made.msecs = 1_700_000_000.25, 250
+    return made
+
+
+def test_a_line_has_time_level_source_and_message() -> None:
+    line = LineFormatter("logfmt", journal=False).format(record("it works"))
+    expected = 'ts=2023-11-14T22:13:20.250Z level=info source=background.state msg="it works"'
+    assert expected == line
+
+
+def test_in_the_journal_a_priority_stands_for_the_time() -> None:
+    """Which the journal writes itself: sd-daemon(3)."""
+    formatter = LineFormatter("logfmt", journal=True)
+    expected = {
+        logging.DEBUG: "<7>level=debug",
+        logging.INFO: "<6>level=info",
+        logging.WARNING: "<4>level=warning",
+        logging.ERROR: "<3>level=error",
+    }
+    for level, begin in expected.items():
+        assert formatter.format(record("x", level)).startswith(f"{begin} source=")
+
+
+@pytest.mark.parametrize("layout", ["logfmt", "json"])
+@pytest.mark.parametrize("journal", [False, True])
+@given(message=st.text())
+def test_any_message_is_one_line(layout: str, journal: bool, message: str) -> None:
+    line = LineFormatter(layout, journal=journal).format(record(message))
+    assert [line] == line.splitlines()
+    assert line.isprintable()
+    line.encode()
+
+
+@given(st.text())
+def test_any_message_survives(message: str) -> None:
+    as_json = json.loads(LineFormatter("json", journal=False).format(record(message)))
+    assert message == as_json["msg"]
+    line = LineFormatter("logfmt", journal=False).format(record(message))
+    said = line.partition(" msg=")[2]
+    assert message == (json.loads(said) if said.startswith('"') else said)
+
+
+def test_a_plain_word_needs_no_quotes() -> None:
+    line = LineFormatter("logfmt", journal=False).format(record("stopping"))
+    assert line.endswith(" msg=stopping")
+    assert 4 == len(shlex.split(line))
+
+
+def test_a_trace_stands_in_the_line_too() -> None:
+    failed = record("a step failed", logging.ERROR)
+    with pytest.raises(RuntimeError) as raised:
+        _step()
+    failed.exc_info = raised.type, raised.value, raised.tb
+    line = LineFormatter("json", journal=False).format(failed)
+    assert [line] == line.splitlines()
+    assert re.search("RuntimeError: a mistake of ours$", json.loads(line)["trace"])
+
+
+def _step() -> None:
+    raise RuntimeError("a mistake of ours")
