@@ -12,6 +12,23 @@ from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
 from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes
 from tests.fakes import FakeClock
 
+#: A second of a device at its limit, and one of a device at rest between two requests.
+FULL = {
+    "writes_completed": 400,
+    "written_bytes": 400 * 16384,
+    "write_time_seconds": 32.0,
+    "io_time_seconds": 1.0,
+}
+CALM = {
+    "writes_completed": 100,
+    "written_bytes": 100 * 16384,
+    "write_time_seconds": 0.05,
+    "io_time_seconds": 0.05,
+}
+
+#: A CPU that has never had anything to do.
+ALL_IDLE = CpuTimes(0, 0, 0, 100, 0, 0, 0, 0)
+
 
 def disk_line(disk: DiskStats) -> str:
     """A line of /proc/diskstats, as a kernel prints it that counts what the record holds."""
@@ -95,3 +112,7 @@ class Machine:
 
 
 SOME_FULL = ("some", "full")
+
+
+def seconds_seen(sampler: Sampler, device: str = "sdx") -> float:
+    return sum(sampler.activities[device].busy_ratio.buckets().weights)

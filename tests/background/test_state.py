@@ -112,7 +112,8 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     with pytest.raises(OSError, match="directory"):
         state.save({"a": 2})
-    assert {"state.json", ".state.json.new"} == set(os.listdir(tmp_path)), "written over next time"
+    # Written over the next time.
+    assert {"state.json", ".state.json.new"} == set(os.listdir(tmp_path))
 
 
 def test_a_directory_that_is_gone_is_an_error_of_the_system(tmp_path: Path) -> None:

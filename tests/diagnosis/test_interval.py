@@ -250,3 +250,30 @@ def test_what_was_done_does_not_depend_on_where_the_counters_stood(
     )
     expected = over(NEW, grown(NEW, **work))
     assert expected == pytest.approx(over(anywhere, grown(anywhere, **work)), abs=1e-5)
+
+
+def test_what_a_hang_showed_is_not_shown_again_when_it_is_credited() -> None:
+    """Four requests hang for five seconds; the kernel credits their 20 s as they end."""
+    then = NEW._replace(io_now=4)
+    uncredited = 0.0
+    for _ in range(5):
+        interval = disk_interval(then, then, 1.0, uncredited)
+        assert interval is not None
+        assert interval.queue_depth == 4
+        uncredited = interval.uncredited_seconds
+    assert pytest.approx(20) == uncredited
+    ended = grown(then, io_now=-4, writes_completed=104, write_time_seconds=20.5)
+    interval = disk_interval(then, ended, 1.0, uncredited)
+    assert interval is not None
+    assert interval.queue_depth <= 4
+    assert interval.uncredited_seconds == 0
+
+
+@given(ANY_DISK, ANY_DISK, ANY_SECONDS, st.floats(0, 1e12))
+def test_nothing_uncredited_makes_an_interval_absurd(
+    then: DiskStats, now: DiskStats, seconds: float, uncredited: float
+) -> None:
+    interval = disk_interval(then, now, seconds, uncredited)
+    if interval is not None:
+        assert min(interval._replace(stalled=False)) >= 0
+        assert interval.busy_ratio <= min(1, interval.queue_depth)
