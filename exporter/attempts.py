@@ -76,7 +76,9 @@ class Attempts:
         self, collector: str, part: str, problems: tuple[SourceError, ...], seconds: float
     ) -> None:
         with self._lock:
-            outcome = self._parts.setdefault((collector, part), Outcome())
+            outcome = self._parts.get((collector, part))
+            if outcome is None:
+                outcome = self._parts[collector, part] = Outcome()
             was_good, outcome.success = outcome.success, not problems
             outcome.seconds = seconds
             for reason in {problem.reason for problem in problems}:

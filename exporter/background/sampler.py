@@ -69,6 +69,7 @@ class Sampler:
         request_sizes: bool = False,
     ) -> None:
         self._proc = proc
+        self._pressure = proc / "pressure" / "io"
         self._clock = clock
         self._attempts = attempts
         self._rules = rules
@@ -170,7 +171,7 @@ class Sampler:
         return stat.read(self._proc)
 
     def _read_waiting(self) -> Parsed[float | None]:
-        return Parsed(pressure.read(self._proc / "pressure" / "io").waiting_seconds)
+        return Parsed(pressure.read(self._pressure).waiting_seconds)
 
     def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
         if waiting is None or self._waiting_seconds is None:

@@ -1,39 +1,46 @@
 """The worst value and the prevailing verdict of the last while."""
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 V = TypeVar("V", bound=Hashable)
 
 
+#: A window slides in so many steps. Every device is asked four times a second, so what an
+#: observation touches counts: here it is one number.
+_STEPS = 6
+
+
 class RollingMax:
-    """The largest value observed within the last `seconds`; no scrape resets it.
+    """The largest value of the last `seconds`, or of up to a sixth more; no scrape resets it."""
 
-    Observations later than a larger one are dropped, so it holds few.
-    """
-
-    __slots__ = ("_falling", "_seconds")
+    __slots__ = ("_largest", "_older", "_step", "_step_seconds")
 
     def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._falling: deque[tuple[float, float]] = deque()
+        self._step_seconds = seconds / _STEPS
+        self._step = -1
+        self._largest = 0.0
+        self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
-        falling = self._falling
-        while falling and falling[-1][1] <= value:
-            falling.pop()
-        falling.append((now, value))
-        self._forget(now)
+        """Values are not negative, and times do not go back."""
+        step = int(now / self._step_seconds)
+        if step == self._step:
+            self._largest = max(self._largest, value)
+            return
+        self._older = tuple(self._within(step))
+        self._step, self._largest = step, value
 
     def value(self, now: float) -> float | None:
         """None where nothing was observed in the window."""
-        self._forget(now)
-        return self._falling[0][1] if self._falling else None
+        step = int(now / self._step_seconds)
+        return max((value for _, value in self._within(step)), default=None)
 
-    def _forget(self, now: float) -> None:
-        while self._falling and self._falling[0][0] <= now - self._seconds:
-            self._falling.popleft()
+    def _within(self, step: int) -> Iterator[tuple[int, float]]:
+        for seen, value in (*self._older, (self._step, self._largest)):
+            if 0 <= step - seen <= _STEPS and seen >= 0:
+                yield seen, value
 
 
 class Prevailing(Generic[V]):

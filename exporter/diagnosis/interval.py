@@ -2,13 +2,16 @@
 
 from typing import NamedTuple
 
-from exporter.linux.diskstats import TIME_WRAP_SECONDS, DiskStats
+from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 
 #: A difference beyond half the wrap is no time that passed but a counter that went back.
-_PLAUSIBLE_SECONDS = TIME_WRAP_SECONDS / 2
+_PLAUSIBLE_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
 
 #: More than any device completes: beyond it the counters are another device's.
 _PLAUSIBLE_OPERATIONS_PER_SECOND = 1e8
+
+# Past the class's own constructor, which costs as much as all the differences.
+_new = tuple.__new__
 
 
 class DiskInterval(NamedTuple):
@@ -53,41 +56,56 @@ def disk_interval(
     back or leapt, which only a device that was made anew does
     (https://github.com/sysstat/sysstat/issues/355).
     """
-    reads = now.reads_completed - then.reads_completed
-    writes = now.writes_completed - then.writes_completed
-    read_bytes = now.read_bytes - then.read_bytes
-    written_bytes = now.written_bytes - then.written_bytes
-    discards = (now.discards_completed or 0) - (then.discards_completed or 0)
-    flushes = (now.flush_requests or 0) - (then.flush_requests or 0)
-    if now.number != then.number or min(reads, writes, read_bytes, written_bytes) < 0:
+    # Taken apart in one go each: this runs for every busy device and second.
+    (
+        _,
+        number,
+        r0,
+        _,
+        rs0,
+        rt0,
+        w0,
+        _,
+        ws0,
+        wt0,
+        in_flight_before,
+        io0,
+        _,
+        d0,
+        _,
+        _,
+        dt0,
+        f0,
+        ft0,
+    ) = then
+    _, same, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = now
+    reads, read_sectors, writes, written_sectors = r1 - r0, rs1 - rs0, w1 - w0, ws1 - ws0
+    discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
+    if number != same:
         return None
-    if discards < 0 or flushes < 0:
+    if min(reads, read_sectors, writes, written_sectors, discards, flushes) < 0:
         return None
     completions = reads + writes + discards + flushes
     if completions > _PLAUSIBLE_OPERATIONS_PER_SECOND * max(seconds, 1.0):
         return None
-    read_seconds = _elapsed(then.read_time_seconds, now.read_time_seconds)
-    write_seconds = _elapsed(then.write_time_seconds, now.write_time_seconds)
-    discard_seconds = _elapsed(then.discard_time_seconds or 0.0, now.discard_time_seconds or 0.0)
-    flush_seconds = _elapsed(
-        then.flush_requests_time_seconds or 0.0, now.flush_requests_time_seconds or 0.0
-    )
+    read_seconds = _elapsed(rt0, rt1)
+    write_seconds = _elapsed(wt0, wt1)
     # No flush time here: the request that asked for the flush is counted as a write, with the
     # flush within its time (block/blk-flush.c, block/blk-mq.c; 100 fsyncs alone read as 100 writes
     # and 100 flushes, both with their time). With it one fsync after the other makes a queue of 2.
-    ticks = read_seconds + write_seconds + discard_seconds
-    io_ratio = min(_elapsed(then.io_time_seconds, now.io_time_seconds) / seconds, 1.0)
-    if completions or not now.io_now:
+    ticks = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
+    io_ratio = min(_elapsed(io0, io1) / seconds, 1.0)
+    if completions or not in_flight:
         stalled = False
         # When a long request completes its whole life is credited at once; but none was in
         # flight in this interval for longer than the interval, so the number of requests seen
         # bounds the mean.
-        queue_depth = min(ticks / seconds, float(completions + now.io_now))
+        queue_depth = min(ticks / seconds, float(completions + in_flight))
         if uncredited_seconds:
             # What was in flight through silent intervals stands in their queue already.
-            ends = (then.io_now + now.io_now) / 2
+            ends = (in_flight_before + in_flight) / 2
             queue_depth = min(queue_depth, max(ends, (ticks - uncredited_seconds) / seconds))
-            uncredited_seconds = max(0.0, uncredited_seconds - ticks) if now.io_now else 0.0
+            uncredited_seconds = max(0.0, uncredited_seconds - ticks) if in_flight else 0.0
         # Kernels 5.0 to 6.9 count a whole jiffy per request ("10 % now 80 %", mended by
         # 99dc422335d8), but a device is busy for no longer than requests were in flight: by
         # Little's law the mean in flight bounds the utilisation.
@@ -97,31 +115,28 @@ def disk_interval(
         # witness. In flight at both ends it was so throughout, also on kernels whose io_time
         # stands still meanwhile. At the end alone it may have been submitted just now: then
         # io_time must cover half the interval to call it stalled.
-        queue_depth = float(now.io_now)
+        queue_depth = float(in_flight)
         uncredited_seconds += queue_depth * seconds
-        busy_ratio = 1.0 if then.io_now else io_ratio
+        busy_ratio = 1.0 if in_flight_before else io_ratio
         stalled = busy_ratio >= 0.5
-    return DiskInterval(
+    values = (
         seconds,
         reads,
         read_seconds,
-        read_bytes,
+        read_sectors * SECTOR_BYTES,
         writes,
         write_seconds,
-        written_bytes,
+        written_sectors * SECTOR_BYTES,
         flushes,
-        flush_seconds,
+        _elapsed(ft0 or 0, ft1) if ft1 else 0.0,
         stalled,
         queue_depth,
         busy_ratio,
         uncredited_seconds,
     )
+    return _new(DiskInterval, values)
 
 
-def _elapsed(then: float, now: float) -> float:
-    # Whole milliseconds: what binary fractions add to a difference would push an await of just
-    # 0.5 ms over the edge of its bucket.
-    if now >= then:
-        return round((now - then) * 1000) / 1000
-    wrapped = round((now + TIME_WRAP_SECONDS - then) * 1000) / 1000
-    return wrapped if wrapped < _PLAUSIBLE_SECONDS else 0.0
+def _elapsed(then: int, now: int) -> float:
+    milliseconds = (now - then) % TIME_WRAP_MILLISECONDS
+    return milliseconds / 1000 if milliseconds < _PLAUSIBLE_MILLISECONDS else 0.0

@@ -3,6 +3,7 @@
 https://docs.kernel.org/admin-guide/iostats.html
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ SECTOR_BYTES = 512
 
 #: The time fields are unsigned 32-bit milliseconds on every kernel: they wrap after 49.7 days of
 #: summed I/O time, each by itself (https://github.com/elastic/beats/issues/30480).
-TIME_WRAP_SECONDS = 2**32 / 1000
+TIME_WRAP_MILLISECONDS = 2**32
 
 #: `in flight` of a driver that counts more ends than starts prints as a huge unsigned number.
 _SANE_IN_FLIGHT = 2**31
@@ -31,32 +32,75 @@ _PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 _BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
 _COLUMNS = frozenset({_BASIC, _WITH_DISCARDS})
 
+#: Where "in flight" stands behind the name.
+_IN_FLIGHT = 8
+
+_new = tuple.__new__
+
 
 class DiskStats(NamedTuple):
-    """One device's counters. (A tuple: one is made per busy device and second.)
+    """One device's counters, the kernel's fields in its order and units; properties convert.
 
-    None where the kernel does not count that: discards before 4.18, flushes before 5.5.
+    A tuple of the kernel's own whole numbers, and not of seconds and bytes: one is made per busy
+    device and second, most of it is looked at once a scrape only, and differences modulo the wrap
+    are exact. None where the kernel does not count that: discards before 4.18, flushes before 5.5.
     """
 
     device: str
     number: str  # "major:minor"
     reads_completed: int
     reads_merged: int
-    read_bytes: int
-    read_time_seconds: float
+    read_sectors: int
+    read_milliseconds: int
     writes_completed: int
     writes_merged: int
-    written_bytes: int
-    write_time_seconds: float
+    written_sectors: int
+    write_milliseconds: int
     io_now: int
-    io_time_seconds: float
-    io_time_weighted_seconds: float
+    io_milliseconds: int
+    io_weighted_milliseconds: int
     discards_completed: int | None = None
     discards_merged: int | None = None
-    discarded_bytes: int | None = None
-    discard_time_seconds: float | None = None
+    discarded_sectors: int | None = None
+    discard_milliseconds: int | None = None
     flush_requests: int | None = None
-    flush_requests_time_seconds: float | None = None
+    flush_milliseconds: int | None = None
+
+    @property
+    def read_bytes(self) -> int:
+        return self.read_sectors * SECTOR_BYTES
+
+    @property
+    def written_bytes(self) -> int:
+        return self.written_sectors * SECTOR_BYTES
+
+    @property
+    def discarded_bytes(self) -> int | None:
+        return None if self.discarded_sectors is None else self.discarded_sectors * SECTOR_BYTES
+
+    @property
+    def read_time_seconds(self) -> float:
+        return self.read_milliseconds / 1000
+
+    @property
+    def write_time_seconds(self) -> float:
+        return self.write_milliseconds / 1000
+
+    @property
+    def io_time_seconds(self) -> float:
+        return self.io_milliseconds / 1000
+
+    @property
+    def io_time_weighted_seconds(self) -> float:
+        return self.io_weighted_milliseconds / 1000
+
+    @property
+    def discard_time_seconds(self) -> float | None:
+        return None if self.discard_milliseconds is None else self.discard_milliseconds / 1000
+
+    @property
+    def flush_requests_time_seconds(self) -> float | None:
+        return None if self.flush_milliseconds is None else self.flush_milliseconds / 1000
 
 
 #: Records under the very line that said them: an unchanged line needs no second parse.
@@ -70,7 +114,7 @@ def read(proc: Path, known: Mapping[str, DiskStats] | None = None) -> Parsed[Lin
         ReadError: as `files.read_for_sure`.
         ParseError: the file is empty; a machine without any block device has nothing to watch.
     """
-    text = files.read_for_sure(proc / "diskstats")
+    text = files.read_for_sure(os.path.join(proc, "diskstats"))
     if not text:
         raise ParseError("diskstats: empty")
     return parse(text, known or {})
@@ -122,32 +166,14 @@ def _record(line: str) -> DiskStats:
     count = len(columns)
     if count < _WITH_FLUSHES and count not in _COLUMNS:
         raise ValueError(f"{count} columns, where kernels print 14, 18 or 20")
-    numbers = list(map(int, columns[3:_WITH_FLUSHES]))
-    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:
+    numbers: list[int | None] = [*map(int, columns[3:_WITH_FLUSHES])]
+    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:  # type: ignore[type-var, operator]
         raise ValueError("a number that is no counter of the kernel")
-    reads, read_merges, read_sectors, read_ms, writes, write_merges, write_sectors, write_ms = (
-        numbers[:8]
-    )
-    in_flight, io_ms, weighted_ms = numbers[8:11]
-    record = (
-        columns[2],
-        f"{int(columns[0])}:{int(columns[1])}",
-        reads,
-        read_merges,
-        read_sectors * SECTOR_BYTES,
-        read_ms / 1000,
-        writes,
-        write_merges,
-        write_sectors * SECTOR_BYTES,
-        write_ms / 1000,
-        in_flight if in_flight < _SANE_IN_FLIGHT else 0,
-        io_ms / 1000,
-        weighted_ms / 1000,
-    )
-    if count == _BASIC:
-        return DiskStats(*record)
-    discards, discard_merges, discard_sectors, discard_ms = numbers[11:15]
-    discarded = (discards, discard_merges, discard_sectors * SECTOR_BYTES, discard_ms / 1000)
-    if count == _WITH_DISCARDS:
-        return DiskStats(*record, *discarded)
-    return DiskStats(*record, *discarded, numbers[15], numbers[16] / 1000)
+    if not (columns[0] + columns[1]).isdecimal():
+        raise ValueError("no device number")
+    if numbers[_IN_FLIGHT] >= _SANE_IN_FLIGHT:  # type: ignore[operator]
+        numbers[_IN_FLIGHT] = 0
+    if count < _WITH_FLUSHES:
+        numbers += [None] * (_WITH_FLUSHES - count)
+    # Past the class's own constructor, which costs as much as the rest of the line.
+    return _new(DiskStats, (columns[2], f"{columns[0]}:{columns[1]}", *numbers))

@@ -32,7 +32,7 @@ class Parsed(Generic[T]):
     faults: tuple[SourceError, ...] = ()
 
 
-def read(path: Path) -> str:
+def read(path: Path | str) -> str:
     """The whole text of a kernel file.
 
     seq_file hands out about a page per read(2) whatever the buffer, so this reads until the end
@@ -52,7 +52,7 @@ def read(path: Path) -> str:
         raise _source_error(path, e) from e
 
 
-def read_for_sure(path: Path) -> str:
+def read_for_sure(path: Path | str) -> str:
     """The whole text of a file that every kernel has: that it is not there is a failure.
 
     Raises:
@@ -117,7 +117,7 @@ def names(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def _text(path: Path, descriptor: int) -> str:
+def _text(path: Path | str, descriptor: int) -> str:
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, _CHUNK_BYTES):
@@ -128,6 +128,6 @@ def _text(path: Path, descriptor: int) -> str:
     return b"".join(chunks).decode("utf-8", "backslashreplace")
 
 
-def _source_error(path: Path, e: OSError) -> NotThere | ReadError:
+def _source_error(path: Path | str, e: OSError) -> NotThere | ReadError:
     kind = NotThere if e.errno in _ABSENT else ReadError
     return kind(f"{path}: {e.strerror or e}")

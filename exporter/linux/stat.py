@@ -39,7 +39,7 @@ class Stat:
 
 def read(proc: Path) -> Parsed[Stat]:
     """Raises ReadError as `files.read_for_sure`, ParseError where there is no CPU line."""
-    return parse(files.read_for_sure(proc / "stat"))
+    return parse(files.read_for_sure(os.path.join(proc, "stat")))
 
 
 def parse(text: str) -> Parsed[Stat]:

@@ -8,7 +8,7 @@ from exporter.attempts import Attempts
 from exporter.background.baselines import Baselines
 from exporter.background.disk_activity import Rules
 from exporter.background.sampler import Sampler
-from exporter.linux.diskstats import SECTOR_BYTES, DiskStats
+from exporter.linux.diskstats import DiskStats
 from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes
 from tests.fakes import FakeClock
 
@@ -32,15 +32,8 @@ ALL_IDLE = CpuTimes(0, 0, 0, 100, 0, 0, 0, 0)
 
 def disk_line(disk: DiskStats) -> str:
     """A line of /proc/diskstats, as a kernel prints it that counts what the record holds."""
-    numbers: list[float | None] = list(disk[2:])
-    for index, field in enumerate(DiskStats._fields[2:]):
-        value = numbers[index]
-        if value is not None and field.endswith("_seconds"):
-            numbers[index] = round(value * 1000)
-        if value is not None and field.endswith("_bytes"):
-            numbers[index] = int(value) // SECTOR_BYTES
     major, minor = disk.number.split(":")
-    columns = " ".join(str(round(number)) for number in numbers if number is not None)
+    columns = " ".join(str(number) for number in disk[2:] if number is not None)
     return f"{major:>4} {minor:>7} {disk.device} {columns}\n"
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from exporter.diagnosis.bottleneck import Cause
-from exporter.linux.diskstats import TIME_WRAP_SECONDS
 from tests.background.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
-from tests.diagnosis.records import NEW, grown
+from tests.diagnosis.records import NEW, WRAP_SECONDS, as_counted, grown
 
 
 def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
@@ -134,10 +133,7 @@ def test_seconds_are_seconds_whatever_the_interval(tmp_path: Path, interval: flo
 
 
 def test_a_wrap_of_the_time_fields_is_a_second_like_any_other(machine: Machine) -> None:
-    before = NEW._replace(
-        write_time_seconds=round(TIME_WRAP_SECONDS - 1, 3),
-        io_time_seconds=round(TIME_WRAP_SECONDS - 0.5, 3),
-    )
+    before = grown(NEW, write_time_seconds=WRAP_SECONDS - 1, io_time_seconds=WRAP_SECONDS - 0.5)
     machine.disks(before)
     machine.tick()
     machine.disks(grown(before, **FULL))
@@ -222,7 +218,7 @@ def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> No
     for second in range(600):
         disk = grown(disk, **(FULL if second % 3 else CALM))
         if second % 50 == 0:
-            disk = disk._replace(write_time_seconds=round(TIME_WRAP_SECONDS - 1, 3))
+            disk = disk._replace(**as_counted(write_time_seconds=WRAP_SECONDS - 1))
         present = [disk._replace(io_now=second % 7)] if second % 97 else []
         machine.disks(*present)
         machine.tick(1.0 if second % 41 else 5.0)

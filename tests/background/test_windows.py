@@ -9,24 +9,26 @@ from exporter.background.windows import Prevailing, RollingMax
 
 #: Seconds since the last observation, and what was observed. Quarters add up exactly.
 _STEPS = st.lists(
-    st.tuples(st.integers(0, 40).map(lambda quarters: quarters / 4), st.integers(-3, 3)),
+    st.tuples(st.integers(0, 40).map(lambda quarters: quarters / 4), st.integers(0, 6)),
     max_size=60,
 )
 
 
 @given(_STEPS, st.integers(0, 100))
-def test_the_maximum_is_that_of_all_values_in_the_window(
+def test_the_maximum_is_that_of_all_values_in_the_window_and_a_sixth_more_at_most(
     steps: list[tuple[float, int]], later: int
 ) -> None:
-    window = RollingMax(10)
+    window = RollingMax(12)
     times = list(accumulate(step for step, _ in steps))
-    for index, now in enumerate(times):
-        window.observe(now, steps[index][1])
-        recent = [steps[i][1] for i in range(index + 1) if times[i] > now - 10]
-        assert max(recent) == window.value(now)
+    values = [value for _, value in steps]
+    for now, value in zip(times, values, strict=True):
+        window.observe(now, value)
     end = (times[-1] if times else 0) + later
-    left = [value for time, (_, value) in zip(times, steps, strict=True) if time > end - 10]
-    assert max(left, default=None) == window.value(end)
+    shown = window.value(end)
+    within = [value for time, value in zip(times, values, strict=True) if time > end - 12]
+    around = [value for time, value in zip(times, values, strict=True) if time > end - 14]
+    assert shown in [None, *around] if not within else shown in around
+    assert max(within, default=0) <= (shown or 0) <= max(around, default=0)
 
 
 @given(st.integers(0, 5))
@@ -37,18 +39,18 @@ def test_reading_the_maximum_does_not_reset_it(times: int) -> None:
 
 
 def test_a_maximum_holds_few_of_the_values_it_has_seen() -> None:
-    rising, constant = RollingMax(1e9), RollingMax(1e9)
+    rising = RollingMax(60)
     for second in range(10_000):
         rising.observe(second, second)
-        constant.observe(second, 0.0)
-    assert 1 == len(rising._falling) == len(constant._falling)
+    assert 6 == len(rising._older)
 
 
-def test_a_value_leaves_the_window_to_the_second() -> None:
+def test_a_value_leaves_the_window_a_sixth_late_at_most() -> None:
     window = RollingMax(60)
     window.observe(100, 5)
     window.observe(130, 3)
-    assert (5, 3, None) == (window.value(159), window.value(160), window.value(190))
+    assert (5, 5, 3) == (window.value(160), window.value(169), window.value(170))
+    assert (3, None) == (window.value(199), window.value(200))
 
 
 def test_without_a_word_the_default_prevails() -> None:

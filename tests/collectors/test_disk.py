@@ -118,7 +118,9 @@ def test_a_device_at_rest_has_no_await_but_a_busiest_second_of_nothing(machine: 
     assert not {"ssd_disk_read_await_seconds_max", "ssd_disk_write_await_seconds_max"} & {*families}
 
 
-def test_the_worst_second_is_forgotten_after_a_minute(machine: Machine) -> None:
+def test_the_worst_second_is_forgotten_ten_seconds_after_a_minute_at_most(
+    machine: Machine,
+) -> None:
     machine.disks(NEW)
     machine.tick()
     machine.disks(grown(NEW, **BUSY))
@@ -126,7 +128,8 @@ def test_the_worst_second_is_forgotten_after_a_minute(machine: Machine) -> None:
     for _ in range(59):
         machine.tick()
     assert {("sdx", "1m"): 1.0} == shown(machine)["ssd_disk_busy_ratio_max"]
-    machine.tick()
+    for _ in range(10):
+        machine.tick()
     assert {("sdx", "1m"): 0.0} == shown(machine)["ssd_disk_busy_ratio_max"]
 
 

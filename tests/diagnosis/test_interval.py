@@ -7,21 +7,32 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.diagnosis.interval import disk_interval
-from exporter.linux.diskstats import TIME_WRAP_SECONDS, DiskStats
-from tests.diagnosis.records import ANY_DISK, ANY_SECONDS, NEW, NEW_OF_OLD, grown, over
+from exporter.linux.diskstats import DiskStats
+from tests.diagnosis.records import (
+    ANY_DISK,
+    ANY_SECONDS,
+    NEW,
+    NEW_OF_OLD,
+    WRAP_SECONDS,
+    as_counted,
+    grown,
+    over,
+)
 
 #: A device that has worked for months, its time fields shortly before their wrap.
 OLD = NEW._replace(
-    reads_completed=10**9,
-    read_bytes=10**13,
-    read_time_seconds=TIME_WRAP_SECONDS - 0.25,
-    writes_completed=2 * 10**9,
-    written_bytes=10**14,
-    write_time_seconds=TIME_WRAP_SECONDS - 0.25,
-    io_time_seconds=TIME_WRAP_SECONDS - 0.25,
-    io_time_weighted_seconds=TIME_WRAP_SECONDS - 0.25,
-    discard_time_seconds=TIME_WRAP_SECONDS - 0.25,
-    flush_requests_time_seconds=TIME_WRAP_SECONDS - 0.25,
+    **as_counted(
+        reads_completed=10**9,
+        read_bytes=10**13,
+        read_time_seconds=WRAP_SECONDS - 0.25,
+        writes_completed=2 * 10**9,
+        written_bytes=10**14,
+        write_time_seconds=WRAP_SECONDS - 0.25,
+        io_time_seconds=WRAP_SECONDS - 0.25,
+        io_time_weighted_seconds=WRAP_SECONDS - 0.25,
+        discard_time_seconds=WRAP_SECONDS - 0.25,
+        flush_requests_time_seconds=WRAP_SECONDS - 0.25,
+    )
 )
 
 #: One second's work of 100 reads, 200 writes, 10 discards and 50 flushes.
@@ -71,7 +82,7 @@ def test_flush_time_makes_no_queue_for_it_stands_in_the_writes_already() -> None
 @pytest.mark.parametrize("wrapping", [name for name in SECOND if name.endswith("_seconds")])
 def test_each_time_field_wraps_by_itself(wrapping: str) -> None:
     """The same second reads the same, whichever field passes 2^32 milliseconds in it."""
-    then = NEW._replace(**{wrapping: getattr(OLD, wrapping)})
+    then = NEW._replace(**as_counted(**{wrapping: getattr(OLD, wrapping)}))
     expected = over(NEW, grown(NEW, **SECOND))
     actual = over(then, grown(then, **SECOND))
     assert expected == pytest.approx(actual, abs=1e-6)
@@ -110,8 +121,8 @@ def test_a_leap_that_no_device_makes_is_another_device() -> None:
 
 def test_a_time_that_went_back_a_little_counts_as_none() -> None:
     """Not as 49.7 days."""
-    then = NEW._replace(read_time_seconds=100.0, io_time_seconds=100.0)
-    interval = over(then, then._replace(read_time_seconds=99.9, io_time_seconds=99.0))
+    then = grown(NEW, read_time_seconds=100.0, io_time_seconds=100.0)
+    interval = over(then, grown(then, read_time_seconds=-0.1, io_time_seconds=-1.0))
     assert (0.0, 0.0, 0.0) == (interval.read_seconds, interval.busy_ratio, interval.queue_depth)
 
 
@@ -242,7 +253,8 @@ def test_what_was_done_does_not_depend_on_where_the_counters_stood(
     work: dict[str, float], read: float, write: float, flush: float, io: float
 ) -> None:
     """Wherever each field stands, also just before its wrap, the same work reads the same."""
-    anywhere = NEW._replace(
+    anywhere = grown(
+        NEW,
         read_time_seconds=read,
         write_time_seconds=write,
         flush_requests_time_seconds=flush,

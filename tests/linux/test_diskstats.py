@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError, ReadError
 from exporter.linux import diskstats
-from exporter.linux.diskstats import TIME_WRAP_SECONDS, DiskStats
+from exporter.linux.diskstats import DiskStats
 from tests.background.machine import disk_line
 from tests.diagnosis.records import ANY_DISK
 from tests.linux.texts import cut, texts
@@ -25,23 +25,44 @@ BASIC = DiskStats(
     number="8:0",
     reads_completed=5000,
     reads_merged=120,
-    read_bytes=80016 * 512,
-    read_time_seconds=2.5,
+    read_sectors=80016,
+    read_milliseconds=2500,
     writes_completed=9000,
     writes_merged=300,
-    written_bytes=144000 * 512,
-    write_time_seconds=18.0,
+    written_sectors=144000,
+    write_milliseconds=18000,
     io_now=2,
-    io_time_seconds=9.5,
-    io_time_weighted_seconds=20.5,
+    io_milliseconds=9500,
+    io_weighted_milliseconds=20500,
 )
 WITH_DISCARDS = BASIC._replace(
     discards_completed=7,
     discards_merged=1,
-    discarded_bytes=4096 * 512,
-    discard_time_seconds=0.012,
+    discarded_sectors=4096,
+    discard_milliseconds=12,
 )
-WITH_FLUSHES = WITH_DISCARDS._replace(flush_requests=33, flush_requests_time_seconds=0.066)
+WITH_FLUSHES = WITH_DISCARDS._replace(flush_requests=33, flush_milliseconds=66)
+
+
+def test_the_kernels_units_convert_to_base_units() -> None:
+    assert (40968192, 73728000, 2097152) == (
+        WITH_FLUSHES.read_bytes,
+        WITH_FLUSHES.written_bytes,
+        WITH_FLUSHES.discarded_bytes,
+    )
+    assert (2.5, 18.0, 9.5, 20.5, 0.012, 0.066) == (
+        WITH_FLUSHES.read_time_seconds,
+        WITH_FLUSHES.write_time_seconds,
+        WITH_FLUSHES.io_time_seconds,
+        WITH_FLUSHES.io_time_weighted_seconds,
+        WITH_FLUSHES.discard_time_seconds,
+        WITH_FLUSHES.flush_requests_time_seconds,
+    )
+    assert (None, None, None) == (
+        BASIC.discarded_bytes,
+        BASIC.discard_time_seconds,
+        BASIC.flush_requests_time_seconds,
+    )
 
 
 def disks(text: str) -> list[DiskStats]:
@@ -108,7 +129,7 @@ def test_more_ends_than_starts_are_nothing_in_flight() -> None:
 
 def test_the_greatest_times_are_just_below_their_wrap() -> None:
     (disk,) = disks(K5_5.replace(" 2500 ", " 4294967295 "))
-    assert TIME_WRAP_SECONDS - 0.001 == pytest.approx(disk.read_time_seconds, abs=1e-6)
+    assert 4294967.295 == disk.read_time_seconds
 
 
 def test_an_unchanged_line_gives_the_same_record() -> None:
