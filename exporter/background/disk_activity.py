@@ -160,13 +160,12 @@ class DiskActivity:
     def _learn(self, disk: DiskInterval, busy_ratio: float) -> None:
         if busy_ratio >= self._rules.baseline.calm_busy_ratio:
             return
-        read, write = self.baselines.read, self.baselines.write
-        before = read.seconds, write.seconds
+        changed = False
         if disk.reads:
-            read.observe(disk.reads, disk.read_seconds)
+            changed = self.baselines.read.observe(disk.reads, disk.read_seconds)
         if disk.writes:
-            write.observe(disk.writes, disk.write_seconds)
-        if before != (read.seconds, write.seconds):
+            changed = self.baselines.write.observe(disk.writes, disk.write_seconds) or changed
+        if changed:
             self._knees = self._now_slow()
 
     def _now_slow(self) -> Knees:

@@ -9,6 +9,10 @@ _SHORTEST_SECONDS = 1e-6
 _LONGEST_SECONDS = 100.0
 _GROWTH = math.log(1.1)
 
+#: The median is looked for after so many observations: one more of hundreds does not move it, and
+#: looking every second costs as much as all else that is done with a device.
+_SETTLES_AFTER = 10
+
 
 @dataclass(frozen=True, slots=True)
 class BaselineRules:
@@ -36,6 +40,7 @@ class Baseline:
     bins: dict[int, float] = field(default_factory=dict)
     _pooled_operations: int = 0
     _pooled_seconds: float = 0.0
+    _unsettled: int = 0
     _median: float | None = None
 
     @classmethod
@@ -62,18 +67,27 @@ class Baseline:
         """What to keep over a restart: bins and their weights."""
         return iter(sorted(self.bins.items()))
 
-    def observe(self, operations: int, seconds: float) -> None:
-        """Take in a calm interval's operations and the time that they took together."""
+    def observe(self, operations: int, seconds: float) -> bool:
+        """Take in a calm interval's operations and the time that they took together.
+
+        True where the baseline has changed by it.
+        """
         self._pooled_operations += operations
         self._pooled_seconds += seconds
         if self._pooled_operations < self.rules.operations:
-            return
+            return False
         index = _bin(self._pooled_seconds / self._pooled_operations)
         self.bins[index] = self.bins.get(index, 0.0) + 1.0
         self._pooled_operations, self._pooled_seconds = 0, 0.0
+        self._unsettled += 1
+        if self._median is not None and self._unsettled < _SETTLES_AFTER:
+            return False
+        before = self._median
         self._settle()
+        return before != self._median
 
     def _settle(self) -> None:
+        self._unsettled = 0
         total = sum(self.bins.values())
         if total > self.rules.memory:
             self.bins = {index: weight / 2 for index, weight in self.bins.items() if weight > 1}
