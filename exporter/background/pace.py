@@ -1,6 +1,9 @@
 """A thread of its own for what happens at a steady pace."""
 
 import logging
+import math
+import os
+import select
 import threading
 from collections.abc import Callable
 
@@ -30,7 +33,10 @@ class Pace:
         self._interval = interval
         self._clock = clock
         self._least = least
-        self._wake = threading.Event()
+        # A poll on a descriptor, for a threading.Event takes as long to wake as a sample to parse.
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poll = select.poll()
+        self._poll.register(self._wake, select.POLLIN)
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -40,12 +46,12 @@ class Pace:
 
     def hurry(self) -> None:
         """Ask for a step soon."""
-        self._wake.set()
+        os.eventfd_write(self._wake, 1)
 
     def stop(self, timeout: float) -> bool:
         """End after the step under way; False where that takes longer than `timeout`."""
         self._stopping = True
-        self._wake.set()
+        os.eventfd_write(self._wake, 1)
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -56,12 +62,13 @@ class Pace:
             # A hurried step comes before the one that is due, and does not stand for it.
             if not hurried or due <= self._clock.monotonic():
                 due = self._next(due)
-            hurried = self._wake.wait(max(0.0, due - self._clock.monotonic()))
+            hurried = self._wait(due)
             if hurried and not self._stopping:
                 # A device that comes and goes ten times a second hurries no more than this.
                 self._rest(last + self._least)
             # In this order, or a stop that comes in between is cleared and not seen.
-            self._wake.clear()
+            if hurried:
+                os.eventfd_read(self._wake)
             if self._stopping:
                 return
             last = self._clock.monotonic()
@@ -70,6 +77,11 @@ class Pace:
             except Exception:
                 # The last line of a thread that must not end: a mistake of ours costs one step.
                 log.exception("%s: a step failed; please report this", self._name)
+
+    def _wait(self, until: float) -> bool:
+        """True where somebody hurries or stops it before."""
+        left = max(0.0, until - self._clock.monotonic())
+        return bool(self._poll.poll(math.ceil(left * 1000)))
 
     def _next(self, due: float) -> float:
         interval, now = self._interval(), self._clock.monotonic()

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+# Past the class's own constructor, which costs more than all else of a sample.
+_new = tuple.__new__
+
 
 class Buckets(NamedTuple):
     """A histogram's value: weight per bucket (not cumulative; the last is +Inf) and the sum."""
@@ -39,4 +42,4 @@ class Desc:
     def __call__(self, value: float | Buckets, *labels: str) -> Sample:
         if len(labels) != len(self.labels):
             raise TypeError(f"{self.name} takes the labels {self.labels}, not {labels}")
-        return Sample(self, labels, value)
+        return _new(Sample, (self, labels, value))
