@@ -6,7 +6,6 @@ from exporter.background.distribution import Distribution
 from exporter.background.windows import Prevailing, RollingMax
 from exporter.diagnosis.baseline import BaselineRules, DriveBaselines
 from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck
-from exporter.diagnosis.cpu import CpuInterval
 from exporter.diagnosis.drive import Drive
 from exporter.diagnosis.interval import DiskInterval
 from exporter.diagnosis.saturation import (
@@ -39,9 +38,13 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the rest of the host did in the same interval; None where it is not known."""
+    """What the rest of the host did in the same interval.
 
-    cpu: CpuInterval | None
+    is_cpu_bound: a CPU is bound by interrupts; False where the CPUs are not known.
+    pressure_ratio: the share of it in which some task waited for I/O; None without PSI.
+    """
+
+    is_cpu_bound: bool
     pressure_ratio: float | None
 
 
@@ -142,6 +145,8 @@ class DiskActivity:
 
     def _judge(self, now: float, disk: DiskInterval, around: Surroundings) -> None:
         rules = self._rules
+        if disk.busy_ratio < rules.bottleneck.work_busy_ratio and not disk.stalled:
+            return
         is_full = full(disk, self.drive.kind, self._knees, rules.saturation)
         is_waited_for = waited_for(around.pressure_ratio, rules.saturation)
         if saturated(is_full=is_full, is_waited_for=is_waited_for):
@@ -151,7 +156,7 @@ class DiskActivity:
             is_full=is_full,
             is_slow=slow(disk, self._knees),
             is_waited_for=is_waited_for,
-            cpu=around.cpu,
+            is_cpu_bound=around.is_cpu_bound,
             rules=rules.bottleneck,
         )
         if cause is not Cause.NONE:

@@ -21,7 +21,7 @@ from exporter.background.disk_activity import (
 from exporter.background.never_back import NeverBack
 from exporter.background.windows import RollingMax
 from exporter.clock import Clock
-from exporter.diagnosis.bottleneck import softirq_bound
+from exporter.diagnosis.bottleneck import cpu_bound, softirq_bound
 from exporter.diagnosis.cpu import CpuInterval, cpu_interval
 from exporter.diagnosis.drive import Drive, presumed
 from exporter.diagnosis.interval import disk_interval
@@ -152,8 +152,9 @@ class Sampler:
             if self.sampled_at is not None and gap:
                 self.gaps += 1
             usable = self.sampled_at is not None and seconds > 0 and not gap
+            shares = self._advance_cpus(now, cpus, seconds, usable=usable)
             around = Surroundings(
-                self._advance_cpus(now, cpus, seconds, usable=usable),
+                shares is not None and cpu_bound(shares, self._rules.bottleneck),
                 self._pressure_ratio(waiting, seconds) if usable else None,
             )
             self._advance_disks(now, lines, around, usable=usable)

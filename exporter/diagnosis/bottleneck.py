@@ -47,13 +47,18 @@ def softirq_bound(cpu: CpuInterval, rules: BottleneckRules) -> bool:
     )
 
 
+def cpu_bound(cpu: CpuInterval, rules: BottleneckRules) -> bool:
+    """Some CPU is bound by interrupts, and hardly anybody waits for a device."""
+    return cpu.host.iowait <= rules.iowait_ratio and softirq_bound(cpu, rules)
+
+
 def bottleneck(
     disk: DiskInterval,
     *,
     is_full: bool,
     is_slow: bool,
     is_waited_for: bool | None,
-    cpu: CpuInterval | None,
+    is_cpu_bound: bool,
     rules: BottleneckRules,
 ) -> Cause:
     """The verdict over one interval.
@@ -69,6 +74,4 @@ def bottleneck(
         return Cause.NONE
     if is_slow:
         return Cause.UNKNOWN if is_waited_for else Cause.NONE
-    if cpu is not None and cpu.host.iowait <= rules.iowait_ratio and softirq_bound(cpu, rules):
-        return Cause.CPU_SOFTIRQ
-    return Cause.NONE
+    return Cause.CPU_SOFTIRQ if is_cpu_bound else Cause.NONE

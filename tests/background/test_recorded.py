@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck
+from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck, cpu_bound
 from exporter.diagnosis.cpu import cpu_interval
 from exporter.diagnosis.drive import DriveClass
 from exporter.diagnosis.interval import DiskInterval, disk_interval
@@ -53,12 +53,13 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
     ]
     is_full = full(disk, DriveClass.SSD, KNEES, RULES)
     is_waited_for = waited_for((waiting[1] - waiting[0]) / seconds, RULES)
+    shares = cpu_interval(*cpus)
     cause = bottleneck(
         disk,
         is_full=is_full,
         is_slow=slow(disk, KNEES),
         is_waited_for=is_waited_for,
-        cpu=cpu_interval(*cpus),
+        is_cpu_bound=shares is not None and cpu_bound(shares, BottleneckRules()),
         rules=BottleneckRules(),
     )
     is_saturated = saturated(is_full=is_full, is_waited_for=is_waited_for)

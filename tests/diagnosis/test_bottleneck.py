@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck, softirq_bound
+from exporter.diagnosis.bottleneck import (
+    BottleneckRules,
+    Cause,
+    bottleneck,
+    cpu_bound,
+    softirq_bound,
+)
 from exporter.diagnosis.cpu import CpuInterval, CpuShare
 from exporter.diagnosis.drive import DriveClass
 from exporter.diagnosis.interval import DiskInterval
@@ -34,7 +40,7 @@ def verdict(
         is_full=full(disk, kind, knees, SATURATION),
         is_slow=slow(disk, knees),
         is_waited_for=waited_for(pressure_ratio, SATURATION),
-        cpu=cpu,
+        is_cpu_bound=cpu is not None and cpu_bound(cpu, RULES),
         rules=RULES,
     )
 
