@@ -25,12 +25,13 @@ echo "Installing:$missing"
 # Their daemons are for the tests to start, on ports of their own: none is left running.
 policy=/usr/sbin/policy-rc.d
 made=
+trap '[ -z "$made" ] || $as_root rm -f "$policy"' EXIT
+trap 'exit 130' INT TERM HUP
 if [ ! -e "$policy" ]; then
   printf '#!/bin/sh\nexit 101\n' | $as_root tee "$policy" >/dev/null && $as_root chmod 755 "$policy" && made=yes
 fi
 $as_root apt-get update -qq &&
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 status=$?
-[ -z "$made" ] || $as_root rm -f "$policy"
 [ "$status" = 0 ] || echo "Could not install:$missing" >&2
 exit 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.clock import Clock
-from exporter.errors import NotThere, SourceError
+from exporter.errors import NotThere, ReadError, SourceError
 from exporter.linux.files import Parsed
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ class Attempts:
         self._parts: dict[tuple[str, str], Outcome] = {}
 
     def take(self, collector: str, part: str, read: Callable[[], Parsed[T]]) -> T | None:
-        """What `read` returns, or None where it raised a SourceError.
+        """What `read` returns, or None where it raised a SourceError or an OSError.
 
         What is not there is no failure: this kernel or machine lacks it.
         """
@@ -56,20 +56,22 @@ class Attempts:
             log.debug("%s: %s", collector, e)
         except SourceError as e:
             problems = (e,)
+        except OSError as e:
+            # From a look at a path, such as whether it is a directory: closed, or too long a name.
+            problems = (ReadError(str(e)),)
         self._note(collector, part, problems, self._clock.monotonic() - begin)
         return value
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
         """One outcome a collector, by name: of all its parts together."""
-        with self._lock:
-            parts = [(name, part) for (name, _), part in sorted(self._parts.items())]
         merged: dict[str, Outcome] = {}
-        for name, part in parts:
-            whole = merged.setdefault(name, Outcome())
-            whole.success = whole.success and part.success
-            whole.seconds += part.seconds
-            for reason, count in part.errors.items():
-                whole.errors[reason] = whole.errors.get(reason, 0) + count
+        with self._lock:
+            for (name, _), part in sorted(self._parts.items()):
+                whole = merged.setdefault(name, Outcome())
+                whole.success = whole.success and part.success
+                whole.seconds += part.seconds
+                for reason, count in part.errors.items():
+                    whole.errors[reason] = whole.errors.get(reason, 0) + count
         return iter(merged.items())
 
     def _note(

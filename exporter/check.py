@@ -1,5 +1,6 @@
 """Whether settings make sense together; types are checked where they are read."""
 
+import os
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -32,7 +33,7 @@ def checked(settings: Settings) -> Settings:
         ("path.sysfs", settings.path.sysfs),
         ("path.rootfs", settings.path.rootfs),
     ):
-        if not path.is_dir():
+        if not os.path.isdir(path):
             raise ConfigError(f"{name} is {path}, which is no directory")
     if not settings.web.listen_address:
         raise ConfigError("web.listen_address is empty", 'give at least one, as "127.0.0.1:10177"')

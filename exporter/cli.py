@@ -35,6 +35,9 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+_LARGEST_FILE_BYTES = 1 << 20
+
+
 class _Parser(argparse.ArgumentParser):
     """An argument parser whose complaint is one line."""
 
@@ -65,21 +68,20 @@ def parser() -> argparse.ArgumentParser:
         default=None,
         help="emit node_exporter's own families too, for hosts without it",
     )
-    for name, on in COLLECTORS.items():
-        state = "on" if on else "off"
+    for name in COLLECTORS:
         p.add_argument(
             f"--collector.{name}",
             dest=f"collector.{name}",
             action="store_true",
             default=None,
-            help=f"collect {name} ({state} by default)",
+            help=argparse.SUPPRESS,
         )
         p.add_argument(
             f"--no-collector.{name}",
             dest=f"collector.{name}",
             action="store_false",
             default=None,
-            help=argparse.SUPPRESS,
+            help=f"do not collect {name}; all are collected by default",
         )
     p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     return p
@@ -104,12 +106,17 @@ def settings(arguments: argparse.Namespace) -> Settings:
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        values: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            text = file.read(_LARGEST_FILE_BYTES + 1)
+        if len(text) > _LARGEST_FILE_BYTES:
+            raise ConfigError(f"{path} is larger than {_LARGEST_FILE_BYTES} bytes")
+        values: dict[str, Any] = tomllib.loads(text.decode("utf-8"))
     except OSError as e:
         raise ConfigError(
             f"the configuration file {path} cannot be read: {e.strerror}", "check --config.file"
         ) from e
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+    # Besides its own kinds tomllib raises these for numbers of 5,000 digits and lists in lists.
+    except (ValueError, RecursionError) as e:
         raise ConfigError(f"{path} is no TOML: {e}") from e
     return values
 

@@ -35,6 +35,9 @@ _LEAST_BETWEEN_LOOKS_SECONDS = 2.0
 #: Beyond so many intervals without a sample (and this many seconds) the sampler hangs.
 _LATE_INTERVALS, _LATE_SECONDS = 5, 10.0
 
+#: The page is served without what the first survey finds where that takes longer.
+_FIRST_LOOK_SECONDS = 2.0
+
 #: SIGTERM ends within a second, also while the state directory's disk hangs.
 _STOP_SECONDS = 0.3
 
@@ -51,7 +54,7 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     clock = SystemClock()
     state = kept.open_directory(settings.state.directory, environment)
     # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
-    learned = {**(state.load() if state else {}), "iowait": None}
+    learned = {**(state.load() if state else {}), "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), learned)
     monitor.begin()
     monitor.sampler.tick()
@@ -86,7 +89,7 @@ def serve(
     with _signals() as (stop, reload, wake):
         server.start()
         running.start()
-        _announce(server, settings)
+        _announce(server)
         notify.tell("READY=1", "STATUS=watching")
         while not stop.is_set():
             wake.wait((notify.watchdog_seconds() or 180.0) / 3)
@@ -94,7 +97,8 @@ def serve(
             if reload.is_set():
                 reload.clear()
                 _reload(monitor, server, read_again)
-            if not running.problem():
+                running.look_again()
+            if not running.problem() and server.is_alive:
                 notify.tell("WATCHDOG=1")
         notify.tell("STOPPING=1")
         log.info("stopping")
@@ -123,13 +127,24 @@ class _Running:
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
-        self._monitor.begin()
         self._monitor.sampler.tick()
-        self._monitor.sampler.on_change(self._surveying.hurry)
-        for pace in (self._sampling, self._surveying, self._saving):
+        # Of the host's files and programs any may hang, as its disks do: not the sampler with them.
+        surveying = threading.Thread(target=self._begin, name="survey-first", daemon=True)
+        surveying.start()
+        surveying.join(_FIRST_LOOK_SECONDS)
+        for pace in (self._sampling, self._saving):
             pace.start()
         # At once, so that a run that is killed is known to have run.
         self._saving.hurry()
+
+    def look_again(self) -> None:
+        """Survey soon."""
+        self._surveying.hurry()
+
+    def _begin(self) -> None:
+        self._monitor.begin()
+        self._monitor.sampler.on_change(self._surveying.hurry)
+        self._surveying.start()
 
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
@@ -164,8 +179,8 @@ class _Running:
         self._save(at_end=True)
 
 
-def _announce(server: Server, settings: Settings) -> None:
-    scheme = "https" if settings.web.config_file is not None else "http"
+def _announce(server: Server) -> None:
+    scheme = "https" if server.is_encrypted else "http"
     for host, port in server.addresses:
         log.info("ssd-exporter %s serves %s://%s/", __version__, scheme, address.show(host, port))
 

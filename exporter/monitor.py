@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client.process_collector import ProcessCollector
@@ -53,6 +54,7 @@ class Monitor:
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
         )
+        self.sampler.cpu.idle = never_back.restored(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
         self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
         #: By name, in the order of the page.
@@ -81,12 +83,23 @@ class Monitor:
         self.survey.look()
 
     def reconfigure(self, settings: Settings) -> None:
-        """Take over settings that were read again: all but paths, addresses and the state's place.
+        """Take over settings that were read again.
+
+        Paths, addresses, collectors and the state's place keep until a restart.
 
         What was sampled and learned goes on.
         """
-        self.settings = self.survey.settings = settings
+        kept = self.settings
+        settings = replace(
+            settings,
+            path=kept.path,
+            web=kept.web,
+            state=kept.state,
+            collector=kept.collector,
+        )
         self._wanted = device_filter(settings.disk)
+        self._baselines.learn_by(settings.rules.baseline)
+        # The sampler first: the page asks it for what the settings say.
         self.sampler.judge_by(
             settings.rules,
             self._wanted,
@@ -94,13 +107,16 @@ class Monitor:
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
         )
+        self.settings = self.survey.settings = settings
 
     def samples(self) -> Iterable[Sample]:
         """The page. What fails leaves its own samples out."""
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
                 yield from self.attempts.take(name, "page", collect) or ()
-        yield from own.samples(self.attempts, self.sampler, self._versions)
+        yield from own.samples(
+            self.attempts, self.sampler, self.survey.looked_at_unix_time, self._versions
+        )
 
     def overview(self) -> list[tuple[str, ...]]:
         """The devices in a word each, a heading first; for people."""
@@ -130,6 +146,7 @@ class Monitor:
         with self.sampler.lock:
             return {
                 "baselines": self._baselines.to_keep(),
+                "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
                 "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
             }
 

@@ -122,7 +122,7 @@ ONLY_IN = {
     "ssl": {"web"},
     "subprocess": {"tools.command"},
     "psutil": {"linux.mysqld"},
-    "prometheus_client": {"exposition", "monitor", "collectors.own"},
+    "prometheus_client": {"exposition", "monitor", "collectors.own", "metrics.__main__"},
     "argparse": {"cli"},
     "threading": {"attempts", "background", "daemon", "scrape", "web"},
 }

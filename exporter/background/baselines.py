@@ -43,6 +43,12 @@ class Baselines:
             del self._by_identity[next(iter(self._by_identity))]
         return found
 
+    def learn_by(self, rules: BaselineRules) -> None:
+        """The settings were read again."""
+        self._rules = rules
+        for drive in self._by_identity.values():
+            drive.read.rules = drive.write.rules = rules
+
     def to_keep(self) -> dict[str, Any]:
         """Plain values for the state file; drives of which nothing was learned are left out."""
         return {

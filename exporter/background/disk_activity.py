@@ -27,6 +27,10 @@ MAX_WINDOW = "1m"
 VERDICT_WINDOW_SECONDS = 10.0
 
 
+#: A second of silence is a stall; samples of a second come a little early too.
+_STALL_SECONDS = 0.9
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """Every threshold of the judgement; the configuration's section names are the fields'."""
@@ -52,8 +56,10 @@ class DiskActivity:
     """One device's distributions, counters, maxima, baselines and verdict."""
 
     __slots__ = (
+        "_counted_seconds",
         "_knees",
         "_rules",
+        "_silent_seconds",
         "baselines",
         "busy_ratio",
         "busy_ratio_max",
@@ -90,6 +96,7 @@ class DiskActivity:
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
+        self._silent_seconds = self._counted_seconds = 0.0
         self.verdict: Prevailing[Cause] = Prevailing(VERDICT_WINDOW_SECONDS, Cause.NONE, born)
         self.baselines = baselines
         self._knees = self._now_slow()
@@ -137,8 +144,13 @@ class DiskActivity:
         if disk.flushes:
             self.flush_await.observe(disk.flush_seconds / disk.flushes, disk.flushes)
         self.uncredited_seconds = disk.uncredited_seconds
-        if disk.stalled:
-            self.stalled_seconds += disk.seconds
+        # A whole second, also where samples come ten times as often: then a slow request is none.
+        self._silent_seconds = self._silent_seconds + disk.seconds if disk.stalled else 0.0
+        if self._silent_seconds >= _STALL_SECONDS:
+            self.stalled_seconds += self._silent_seconds - self._counted_seconds
+            self._counted_seconds = self._silent_seconds
+        elif not disk.stalled:
+            self._counted_seconds = 0.0
         if self.drive.leaf:
             self._judge(now, disk, around)
             self._learn(disk, busy_ratio)

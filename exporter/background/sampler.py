@@ -42,7 +42,9 @@ class CpuActivity:
     iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
     hottest: int | None = None
     softirq_saturated_seconds: float = 0.0
+    idle: NeverBack = field(default_factory=NeverBack)
     iowait: NeverBack = field(default_factory=NeverBack)
+    idle_by_cpu: dict[int, NeverBack] = field(default_factory=dict)
     iowait_by_cpu: dict[int, NeverBack] = field(default_factory=dict)
 
 
@@ -89,6 +91,7 @@ class Sampler:
         self.interval = interval
         self.lock = threading.Lock()
         self.sampled_at: float | None = None
+        self.sampled_at_unix_time: float | None = None
         self.disks: dict[str, DiskStats] | None = None
         self.stat: Stat | None = None
         self.activities: dict[str, DiskActivity] = {}
@@ -132,7 +135,7 @@ class Sampler:
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
                 # The page may ask for each CPU before the next sample.
-                self._advance_iowait(self.stat)
+                self._advance_idle(self.stat)
             for activity in self.activities.values():
                 activity.judge_by(rules)
                 if request_sizes:
@@ -161,6 +164,7 @@ class Sampler:
             self._waiting_seconds = waiting
             self._boottime = boottime
             self.sampled_at = now
+            self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
 
     def _read_disks(self) -> Parsed[diskstats.Lines]:
@@ -185,7 +189,7 @@ class Sampler:
         then, self.stat = self.stat, sampled
         if sampled is None:
             return None
-        self._advance_iowait(sampled)
+        self._advance_idle(sampled)
         if then is None or not usable:
             return None
         shares = cpu_interval(then.cpus, sampled.cpus)
@@ -199,11 +203,13 @@ class Sampler:
             self.cpu.softirq_saturated_seconds += seconds
         return shares
 
-    def _advance_iowait(self, sampled: Stat) -> None:
+    def _advance_idle(self, sampled: Stat) -> None:
         if sampled.total is not None:
+            self.cpu.idle.advance(sampled.total.idle)
             self.cpu.iowait.advance(sampled.total.iowait)
         if self._per_cpu:
             for number, times in sampled.cpus.items():
+                self.cpu.idle_by_cpu.setdefault(number, NeverBack()).advance(times.idle)
                 self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
 
     def _advance_disks(

@@ -34,6 +34,7 @@ class Survey:
         self._found = found
         self._looked_for_servers_at = float("-inf")
         self.topology: Topology | None = None
+        self.looked_at_unix_time: float | None = None
 
     def look(self) -> None:
         """Read it all again; of what has not changed only what can have."""
@@ -56,6 +57,7 @@ class Survey:
         if searching:
             self._looked_for_servers_at = now
         self.topology = seen
+        self.looked_at_unix_time = self._clock.wall()
         self._found(drives(seen, self.settings.device))
 
     def _is_time_for_servers(self, now: float) -> bool:

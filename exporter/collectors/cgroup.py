@@ -1,10 +1,11 @@
 """Pressure and bytes of mysqld's control groups, and of those configured."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotThere, ParseError, SourceError
 from exporter.linux import cgroup, pressure
 from exporter.linux.cgroup import IoStat
 from exporter.linux.files import Parsed
@@ -30,10 +31,10 @@ def read(sys: Path, names: Sequence[str]) -> Parsed[list[Group]]:
     """
     root = cgroup.mount(sys)
     groups: list[Group] = []
-    faults: list[ParseError] = []
+    faults: list[SourceError] = []
     for name in dict.fromkeys(f"/{name.strip('/')}" for name in names):
         place = root / name[1:]
-        if name == "/" or ".." in place.parts or not place.is_dir():
+        if name == "/" or ".." in place.parts or not os.path.isdir(place):
             continue
         its_pressure: Pressure | None = None
         its_io: IoStat | None = None
@@ -41,14 +42,16 @@ def read(sys: Path, names: Sequence[str]) -> Parsed[list[Group]]:
             its_pressure = pressure.read(place / "io.pressure")
         except NotThere:
             pass
-        except ParseError as e:
-            faults.append(ParseError(f"{name}: {e}"))
+        except SourceError as e:
+            faults.append(type(e)(f"{name}: {e}"))
         try:
             parsed = cgroup.read_io_stat(place)
             its_io = parsed.value
             faults.extend(ParseError(f"{name}: {fault}") for fault in parsed.faults)
         except NotThere:
             pass
+        except SourceError as e:
+            faults.append(type(e)(f"{name}: {e}"))
         groups.append(Group(name, its_pressure, its_io))
     return Parsed(groups, tuple(faults))
 

@@ -20,13 +20,16 @@ def disk_samples(sampler: Sampler) -> Iterator[Sample]:
 
 
 def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
-    """node_cpu_seconds_total, with iowait kept from stepping back as it does."""
+    """node_cpu_seconds_total, with idle and iowait kept from stepping back."""
     if sampler.stat is None:
         return
     for number, times in sampler.stat.cpus.items():
+        kept: dict[str, float] = {
+            "idle": sampler.cpu.idle_by_cpu[number].said,
+            "iowait": sampler.cpu.iowait_by_cpu[number].said,
+        }
         for mode, seconds in times._asdict().items():
-            kept = sampler.cpu.iowait_by_cpu[number].said if mode == "iowait" else seconds
-            yield metrics.CPU_SECONDS(kept, str(number), mode)
+            yield metrics.CPU_SECONDS(kept[mode] if mode in kept else seconds, str(number), mode)
 
 
 def _theirs(desc: Desc) -> tuple[Desc, int]:

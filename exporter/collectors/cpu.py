@@ -18,7 +18,7 @@ def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
         return
     cpu = sampler.cpu
     if sampler.stat.total is not None:
-        for mode, seconds in _modes(sampler.stat.total, cpu.iowait):
+        for mode, seconds in _modes(sampler.stat.total, cpu.idle, cpu.iowait):
             yield metrics.CPU_SECONDS(seconds, mode)
     if (softirq := cpu.softirq_max_ratio.value(now)) is not None:
         yield metrics.SOFTIRQ_MAX_RATIO(softirq, MAX_WINDOW)
@@ -29,14 +29,14 @@ def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
     yield metrics.SOFTIRQ_SATURATED(cpu.softirq_saturated_seconds)
     if per_cpu:
         for number, times in sampler.stat.cpus.items():
-            for mode, seconds in _modes(times, cpu.iowait_by_cpu[number]):
+            for mode, seconds in _modes(times, cpu.idle_by_cpu[number], cpu.iowait_by_cpu[number]):
                 yield metrics.CPU_SECONDS_BY_CPU(seconds, str(number), mode)
 
 
-def _modes(times: CpuTimes, iowait: NeverBack) -> Iterator[tuple[str, float]]:
+def _modes(times: CpuTimes, idle: NeverBack, iowait: NeverBack) -> Iterator[tuple[str, float]]:
     yield "user", times.user + times.nice
     yield "system", times.system
-    yield "idle", times.idle
+    yield "idle", idle.said
     yield "iowait", iowait.said
     yield "softirq", times.softirq
     yield "irq", times.irq

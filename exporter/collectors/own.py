@@ -7,20 +7,33 @@ from prometheus_client.metrics_core import Metric
 
 from exporter.attempts import Attempts
 from exporter.background.sampler import Sampler
+from exporter.errors import ParseError, ReadError
 from exporter.linux import files
 from exporter.metrics import own as metrics
 from exporter.metrics.desc import Sample
 
+#: What may go wrong with a kernel file. Counted from 0, or the first failure would be no increase.
+_REASONS = (ParseError.reason, ReadError.reason)
 
-def samples(attempts: Attempts, sampler: Sampler, versions: tuple[str, ...]) -> Iterator[Sample]:
+
+def samples(
+    attempts: Attempts,
+    sampler: Sampler,
+    surveyed_at_unix_time: float | None,
+    versions: tuple[str, ...],
+) -> Iterator[Sample]:
     """How the collectors and the sampler fare; `versions` in the order of the family's labels."""
     for name, outcome in attempts.outcomes():
         yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
         yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
-        for reason, count in outcome.errors.items():
-            yield metrics.COLLECTOR_ERRORS(count, name, reason)
+        for reason in _REASONS:
+            yield metrics.COLLECTOR_ERRORS(outcome.errors.get(reason, 0), name, reason)
     yield metrics.SAMPLER_SAMPLES(sampler.samples)
     yield metrics.SAMPLER_GAPS(sampler.gaps)
+    if sampler.sampled_at_unix_time is not None:
+        yield metrics.SAMPLER_TIMESTAMP(sampler.sampled_at_unix_time)
+    if surveyed_at_unix_time is not None:
+        yield metrics.SURVEY_TIMESTAMP(surveyed_at_unix_time)
     yield metrics.SAMPLER_INTERVAL(sampler.interval)
     yield metrics.BUILD_INFO(1, *versions)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotThere, SourceError
 from exporter.linux import pressure
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
@@ -21,14 +21,14 @@ def read(proc: Path) -> Parsed[dict[str, Pressure]]:
         NotThere: it keeps none.
     """
     found: dict[str, Pressure] = {}
-    faults: list[ParseError] = []
+    faults: list[SourceError] = []
     for resource in _RESOURCES:
         try:
             found[resource] = pressure.read(proc / "pressure" / resource)
         except NotThere:
             continue
-        except ParseError as e:
-            faults.append(ParseError(f"{resource}: {e}"))
+        except SourceError as e:
+            faults.append(type(e)(f"{resource}: {e}"))
     if not found and not faults:
         raise NotThere(f"{proc}/pressure: this kernel keeps no pressure (before 4.20, or psi=0)")
     return Parsed(found, tuple(faults))

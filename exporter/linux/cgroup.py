@@ -7,6 +7,7 @@ https://docs.kernel.org/admin-guide/cgroup-v2.html#io-interface-files
     259:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +32,7 @@ def mount(sys: Path) -> Path:
     """Where the v2 hierarchy stands: fs/cgroup itself, or a folder of it on hybrid hosts."""
     root = sys / "fs" / "cgroup"
     unified = root / "unified"
-    return unified if unified.is_dir() else root
+    return unified if os.path.isdir(unified) else root
 
 
 def read_io_stat(group: Path) -> Parsed[IoStat]:

@@ -98,9 +98,8 @@ def _is_same(entry: Entry, known: Device) -> bool:
 
 def _refreshed(known: Device) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    scheduler = queue.parse_scheduler(files.attribute(known.places.scheduler) or "")
-    if scheduler != its_block.queue.scheduler:
-        its_block = replace(its_block, queue=queue.read(directory))
+    if (its_queue := queue.read(directory)) != its_block.queue:
+        its_block = replace(its_block, queue=its_queue)
     if its_block.kind not in ("disk", "path"):
         its_block = replace(its_block, slaves=block.read_slaves(directory))
     now = state.read(known.sources)

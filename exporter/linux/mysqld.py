@@ -9,6 +9,7 @@ import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
@@ -24,6 +25,9 @@ NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 #: Far above any real option file, far below what would hurt.
 _LARGEST_OPTION_FILE_BYTES = 1 << 20
 _MOST_INCLUDES = 64
+
+#: More than a host runs, and few enough for any user to start that call themselves mysqld.
+_MOST_SERVERS = 64
 
 _CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 
@@ -75,7 +79,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[S
     servers: list[Server] = []
     faults: list[SourceError] = []
     host_root = mountinfo.containing(host_mounts, "/")
-    for process in running(proc):
+    for process in islice(running(proc), _MOST_SERVERS):
         try:
             mounts = mountinfo.of_process(proc, process.pid)
         except (NotThere, ReadError):

@@ -41,6 +41,6 @@ def parse(text: str) -> Parsed[Softirqs]:
 
 
 def _cpu(word: str) -> int:
-    if not word.startswith("CPU") or not word[3:].isdecimal():
+    if not word.startswith("CPU") or not word[3:].isdecimal() or len(word) > 12:
         raise ParseError(f"softirqs:1: {word[:40]!r} names no CPU")
     return int(word[3:])

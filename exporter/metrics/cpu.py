@@ -5,7 +5,7 @@ from exporter.metrics.desc import Desc
 CPU_SECONDS = Desc(
     "ssd_cpu_seconds_total",
     "Time of all CPUs by what it was spent on (/proc/stat); user holds nice too. iowait is idle "
-    "time while I/O was pending, a hint and no measure; it is kept from stepping back.",
+    "time while I/O was pending, a hint and no measure; both are kept from stepping back.",
     ("mode",),
     "counter",
 )
@@ -28,8 +28,8 @@ SOFTIRQ_HOTTEST_CPU = Desc(
 )
 IOWAIT_MAX_RATIO = Desc(
     "ssd_cpu_iowait_max_ratio",
-    "The largest share of any CPU's second counted as iowait within the window. A hint: no verdict "
-    "rests on it.",
+    "The largest share of any CPU's second counted as iowait within the window. A hint, and "
+    "no verdict rests on it alone.",
     ("window",),
 )
 SOFTIRQ_SATURATED = Desc(

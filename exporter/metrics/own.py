@@ -28,6 +28,15 @@ SAMPLER_GAPS = Desc(
     (),
     "counter",
 )
+SAMPLER_TIMESTAMP = Desc(
+    "ssd_sampler_last_sample_timestamp_seconds",
+    "Unix time of the last sample. The page is that sample's: an old one is an old page.",
+)
+SURVEY_TIMESTAMP = Desc(
+    "ssd_survey_last_success_timestamp_seconds",
+    "Unix time of the last look at /sys, mounts and MySQL servers. It stands still where a file "
+    "system or a program hangs that the survey asks.",
+)
 SAMPLER_INTERVAL = Desc(
     "ssd_sampler_interval_seconds", "The time between two samples that is aimed at."
 )

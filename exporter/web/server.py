@@ -94,6 +94,14 @@ class Server:
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
         self._thread.start()
 
+    @property
+    def is_alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self._security.now.tls is not None
+
     def reload(self) -> None:
         """Read the web configuration again. Raises ConfigError; the old one then goes on."""
         self._security.reload()

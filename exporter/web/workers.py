@@ -10,7 +10,8 @@ Job = Callable[[], None]
 class Workers:
     """Daemon threads, not concurrent.futures: those are joined at exit, hung ones for ever.
 
-    They start with the first job. A job must not raise.
+    They start at once, for a limit on threads must stop the start and not the first request. A job
+    must not raise.
     """
 
     def __init__(self, name: str, threads: int, waiting: int) -> None:
@@ -19,14 +20,11 @@ class Workers:
             threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
             for n in range(threads)
         ]
-        self._started = False
+        for thread in self._threads:
+            thread.start()
 
     def submit(self, job: Job) -> bool:
         """Queue a job; False where the queue is full. Called from one thread only."""
-        if not self._started:
-            self._started = True
-            for thread in self._threads:
-                thread.start()
         try:
             self._queue.put_nowait(job)
         except queue.Full:

@@ -28,10 +28,14 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
         raise ReadError("x")
 
     machine.attempts.take("device", "survey", fail)
-    families = page(own.samples(machine.attempts, machine.sampler, ("1", "3.11", "7.3", "", "6.1")))
+    families = page(
+        own.samples(machine.attempts, machine.sampler, 1.7e9, ("1", "3.11", "7.3", "", "6.1"))
+    )
     success = {("cpu",): 1, ("device",): 0, ("disk",): 1, ("pressure",): 1}
     assert success == families["ssd_collector_success"]
-    assert {("device", "read"): 1} == families["ssd_collector_errors_total"]
+    errors = families["ssd_collector_errors_total"]
+    assert {("device", "read")} == {series for series, count in errors.items() if count}
+    assert {(name, reason) for (name,) in success for reason in ("parse", "read")} == errors.keys()
     assert success.keys() == families["ssd_collector_duration_seconds"].keys()
     assert {(): 3} == families["ssd_sampler_samples_total"]
     assert {(): 1} == families["ssd_sampler_gaps_total"]

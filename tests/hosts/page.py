@@ -48,7 +48,10 @@ class Page:
     def failed(self) -> dict[str, float]:
         """The collectors whose last reading was not whole, with their parse errors."""
         return {
-            collector: self.value("ssd_collector_errors_total", collector=collector) or 0
+            collector: sum(
+                self.value("ssd_collector_errors_total", collector=collector, reason=reason) or 0
+                for reason in ("parse", "read")
+            )
             for collector in (
                 s.labels["collector"]
                 for s in self._found("ssd_collector_success", {})
