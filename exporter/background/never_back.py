@@ -21,9 +21,11 @@ class NeverBack:
 
     __slots__ = ("_ahead", "_from_zero", "_said")
 
-    def __init__(self, at_least: float = 0.0, *, from_zero: bool = False) -> None:
+    def __init__(
+        self, at_least: float = 0.0, ahead: float = 0.0, *, from_zero: bool = False
+    ) -> None:
         self._said = at_least
-        self._ahead = 0.0
+        self._ahead = ahead
         self._from_zero = from_zero
 
     def advance(self, counted: float) -> float:
@@ -40,10 +42,20 @@ class NeverBack:
     def said(self) -> float:
         return self._said
 
+    @property
+    def ahead(self) -> float:
+        """By how much it is ahead of its source; negative where it began at 0."""
+        return self._ahead
+
 
 def to_keep(counter: NeverBack, boot_id: str, *, at_end: bool) -> dict[str, Any]:
     """Plain values for the state file; `at_end` nothing more is said after them."""
-    return {"boot_id": boot_id, "seconds": counter.said, "at_end": at_end}
+    return {
+        "boot_id": boot_id,
+        "seconds": counter.said,
+        "ahead_seconds": counter.ahead,
+        "at_end": at_end,
+    }
 
 
 def restored(kept: Any, boot_id: str) -> NeverBack:
@@ -55,9 +67,13 @@ def restored(kept: Any, boot_id: str) -> NeverBack:
     """
     if not isinstance(kept, dict) or not boot_id or kept.get("boot_id") != boot_id:
         return NeverBack()
-    seconds = kept.get("seconds")
-    if not kept.get("at_end"):
-        return NeverBack(from_zero=True)
-    if isinstance(seconds, int | float) and 0 <= seconds < _MOST_SECONDS:
-        return NeverBack(float(seconds))
+    seconds, ahead = kept.get("seconds"), kept.get("ahead_seconds")
+    if (
+        kept.get("at_end") is True
+        and isinstance(seconds, int | float)
+        and isinstance(ahead, int | float)
+        and 0 <= seconds < _MOST_SECONDS
+        and abs(ahead) < _MOST_SECONDS
+    ):
+        return NeverBack(float(seconds), float(ahead))
     return NeverBack(from_zero=True)

@@ -28,8 +28,8 @@ def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
             "idle": sampler.cpu.idle_by_cpu[number].said,
             "iowait": sampler.cpu.iowait_by_cpu[number].said,
         }
-        for mode, seconds in times._asdict().items():
-            yield metrics.CPU_SECONDS(kept[mode] if mode in kept else seconds, str(number), mode)
+        for mode, seconds in (times._asdict() | kept).items():
+            yield metrics.CPU_SECONDS(seconds, str(number), mode)
 
 
 def _theirs(desc: Desc) -> tuple[Desc, int]:
