@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The files that tell whether a disk is still the same, and its scheduler.
+    """The files that tell whether a disk is still the same.
 
     Put together once: to join them anew was a fifth of the time that a repeated reading took.
     """
@@ -55,7 +55,6 @@ class Places:
     diskseq: Path
     number: Path
     size: Path
-    scheduler: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,6 @@ def _places(directory: Path) -> Places:
         diskseq=directory / "diskseq",
         number=directory / "dev",
         size=directory / "size",
-        scheduler=directory / "queue" / "scheduler",
     )
 
 
