@@ -46,13 +46,14 @@ def test_what_is_not_there_is_no_failure(
     ("error", "reason"),
     [
         (ReadError("/proc/stat: Permission denied"), "read"),
+        (PermissionError(13, "Permission denied"), "read"),
         (ParseError("stat:1: x"), "parse"),
         (CommandError("fio: not found"), "command"),
         (SourceError("?"), "source"),
     ],
 )
 def test_a_failure_costs_the_value_and_is_counted_by_reason(
-    attempts: Attempts, error: SourceError, reason: str
+    attempts: Attempts, error: Exception, reason: str
 ) -> None:
     for _ in range(3):
         assert attempts.take("disk", "tick", lambda: failing(error)) is None

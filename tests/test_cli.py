@@ -260,3 +260,27 @@ def test_a_reader_who_has_seen_enough_is_no_failure(tmp_path: Path, arguments: l
         os.close(writing)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(f"a = {'1' * 5000}", id="digits"),
+        pytest.param(f"a = {'[' * 20_000}", id="brackets"),
+        pytest.param("# " + "x" * (1 << 20), id="large"),
+    ],
+)
+def test_a_hostile_file_is_one_line_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    """On SIGHUP anything but a ConfigError would end the daemon."""
+    (tmp_path / "settings.toml").write_text(content)
+    assert 2 == main([f"--config.file={tmp_path}/settings.toml", "--config.check"])
+    assert 1 == capsys.readouterr().err.count("\n")
+
+
+def test_a_path_longer_than_a_file_name_is_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert 2 == main([f"--path.procfs=/{'x' * 300}", "--config.check"])
+    assert 1 == capsys.readouterr().err.count("\n")

@@ -228,3 +228,18 @@ def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> No
             assert math.isfinite(buckets.sum)
             assert min(buckets.weights) >= 0
     assert 14 == machine.sampler.gaps
+
+
+def test_at_a_tenth_of_a_second_a_slow_request_is_no_stall(tmp_path: Path) -> None:
+    """A whole second without a completion is one, and counts in full."""
+    machine = Machine(tmp_path, interval=0.1)
+    hanging = NEW._replace(io_now=1)
+    machine.disks(hanging)
+    machine.tick(0.1)
+    activity = machine.sampler.activities["sdx"]
+    for _ in range(5):
+        machine.tick(0.1)
+    assert 0 == activity.stalled_seconds
+    for _ in range(15):
+        machine.tick(0.1)
+    assert pytest.approx(2.0) == activity.stalled_seconds

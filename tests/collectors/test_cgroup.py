@@ -84,3 +84,8 @@ def test_samples_name_the_devices_that_are_wanted() -> None:
         "ssd_cgroup_io_written_bytes_total": {("/a", "sda"): 2},
     }
     assert expected == page(cgroup.samples(groups, {"8:0": "sda"}))
+
+
+def test_a_name_longer_than_a_file_name_is_no_group(tmp_path: Path) -> None:
+    (tmp_path / "fs" / "cgroup").mkdir(parents=True)
+    assert [] == cgroup.read(tmp_path, ["a" * 300]).value

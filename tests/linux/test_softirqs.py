@@ -102,3 +102,8 @@ def test_this_machine_counts_timers_and_block_requests() -> None:
     parsed = softirqs.read(Path("/proc"))
     assert parsed.faults == ()
     assert {"TIMER", "BLOCK", "NET_RX"} <= parsed.value.keys()
+
+
+def test_a_cpu_of_five_thousand_digits_is_no_cpu() -> None:
+    with pytest.raises(ParseError, match="names no CPU"):
+        softirqs.parse(f"CPU{'9' * 5000}\nNET_RX: 1\n")
