@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Generic, TypeVar, cast
 
 from exporter.clock import Clock
 from exporter.errors import NotThere, ReadError, SourceError
@@ -29,6 +29,21 @@ class Outcome:
     message: str = ""
 
 
+@dataclass(slots=True)
+class Held(Generic[T]):
+    """What a reading gave or raised, and how long it took; to be looked at later."""
+
+    value: T | None
+    problem: SourceError | OSError | None
+    seconds: float
+
+    def get(self) -> T:
+        """Raises what the reading raised."""
+        if self.problem is not None:
+            raise self.problem
+        return cast("T", self.value)
+
+
 class Attempts:
     """Runs readings by name and remembers how they went. Safe to use from several threads.
 
@@ -41,10 +56,24 @@ class Attempts:
         self._lock = threading.Lock()
         self._parts: dict[tuple[str, str], Outcome] = {}
 
-    def take(self, collector: str, part: str, read: Callable[[], Parsed[T]]) -> T | None:
+    def hold(self, read: Callable[[], T]) -> Held[T]:
+        """Read now what a later `take` makes sense of; what was raised is raised there."""
+        begin = self._clock.monotonic()
+        value: T | None = None
+        problem: SourceError | OSError | None = None
+        try:
+            value = read()
+        except (SourceError, OSError) as e:
+            problem = e
+        return Held(value, problem, self._clock.monotonic() - begin)
+
+    def take(
+        self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
+    ) -> T | None:
         """What `read` returns, or None where it raised a SourceError or an OSError.
 
-        What is not there is no failure: this kernel or machine lacks it.
+        What is not there is no failure: this kernel or machine lacks it. `spent` seconds went
+        into it before.
         """
         begin = self._clock.monotonic()
         value: T | None = None
@@ -59,7 +88,7 @@ class Attempts:
         except OSError as e:
             # From a look at a path, such as whether it is a directory: closed, or too long a name.
             problems = (ReadError(str(e)),)
-        self._note(collector, part, problems, self._clock.monotonic() - begin)
+        self._note(collector, part, problems, spent + self._clock.monotonic() - begin)
         return value
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:

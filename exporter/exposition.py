@@ -2,22 +2,27 @@
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
 
-prometheus_client renders the same; this is here because it is ten times cheaper (`make bench`): a
-sample's name and labels are put together once and kept, and only the number is new. The tests hold
-the two renderers against each other, and against prometheus_client's parsers.
+prometheus_client renders the same; this is here because it is ten times cheaper (`make bench`):
+the names and labels of a family are put together once and kept, and only the numbers are new. The
+tests hold the two renderers against each other, and against prometheus_client's parsers.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from itertools import accumulate
 from math import isfinite, isnan
+from typing import Any
 
 from prometheus_client.utils import floatToGoString
 
 from exporter.metrics.desc import Buckets, Desc, Sample
 
-#: Names with labels that are kept; 1,000 disks make about 60,000.
-_KEPT = 1 << 16
+#: The last page's lines of each family, with a place for each number: which series there are, of
+#: which types, and the text. A page of the same series is one formatting a family.
+_Layout = tuple[tuple[tuple[str, ...], ...], tuple[type, ...], str]
+_layouts: dict[Desc, _Layout] = {}
+
+_PLACES: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
 def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
@@ -25,22 +30,19 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 
     A series that comes twice keeps its last value: a page with duplicates is refused whole.
     """
-    families: dict[Desc, dict[tuple[str, ...], str]] = {}
+    families: dict[Desc, dict[tuple[str, ...], Any]] = {}
     for desc, labels, value in samples:
-        lines = families.get(desc)
-        if lines is None:
-            lines = families[desc] = {}
-        if isinstance(value, Buckets):
-            cumulative = tuple(accumulate(value.weights))
-            lines[labels] = _histogram(desc, labels) % (*cumulative, value.sum, cumulative[-1])
-        elif isinstance(value, int):
-            lines[labels] = f"{_series(desc, labels)} {value:d}\n"
-        else:
-            lines[labels] = f"{_series(desc, labels)} {number(value)}\n"
+        family = families.get(desc)
+        if family is None:
+            family = families[desc] = {}
+        family[labels] = value
     parts = []
-    for desc, lines in families.items():
+    for desc, family in families.items():
         parts.append(_header(desc, openmetrics))
-        parts.extend(lines.values())
+        if desc.kind == "histogram":
+            parts.append(_histograms(desc, family))
+        else:
+            parts.append(_lines(desc, family))
     if openmetrics:
         parts.append("# EOF\n")
     return "".join(parts).encode("utf-8", "replace")
@@ -53,14 +55,43 @@ def number(value: float) -> str:
     return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
 
 
-@lru_cache(maxsize=_KEPT)
-def _series(desc: Desc, labels: tuple[str, ...]) -> str:
-    return _named(desc.name, desc.labels, labels)
+def _lines(desc: Desc, family: Mapping[tuple[str, ...], float]) -> str:
+    values: tuple[float | str, ...] = tuple(family.values())
+    if not isfinite(sum(family.values())):
+        values = tuple(number(value) if isinstance(value, float) else value for value in values)
+    return _layout(desc, tuple(family), tuple(map(type, values)), _line) % values
 
 
-@lru_cache(maxsize=_KEPT)
-def _histogram(desc: Desc, labels: tuple[str, ...]) -> str:
-    """All lines of a histogram, with a place for each number.
+def _histograms(desc: Desc, family: Mapping[tuple[str, ...], Buckets]) -> str:
+    numbers: list[float] = []
+    for weights, total in family.values():
+        numbers.extend(accumulate(weights))
+        numbers += (total, numbers[-1])
+    return _layout(desc, tuple(family), (), _histogram) % tuple(numbers)
+
+
+def _layout(
+    desc: Desc,
+    series: tuple[tuple[str, ...], ...],
+    types: tuple[type, ...],
+    lines: Callable[[Desc, tuple[str, ...], type], str],
+) -> str:
+    known = _layouts.get(desc)
+    if known is not None and known[0] == series and known[1] == types:
+        return known[2]
+    kinds = types or (float,) * len(series)
+    text = "".join(lines(desc, labels, kind) for labels, kind in zip(series, kinds, strict=True))
+    _layouts[desc] = series, types, text
+    return text
+
+
+def _line(desc: Desc, labels: tuple[str, ...], kind: type) -> str:
+    name = _named(desc.name, desc.labels, labels).replace("%", "%%")
+    return f"{name} {_PLACES.get(kind, '%d')}\n"
+
+
+def _histogram(desc: Desc, labels: tuple[str, ...], _kind: type) -> str:
+    """All lines of a histogram.
 
     Weights print as whole numbers, for OpenMetrics 1.0 has no others in buckets. Only what is
     printed is rounded, so no more than half a second is lost, once and not with every sample.

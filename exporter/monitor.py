@@ -11,6 +11,7 @@ from exporter import __version__
 from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
+from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
 from exporter.background.survey import Survey
 from exporter.check import device_filter
@@ -40,17 +41,22 @@ class Monitor:
         self.attempts = Attempts(clock)
         self._wanted = device_filter(settings.disk)
         on = settings.collector
-        self.sampler = Sampler(
+        sources = Sources(
             settings.path.procfs,
+            clock,
+            self.attempts,
+            with_disks=on["disk"],
+            with_cpus=on["cpu"],
+            with_pressure=on["pressure"],
+        )
+        self.sampler = Sampler(
+            sources,
             clock=clock,
             attempts=self.attempts,
             rules=settings.rules,
             baselines=self._baselines,
             wanted=self._wanted,
             interval=settings.sampler.interval_seconds,
-            with_disks=on["disk"],
-            with_cpus=on["cpu"],
-            with_pressure=on["pressure"],
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
         )
@@ -124,7 +130,7 @@ class Monitor:
         rows: list[tuple[str, ...]] = [
             ("Device", "Model", "Class", "In flight", "Busiest second (1 min)", "Bottleneck")
         ]
-        with self.sampler.lock:
+        with self.sampler.settled():
             for name, counted in (self.sampler.disks or {}).items():
                 activity = self.sampler.activities[name]
                 known = seen.devices.get(name) if seen else None
@@ -143,7 +149,7 @@ class Monitor:
 
     def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
         """Plain values that a later run wants to know; `at_end` no page comes after them."""
-        with self.sampler.lock:
+        with self.sampler.settled():
             return {
                 "baselines": self._baselines.to_keep(),
                 "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
@@ -151,7 +157,7 @@ class Monitor:
             }
 
     def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
-        with self.sampler.lock:
+        with self.sampler.settled():
             return Parsed(list(collect()))
 
     def _disk(self) -> Iterator[Sample]:

@@ -6,11 +6,12 @@ so no scrape interval and no number of scrapers changes it.
 """
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import TypeVar
 
-from exporter.attempts import Attempts
+from exporter.attempts import Attempts, Held
 from exporter.background.baselines import Baselines
 from exporter.background.disk_activity import (
     MAX_WINDOW_SECONDS,
@@ -19,6 +20,7 @@ from exporter.background.disk_activity import (
     Surroundings,
 )
 from exporter.background.never_back import NeverBack
+from exporter.background.reading import Reading, Sources
 from exporter.background.windows import RollingMax
 from exporter.clock import Clock
 from exporter.diagnosis.bottleneck import cpu_bound, softirq_bound
@@ -32,6 +34,11 @@ from exporter.linux.stat import Stat
 
 #: A sample later than so many intervals is a gap: its mean says nothing of a second.
 _GAP_INTERVALS = 3
+
+#: So many readings, or so many seconds of them, are worked through together.
+_TOGETHER, _TOGETHER_SECONDS = 5, 5.0
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -49,14 +56,14 @@ class CpuActivity:
 
 
 class Sampler:
-    """Takes a sample at each `tick`; `lock` is held while it changes what collectors read.
+    """Takes a sample at each `tick`; collectors read within `settled`.
 
     `disks` and `stat` are the last sample's records, None where the last reading failed.
     """
 
     def __init__(
         self,
-        proc: Path,
+        sources: Sources,
         *,
         clock: Clock,
         attempts: Attempts,
@@ -64,32 +71,27 @@ class Sampler:
         baselines: Baselines,
         wanted: Callable[[str], bool],
         interval: float,
-        with_disks: bool = True,
-        with_cpus: bool = True,
-        with_pressure: bool = True,
         per_cpu: bool = False,
         request_sizes: bool = False,
     ) -> None:
-        self._proc = proc
-        self._pressure = proc / "pressure" / "io"
+        self._sources = sources
         self._clock = clock
         self._attempts = attempts
         self._rules = rules
         self._baselines = baselines
         self._wanted = wanted
-        self._with_disks = with_disks
-        self._with_cpus = with_cpus
-        self._with_pressure = with_pressure
         self._per_cpu = per_cpu
         self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
         self._changed: Callable[[], None] = _nothing
+        self._pending: list[Reading] = []
+        self._settled_at: float | None = None
         self._lines: diskstats.Lines = {}
         self._whole = True
         self._boottime = 0.0
         self._waiting_seconds: float | None = None
+        self._lock = threading.RLock()
         self.interval = interval
-        self.lock = threading.Lock()
         self.sampled_at: float | None = None
         self.sampled_at_unix_time: float | None = None
         self.disks: dict[str, DiskStats] | None = None
@@ -101,7 +103,7 @@ class Sampler:
 
     def recognise(self, drives: Mapping[str, Drive]) -> None:
         """Take over what the survey has found out about the devices."""
-        with self.lock:
+        with self.settled():
             self._drives = drives
             for device, activity in list(self.activities.items()):
                 drive = drives.get(device)
@@ -130,7 +132,7 @@ class Sampler:
         request_sizes: bool,
     ) -> None:
         """The settings were read again."""
-        with self.lock:
+        with self.settled():
             self._rules, self._wanted, self.interval = rules, wanted, interval
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
@@ -142,41 +144,62 @@ class Sampler:
                     activity.keep_sizes()
 
     def tick(self) -> None:
-        """Take one sample."""
-        now, boottime = self._clock.monotonic(), self._clock.boottime()
-        take = self._attempts.take
-        lines = take("disk", "tick", self._read_disks) if self._with_disks else None
-        cpus = take("cpu", "tick", self._read_stat) if self._with_cpus else None
-        waiting = take("pressure", "tick", self._read_waiting) if self._with_pressure else None
-        with self.lock:
-            seconds = 0.0 if self.sampled_at is None else now - self.sampled_at
-            slept = (boottime - self._boottime) - seconds
-            gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
-            if self.sampled_at is not None and gap:
-                self.gaps += 1
-            usable = self.sampled_at is not None and seconds > 0 and not gap
-            shares = self._advance_cpus(now, cpus, seconds, usable=usable)
-            around = Surroundings(
-                shares is not None and cpu_bound(shares, self._rules.bottleneck),
-                self._pressure_ratio(waiting, seconds) if usable else None,
-            )
-            self._advance_disks(now, lines, around, usable=usable)
-            self._waiting_seconds = waiting
-            self._boottime = boottime
-            self.sampled_at = now
+        """Take one sample; it shows in what collectors read once it is `settled`."""
+        reading = self._sources.read()
+        with self._lock:
+            self._pending.append(reading)
+            self.sampled_at = reading.monotonic
             self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
+            first = self._settled_at is None
+            waiting = len(self._pending)
+            if first or waiting >= _TOGETHER or waiting * self.interval >= _TOGETHER_SECONDS:
+                self._settle()
 
-    def _read_disks(self) -> Parsed[diskstats.Lines]:
-        parsed = diskstats.read(self._proc, self._lines)
+    @contextmanager
+    def settled(self) -> Iterator[None]:
+        """Everything read until now is worked through, and nothing changes meanwhile."""
+        with self._lock:
+            self._settle()
+            yield
+
+    def _settle(self) -> None:
+        pending, self._pending = self._pending, []
+        for reading in pending:
+            self._work_through(reading)
+
+    def _work_through(self, reading: Reading) -> None:
+        now = reading.monotonic
+        lines = self._parsed("disk", reading.diskstats, self._parse_disks)
+        cpus = self._parsed("cpu", reading.stat, stat.parse)
+        waiting = self._parsed("pressure", reading.pressure, _parse_waiting)
+        seconds = 0.0 if self._settled_at is None else now - self._settled_at
+        slept = (reading.boottime - self._boottime) - seconds
+        gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
+        if self._settled_at is not None and gap:
+            self.gaps += 1
+        usable = self._settled_at is not None and seconds > 0 and not gap
+        shares = self._advance_cpus(now, cpus, seconds, usable=usable)
+        around = Surroundings(
+            shares is not None and cpu_bound(shares, self._rules.bottleneck),
+            self._pressure_ratio(waiting, seconds) if usable else None,
+        )
+        self._advance_disks(now, lines, around, seconds, usable=usable)
+        self._waiting_seconds = waiting
+        self._boottime = reading.boottime
+        self._settled_at = now
+
+    def _parsed(
+        self, collector: str, held: Held[str] | None, parse: Callable[[str], Parsed[T]]
+    ) -> T | None:
+        if held is None:
+            return None
+        return self._attempts.take(collector, "tick", lambda: parse(held.get()), held.seconds)
+
+    def _parse_disks(self, text: str) -> Parsed[diskstats.Lines]:
+        parsed = diskstats.parse(text, self._lines)
         self._whole = not parsed.faults
         return parsed
-
-    def _read_stat(self) -> Parsed[Stat]:
-        return stat.read(self._proc)
-
-    def _read_waiting(self) -> Parsed[float | None]:
-        return Parsed(pressure.read(self._pressure).waiting_seconds)
 
     def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
         if waiting is None or self._waiting_seconds is None:
@@ -213,14 +236,19 @@ class Sampler:
                 self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
 
     def _advance_disks(
-        self, now: float, lines: diskstats.Lines | None, around: Surroundings, *, usable: bool
+        self,
+        now: float,
+        lines: diskstats.Lines | None,
+        around: Surroundings,
+        seconds: float,
+        *,
+        usable: bool,
     ) -> None:
         if lines is None:
             self.disks = None
             return
         then = self.disks if usable else None
         self._lines = lines
-        seconds = now - self.sampled_at if self.sampled_at is not None else 0.0
         disks = {
             name: disk
             for name, disk in diskstats.devices(lines.values()).items()
@@ -242,18 +270,23 @@ class Sampler:
                 continue
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
             if interval is None:
-                self.activities[device] = self._begin(device, now)
+                # What the survey has told is of the device that was.
+                self.activities[device] = self._begin(device, now, presumed(device))
             else:
                 activity.work(now, interval, around)
         self.disks = disks
 
-    def _begin(self, device: str, now: float) -> DiskActivity:
+    def _begin(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._changed()
-        drive = self._drives.get(device) or presumed(device)
+        drive = drive or self._drives.get(device) or presumed(device)
         activity = DiskActivity(drive, self._rules, self._baselines.of(drive.identity), now)
         if self._request_sizes:
             activity.keep_sizes()
         return activity
+
+
+def _parse_waiting(text: str) -> Parsed[float | None]:
+    return Parsed(pressure.parse(text).waiting_seconds)
 
 
 def _nothing() -> None:

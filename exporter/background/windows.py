@@ -27,7 +27,8 @@ class RollingMax:
         """Values are not negative, and times do not go back."""
         step = int(now / self._step_seconds)
         if step == self._step:
-            self._largest = max(self._largest, value)
+            if value > self._largest:  # noqa: PLR1730  four a device and second: half of max()
+                self._largest = value
             return
         self._older = tuple(self._within(step))
         self._step, self._largest = step, value

@@ -97,7 +97,7 @@ def _is_same(entry: Entry, known: Device) -> bool:
 
 def _refreshed(known: Device) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    if (its_queue := queue.read(directory)) != its_block.queue:
+    if (its_queue := queue.refreshed(directory, its_block.queue)) != its_block.queue:
         its_block = replace(its_block, queue=its_queue)
     if its_block.kind not in ("disk", "path"):
         its_block = replace(its_block, slaves=block.read_slaves(directory))

@@ -107,17 +107,17 @@ class DiskStats(NamedTuple):
 Lines = dict[str, DiskStats]
 
 
-def read(proc: Path, known: Mapping[str, DiskStats] | None = None) -> Parsed[Lines]:
-    """Every device's counters; `known` is the last reading's value.
+def text(proc: Path) -> str:
+    """The whole file, to be parsed later.
 
     Raises:
         ReadError: as `files.read_for_sure`.
-        ParseError: the file is empty; a machine without any block device has nothing to watch.
+        ParseError: it is empty; a machine without any block device has nothing to watch.
     """
-    text = files.read_for_sure(os.path.join(proc, "diskstats"))
-    if not text:
+    whole = files.read_for_sure(os.path.join(proc, "diskstats"))
+    if not whole:
         raise ParseError("diskstats: empty")
-    return parse(text, known or {})
+    return whole
 
 
 def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
@@ -145,7 +145,8 @@ def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
 def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
     """Records by line, in the kernel's order; a broken line is a fault and costs itself alone.
 
-    A device whose line is the same as last time gets the same record object: it did nothing.
+    `known` is the last reading's value: a device whose line is the same as then gets the same
+    record object, for it did nothing.
     """
     lines: Lines = {}
     rows, faults = files.whole_lines("diskstats", text)

@@ -65,7 +65,7 @@ def read_for_sure(path: Path | str) -> str:
         raise ReadError(f"{e}; {hint}") from e
 
 
-def attribute(path: Path) -> str | None:
+def attribute(path: Path | str) -> str | None:
     """A sysfs attribute without its line end; None where there is none or it cannot be read.
 
     Drivers answer EINVAL, EIO, EAGAIN and more for attributes that they do not support on this
@@ -77,7 +77,7 @@ def attribute(path: Path) -> str | None:
         return None
 
 
-def integer(path: Path, base: int = 10, least: int = 0) -> int | None:
+def integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
     """A sysfs attribute as a number of 64 bits; None where there is none or it is no such number.
 
     Base 0 takes the kernel's own prefixes: 0x10 is 16.

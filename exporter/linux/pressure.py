@@ -28,14 +28,19 @@ class Pressure:
     stalled_seconds: float | None
 
 
-def read(file: Path) -> Pressure:
-    """The pressure in one file.
+def text(file: Path) -> str:
+    """The whole file, to be parsed later.
 
     Raises:
         NotThere: no PSI in this kernel (before 4.20), or it is off (psi=0 answers ENOTSUP).
-        ReadError, ParseError: it is there and cannot be read or understood.
+        ReadError: it is there and cannot be read.
     """
-    return parse(files.read(file))
+    return files.read(file)
+
+
+def read(file: Path) -> Pressure:
+    """The pressure in one file; raises what `text` and `parse` raise."""
+    return parse(text(file))
 
 
 def parse(text: str) -> Pressure:

@@ -37,9 +37,9 @@ class Stat:
     cpus: dict[int, CpuTimes]
 
 
-def read(proc: Path) -> Parsed[Stat]:
-    """Raises ReadError as `files.read_for_sure`, ParseError where there is no CPU line."""
-    return parse(files.read_for_sure(os.path.join(proc, "stat")))
+def text(proc: Path) -> str:
+    """The whole file, to be parsed later; raises ReadError as `files.read_for_sure`."""
+    return files.read_for_sure(os.path.join(proc, "stat"))
 
 
 def parse(text: str) -> Parsed[Stat]:

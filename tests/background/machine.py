@@ -7,6 +7,7 @@ from pathlib import Path
 from exporter.attempts import Attempts
 from exporter.background.baselines import Baselines
 from exporter.background.disk_activity import Rules
+from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes
@@ -62,7 +63,7 @@ class Machine:
         """A sampler that has seen nothing yet."""
         rules = Rules()
         return Sampler(
-            self.proc,
+            Sources(self.proc, self.clock, self.attempts),
             clock=self.clock,
             attempts=self.attempts,
             rules=rules,
@@ -99,6 +100,8 @@ class Machine:
     def tick(self, seconds: float = 1.0) -> None:
         self.clock.advance(seconds)
         self.sampler.tick()
+        with self.sampler.settled():
+            pass
 
     def success(self, collector: str) -> bool:
         return dict(self.attempts.outcomes())[collector].success

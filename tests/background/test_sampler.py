@@ -5,9 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from exporter.collectors import cpu, disk
 from exporter.diagnosis.bottleneck import Cause
+from exporter.diagnosis.saturation import SaturationRules
+from exporter.metrics.desc import Sample
 from tests.background.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
 from tests.diagnosis.records import NEW, WRAP_SECONDS, as_counted, grown
+
+
+def shown(machine: Machine) -> list[Sample]:
+    """What the page shows of the disks and CPUs."""
+    now = machine.clock.monotonic()
+    return [
+        *disk.samples(machine.sampler, now, SaturationRules(), request_sizes=False),
+        *cpu.samples(machine.sampler, now, per_cpu=False),
+    ]
 
 
 def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
@@ -243,3 +255,34 @@ def test_at_a_tenth_of_a_second_a_slow_request_is_no_stall(tmp_path: Path) -> No
     for _ in range(15):
         machine.tick(0.1)
     assert pytest.approx(2.0) == activity.stalled_seconds
+
+
+def test_readings_worked_through_together_make_what_each_makes_alone(tmp_path: Path) -> None:
+    together, alone = Machine(tmp_path / "together"), Machine(tmp_path / "alone")
+    counted = NEW
+    for second in range(12):
+        counted = grown(counted, **(FULL if second % 3 else CALM))
+        for machine in (together, alone):
+            machine.disks(counted)
+            machine.cpus(ALL_IDLE)
+            machine.waiting(0.5 * second)
+        alone.tick()
+        together.clock.advance(1.0)
+        together.sampler.tick()
+    with together.sampler.settled():
+        pass
+    assert shown(alone) == shown(together)
+
+
+def test_what_is_not_looked_at_is_worked_through_within_five_seconds(machine: Machine) -> None:
+    came: list[float] = []
+    machine.sampler.on_change(lambda: came.append(machine.clock.monotonic()))
+    machine.disks(NEW)
+    machine.sampler.tick()
+    machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
+    begin = machine.clock.monotonic()
+    for _ in range(5):
+        machine.clock.advance(1.0)
+        machine.sampler.tick()
+    assert came
+    assert came[-1] - begin <= 5.0

@@ -134,6 +134,9 @@ class Host:
             _grow(proc / "pressure" / resource, growth.pressure, totals)
         self.clock.advance(step.seconds)
         self.monitor.sampler.tick()
+        # As a scrape does, so that a change is seen in the second in which it came.
+        with self.monitor.sampler.settled():
+            pass
         if self._has_changed:
             self._has_changed = False
             self.monitor.survey.look()

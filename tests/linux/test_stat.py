@@ -101,13 +101,13 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
-        stat.read(tmp_path)
+        stat.text(tmp_path)
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:
-    before = stat.read(Path("/proc"))
+    before = stat.parse(stat.text(Path("/proc")))
     theirs = psutil.cpu_times(percpu=True)
-    after = stat.read(Path("/proc"))
+    after = stat.parse(stat.text(Path("/proc")))
     assert before.faults == after.faults == ()
     assert len(theirs) == len(before.value.cpus)
     tick = 1.5 / TICKS_PER_SECOND
