@@ -40,8 +40,31 @@ def checked(settings: Settings) -> Settings:
     for address in settings.web.listen_address:
         parse_address(address)
     _check_rules(settings)
+    _check_smart(settings)
     device_filter(settings.disk)
     return settings
+
+
+def _check_smart(settings: Settings) -> None:
+    smart = settings.smart
+    day = 86_400.0
+    _between("smart.nvme_interval_seconds", smart.nvme_interval_seconds, 10, day)
+    _between("smart.interval_seconds", smart.interval_seconds, 10, day)
+    _between("smart.timeout_seconds", smart.timeout_seconds, 1, 600)
+    _between("smart.processes", smart.processes, 1, 64)
+    _between("smart.processes_per_adapter", smart.processes_per_adapter, 1, 64)
+    _between("smart.rescan_seconds", smart.rescan_seconds, 60, day)
+    _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
+    _expression("smart.include", smart.include)
+    _expression("smart.exclude", smart.exclude)
+    for name, device in settings.device.items():
+        for key, value, least, most in (
+            ("smart_interval_seconds", device.smart_interval_seconds, 10, day),
+            ("smart_timeout_seconds", device.smart_timeout_seconds, 1, 600),
+            ("rated_bytes_written", device.rated_bytes_written, 1e9, 1e18),
+        ):
+            if value is not None:
+                _between(f"device.{name}.{key}", value, least, most)
 
 
 def _check_rules(settings: Settings) -> None:

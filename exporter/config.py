@@ -6,6 +6,7 @@ its documentation, and `tests/test_docs.py` holds the README against it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
 from exporter.background.disk_activity import Rules
@@ -21,6 +22,7 @@ COLLECTORS: Mapping[str, bool] = {
     "disk": True,
     "device": True,
     "filesystem": True,
+    "smart": True,
     "process": True,
 }
 
@@ -102,13 +104,87 @@ class CgroupSettings:
     groups: tuple[str, ...] = ()
 
 
+class SmartSource(str, Enum):
+    """Who asks the drives."""
+
+    AUTO = "auto"
+    EXEC = "exec"
+    DIRECTORY = "directory"
+
+
+@dataclass(frozen=True, slots=True)
+class SmartDrive:
+    """path, type: a drive that no scan finds, as smartctl is told of it: "/dev/sda" and
+    "megaraid,3". A range stands for several: "cciss,0-7".
+    """
+
+    path: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class SmartSettings:
+    """source: who asks the drives: "directory" takes what `ssd-exporter smart-agent` leaves, "exec"
+    has this process run smartctl, "auto" takes the agent's word where it is fresh and else asks
+    itself, where it may.
+
+    directory: where the agent leaves what it found.
+
+    nvme_interval_seconds, interval_seconds: between two polls of an NVMe drive, and of a SATA or
+    SAS drive, whose SMART commands hold its I/O up, 10 to 86400.
+
+    timeout_seconds: a smartctl that takes longer is ended, 1 to 600.
+
+    processes, processes_per_adapter: of smartctl at a time, on the host and behind one adapter.
+
+    rescan_seconds: between two looks for drives, 60 to 86400. A block device that comes or goes
+    is looked for at once.
+
+    max_age_intervals: values from a drive that has not answered for so many intervals are no longer
+    shown.
+
+    include, exclude: regular expressions searched in "/dev/sda sat"; what they leave out is not
+    asked.
+
+    drive: drives that no scan finds, as [[smart.drive]] tables.
+
+    raw_attributes, attribute_values: show the ATA table's raw numbers; its normalised ones too.
+    """
+
+    source: SmartSource = SmartSource.AUTO
+    directory: Path = Path("/run/ssd-smart-agent")
+    nvme_interval_seconds: float = 60.0
+    interval_seconds: float = 900.0
+    timeout_seconds: float = 30.0
+    processes: int = 8
+    processes_per_adapter: int = 4
+    rescan_seconds: float = 600.0
+    max_age_intervals: float = 4.0
+    include: str = ""
+    exclude: str = ""
+    drive: tuple[SmartDrive, ...] = ()
+    raw_attributes: bool = True
+    attribute_values: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
     """class: what the device is, where the kernel says it wrongly: nvme, ssd or rotational. RAID
     controllers call their SSD volumes rotational.
+
+    smart_type: how smartctl is to ask it ("sat", "sntasmedia"), where it cannot tell; "off" leaves
+    it alone.
+
+    smart_interval_seconds, smart_timeout_seconds: this drive's own.
+
+    rated_bytes_written: what its maker lets be written over its life (TBW); never guessed.
     """
 
     class_: DriveClass | None = field(default=None, metadata={"key": "class"})
+    smart_type: str = ""
+    smart_interval_seconds: float | None = None
+    smart_timeout_seconds: float | None = None
+    rated_bytes_written: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +220,7 @@ class Settings:
     disk: DiskSettings = field(default_factory=DiskSettings)
     cpu: CpuSettings = field(default_factory=CpuSettings)
     cgroup: CgroupSettings = field(default_factory=CgroupSettings)
+    smart: SmartSettings = field(default_factory=SmartSettings)
     rules: Rules = field(default_factory=Rules)
     state: StateSettings = field(default_factory=StateSettings)
     log: LogSettings = field(default_factory=LogSettings)

@@ -11,7 +11,8 @@ from typing import BinaryIO
 
 from exporter import __version__, logs, notify
 from exporter.background import state as kept
-from exporter.background.pace import Pace
+from exporter.background.history import History
+from exporter.background.pace import Pace, Rounds
 from exporter.background.state import StateFile
 from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
@@ -19,6 +20,7 @@ from exporter.errors import ConfigError
 from exporter.exposition import render
 from exporter.monitor import Monitor
 from exporter.scrape import Pages
+from exporter.tools.children import SystemChildren
 from exporter.tools.command import SystemRunner
 from exporter.web import address, live
 from exporter.web.server import Server
@@ -55,7 +57,9 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     state = kept.open_directory(settings.state.directory, environment)
     # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
     learned = {**(state.load() if state else {}), "idle": None, "iowait": None}
-    monitor = Monitor(settings, clock, SystemRunner(), learned)
+    monitor = Monitor(
+        settings, clock, SystemRunner(), learned, children=lambda: SystemChildren(clock)
+    )
     monitor.begin()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
@@ -76,7 +80,14 @@ def serve(
     sys.setswitchinterval(0.0005)
     clock = SystemClock()
     state = kept.open_directory(settings.state.directory, environment)
-    monitor = Monitor(settings, clock, SystemRunner(), state.load() if state else {})
+    monitor = Monitor(
+        settings,
+        clock,
+        SystemRunner(),
+        state.load() if state else {},
+        children=lambda: SystemChildren(clock),
+        history=History.open(state.directory / "history.sqlite") if state else None,
+    )
     running = _Running(monitor, state, clock)
     pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
     site = Site(pages, running.problem, running.is_ready, monitor.overview)
@@ -124,6 +135,8 @@ class _Running:
             _LEAST_BETWEEN_LOOKS_SECONDS,
         )
         self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
+        smart = monitor.smart
+        self._asking = Rounds("smart", self._ask, smart.wake, smart.close)
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
@@ -143,12 +156,28 @@ class _Running:
 
     def _begin(self) -> None:
         self._monitor.begin()
-        self._monitor.sampler.on_change(self._surveying.hurry)
+        self._monitor.sampler.on_change(self._note_change)
         self._surveying.start()
+        if self._monitor.settings.collector["smart"]:
+            self._monitor.drives.on_change(self._saving.hurry)
+            self._asking.start()
+
+    def _note_change(self) -> None:
+        self._surveying.hurry()
+        self._monitor.smart.look_again()
+
+    def _ask(self) -> None:
+        self._monitor.smart.step()
+        if self._state is not None:
+            try:
+                self._monitor.drives.forget(self._state.directory, self._save_inventory)
+            except OSError as e:
+                log.warning("%s: nothing is forgotten: %s", self._state.directory, e.strerror or e)
 
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         self._sampling.stop(_STOP_SECONDS / 3)
+        self._asking.stop(_STOP_SECONDS / 3)
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
         saving.join(_STOP_SECONDS)
@@ -174,6 +203,10 @@ class _Running:
             log.warning(
                 "%s: what was learned is not saved: %s", self._state.directory, e.strerror or e
             )
+
+    def _save_inventory(self) -> None:
+        if self._state is not None:
+            self._state.save(self._monitor.to_keep())
 
     def _save_at_end(self) -> None:
         self._save(at_end=True)

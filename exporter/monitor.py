@@ -7,20 +7,27 @@ from typing import Any
 
 from prometheus_client.process_collector import ProcessCollector
 
-from exporter import __version__
+from exporter import __version__, polling_plan
 from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
+from exporter.background.drives import Drives, Surroundings
+from exporter.background.history import History
+from exporter.background.inventory import Inventory
+from exporter.background.polling import Polling
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
+from exporter.background.smart import SmartWatch
 from exporter.background.survey import Survey
 from exporter.check import device_filter
 from exporter.clock import Clock
-from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure
+from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure, smart
 from exporter.config import Settings
 from exporter.linux import softirqs, softnet_stat
 from exporter.linux.files import Parsed
+from exporter.linux.identity import Identity
 from exporter.metrics.desc import Sample
+from exporter.tools.children import Children
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
 
@@ -29,7 +36,14 @@ class Monitor:
     """One host under watch; `state` is what an earlier run gave to `to_keep`."""
 
     def __init__(
-        self, settings: Settings, clock: Clock, runner: Runner, state: dict[str, Any]
+        self,
+        settings: Settings,
+        clock: Clock,
+        runner: Runner,
+        state: dict[str, Any],
+        *,
+        children: Callable[[], Children],
+        history: History | None = None,
     ) -> None:
         self._clock = clock
         self._runner = runner
@@ -63,6 +77,24 @@ class Monitor:
         self.sampler.cpu.idle = never_back.restored(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
         self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
+        self.drives = Drives(
+            clock,
+            settings.path.sysfs,
+            settings.path.rootfs,
+            Surroundings(self._disks, self._written_bytes, _rated_bytes(settings)),
+            inventory=Inventory(state.get("inventory")),
+            history=history,
+            max_age_intervals=settings.smart.max_age_intervals,
+        )
+        self.smart = SmartWatch(
+            settings.smart.source,
+            settings.smart.directory,
+            self.drives,
+            clock=clock,
+            attempts=self.attempts,
+            proc=settings.path.procfs,
+            begin_polling=lambda: self._polling(children()),
+        )
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
@@ -73,6 +105,7 @@ class Monitor:
             "disk": lambda: self._sampled(self._disk),
             "device": self._device,
             "filesystem": self._filesystem,
+            "smart": self._smart,
             "process": self._own_process,
         }
 
@@ -154,7 +187,28 @@ class Monitor:
                 "baselines": self._baselines.to_keep(),
                 "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
                 "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
+                "inventory": self.drives.to_keep(),
             }
+
+    def _polling(self, children: Children) -> Polling:
+        path = self.settings.path
+        return Polling(
+            children,
+            self._clock,
+            polling_plan.of(self.settings),
+            sys=path.sysfs,
+            root=path.rootfs,
+            take=self.drives.take,
+            call=self.drives.call,
+        )
+
+    def _disks(self) -> dict[str, Identity]:
+        seen = self.survey.topology
+        return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
+
+    def _written_bytes(self, device: str) -> int | None:
+        disk = (self.sampler.disks or {}).get(device)
+        return None if disk is None else disk.written_bytes
 
     def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
         with self.sampler.settled():
@@ -212,5 +266,31 @@ class Monitor:
         seen = self.survey.topology
         return Parsed([] if seen is None else list(filesystem.samples(seen, self._wanted)))
 
+    def _smart(self) -> Parsed[list[Sample]]:
+        seen, shown = self.survey.topology, self.settings.smart
+        names = {} if seen is None else seen.devices
+        described = {n for n, its in names.items() if its.block.is_leaf and self._wanted(n)}
+        heartbeat = self.drives.roll
+        found: list[Sample] = []
+        for drive in self.drives.watched():
+            found += smart.identity_samples(drive, described)
+            found += smart.drive_samples(
+                drive,
+                raw_attributes=shown.raw_attributes,
+                attribute_values=shown.attribute_values,
+            )
+        stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
+        by_agent = heartbeat and not self.smart.asks_itself
+        found += smart.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        return Parsed(found)
+
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own.process_samples(iter(self._process.collect()))))
+
+
+def _rated_bytes(settings: Settings) -> dict[str, int]:
+    return {
+        name: int(device.rated_bytes_written)
+        for name, device in settings.device.items()
+        if device.rated_bytes_written is not None
+    }

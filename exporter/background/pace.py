@@ -11,6 +11,9 @@ from exporter.clock import Clock
 
 log = logging.getLogger(__name__)
 
+#: A step that fails at once must not fill the log.
+_AFTER_MISTAKE_SECONDS = 10.0
+
 
 class Pace:
     """Calls `step` every `interval()` seconds until `stop`, or sooner when `hurry` asks for it.
@@ -91,3 +94,46 @@ class Pace:
     def _rest(self, until: float) -> None:
         while not self._stopping and (left := until - self._clock.monotonic()) > 0:
             self._clock.sleep(min(left, 0.1))
+
+
+class Rounds:
+    """A thread that calls `step` again and again; each waits for itself.
+
+    `wake` lets a step under way return soon, `close` is called on the thread after the last.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], None],
+        wake: Callable[[], None],
+        close: Callable[[], None],
+    ) -> None:
+        self._name = name
+        self._step = step
+        self._wake = wake
+        self._close = close
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin with the first step."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> bool:
+        """End after the step under way; False where that takes longer than `timeout`."""
+        self._stopping.set()
+        self._wake()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                self._step()
+            except Exception:
+                # The last line of a thread that must not end: a mistake of ours costs one step.
+                log.exception("%s: a step failed; please report this", self._name)
+                self._stopping.wait(_AFTER_MISTAKE_SECONDS)
+        self._close()

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
-from exporter.metrics import compat, cpu, disk, identity, own
+from exporter.metrics import compat, cpu, disk, identity, own, smart
 from exporter.metrics.desc import Desc
 
 SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("Identity, topology, state", identity),
+    ("SMART", smart),
     ("Block I/O", disk),
     ("CPU and pressure", cpu),
     ("The exporter itself", own),

@@ -1,0 +1,79 @@
+"""How a running daemon is told to forget a missing drive: by an empty file in its directory.
+
+The file's name is made from the drive's, so there is nothing in it that could be half written, and
+no request is lost to another. The daemon forgets, saves its state and then removes the file: killed
+in between it forgets once more, which changes nothing.
+"""
+
+import hashlib
+import logging
+import os
+import re
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from exporter.background.inventory import Inventory
+from exporter.background.known_drive import KnownDrive
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"forget-[0-9a-f]{32}", re.ASCII)
+_MOST_REQUESTS = 1024
+
+
+def request(directory: Path, name: str) -> None:
+    """Ask that the drives of a serial number (or WWN, or label: `KnownDrive.names`) be forgotten.
+
+    Raises:
+        OSError: the state directory is not there, full, or not to be written.
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # Root may ask in a directory of another user's: what lies there is not followed.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        os.close(os.open(_file_name(name), flags, 0o600, dir_fd=descriptor))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def requests(directory: Path) -> tuple[str, ...]:
+    """The names of the files of what has been asked for and not been done."""
+    try:
+        return tuple(sorted(filter(_NAME.fullmatch, os.listdir(directory)))[:_MOST_REQUESTS])
+    except OSError:
+        return ()
+
+
+def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
+    """Forget what is asked for; how many drives that was.
+
+    Only a complete `Inventory.update` tells which drives are missing, so this comes after one. A
+    drive that is there is not forgotten, for it would be back at once; that is said.
+    """
+
+    def is_meant(drive: KnownDrive) -> bool:
+        return any(_file_name(name) in asked for name in drive.names)
+
+    if not asked:
+        return 0
+    count = inventory.forget(is_meant)
+    for drive in filter(is_meant, inventory.drives):
+        log.warning("%s (%s) is not forgotten: it is there", drive.label, drive.names[0])
+    return count
+
+
+def remove(directory: Path, fulfilled: Iterable[str]) -> None:
+    """To be called when the inventory without the forgotten drives has been saved."""
+    for file_name in fulfilled:
+        try:
+            os.unlink(directory / file_name)
+        except FileNotFoundError:
+            continue
+        except OSError as e:
+            log.warning("%s cannot be removed: %s", directory / file_name, e.strerror)
+
+
+def _file_name(name: str) -> str:
+    digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()
+    return f"forget-{digest[:32]}"

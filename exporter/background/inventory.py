@@ -1,0 +1,183 @@
+"""The drives ever seen here, so that one that vanished is missed, also over a reboot."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from exporter.background import known_drive
+from exporter.background.known_drive import KnownDrive
+from exporter.background.same_drive import usable_wwn
+from exporter.drives.health import DriveIdentity
+from exporter.tools.smartctl import Address
+
+log = logging.getLogger(__name__)
+
+#: More drives than any host has, with those that were replaced.
+_MOST_DRIVES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A drive that is there; `identity` is None as long as it has not answered."""
+
+    address: Address
+    label: str
+    identity: DriveIdentity | None = None
+
+
+class Inventory:
+    """Every drive once, whatever its address is at the moment.
+
+    `kept` is what `to_keep` gave, out of a file that may hold anything. A drive is the same by
+    its WWN, else by serial number and model, else by its address.
+    """
+
+    def __init__(self, kept: Any = None) -> None:
+        rows = kept if isinstance(kept, list) else []
+        found = [drive for row in rows if (drive := known_drive.restored(row)) is not None]
+        if len(found) < len(rows) or not isinstance(kept, list | None):
+            lost = f"{len(rows) - len(found)} of {len(rows)} drives of" if rows else "all of"
+            log.warning("%s the kept inventory cannot be used: they are not missed", lost)
+        self._drives = _bounded(_told_apart(found))
+
+    @property
+    def drives(self) -> tuple[KnownDrive, ...]:
+        return tuple(self._drives)
+
+    @property
+    def missing(self) -> tuple[KnownDrive, ...]:
+        return tuple(drive for drive in self._drives if drive.missing)
+
+    def named(self, name: str) -> tuple[KnownDrive, ...]:
+        """The drives of a serial number or WWN; of a label, where a drive has neither."""
+        return tuple(drive for drive in self._drives if name in drive.names)
+
+    def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
+        """Note the drives that are there: one sighting for each, whatever its addresses.
+
+        complete: a scan has succeeded, and each drive that it found has been asked since: what
+        is not among the sightings is missing. A drive that does not answer is taken for the one
+        that was last at its address.
+        """
+        waiting = list(sightings)
+        left = list(self._drives)
+        now: list[KnownDrive] = []
+        for suits in (_same_there, _same, _silent_there):
+            waiting = _assigned(waiting, left, now, suits, unix_time)
+        now += (_seen(s, None, unix_time) for s in waiting if s.identity is not None)
+        now += (replace(drive, missing=drive.missing or complete) for drive in left)
+        self._drives = _bounded(_told_apart(now))
+
+    def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
+        """Drop the missing drives that are meant, and say how many they were.
+
+        A drive that is there stays: it would be back at once.
+        """
+        before = len(self._drives)
+        self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
+        return before - len(self._drives)
+
+    def to_keep(self) -> list[dict[str, Any]]:
+        """Plain values for the state file."""
+        return [drive.to_keep() for drive in self._drives]
+
+
+def _assigned(
+    sightings: Iterable[Sighting],
+    left: list[KnownDrive],
+    now: list[KnownDrive],
+    suits: Callable[[Sighting, KnownDrive], bool],
+    unix_time: float,
+) -> list[Sighting]:
+    """Moves from `left` to `now` what suits a sighting; the sightings without are the rest."""
+    by_hint: dict[str, list[KnownDrive]] = {}
+    for drive in left:
+        for hint in (f"{drive.path} {drive.type}", *drive.names):
+            by_hint.setdefault(hint, []).append(drive)
+    taken: set[int] = set()
+    rest: list[Sighting] = []
+    for sighting in sightings:
+        near = (drive for hint in _hints(sighting) for drive in by_hint.get(hint, ()))
+        found = next((d for d in near if id(d) not in taken and suits(sighting, d)), None)
+        if found is None:
+            rest.append(sighting)
+        else:
+            taken.add(id(found))
+            now.append(_seen(sighting, found, unix_time))
+    left[:] = [drive for drive in left if id(drive) not in taken]
+    return rest
+
+
+def _hints(sighting: Sighting) -> Iterator[str]:
+    who = sighting.identity
+    if who is not None:
+        yield from (name for name in (usable_wwn(who.wwn), who.serial) if name)
+    yield f"{sighting.address.path} {sighting.address.type}"
+
+
+def _same_there(sighting: Sighting, drive: KnownDrive) -> bool:
+    return _same(sighting, drive) and sighting.address == (drive.path, drive.type)
+
+
+def _same(sighting: Sighting, drive: KnownDrive) -> bool:
+    who = sighting.identity
+    if who is None:
+        return False
+    wwn = usable_wwn(who.wwn)
+    if who.serial and drive.serial and who.serial != drive.serial:
+        return False
+    if wwn and drive.wwn:
+        return wwn == drive.wwn
+    if who.model and drive.model and who.model != drive.model:
+        return False
+    if who.serial and drive.serial:
+        return True
+    nameless = not (wwn or who.serial or drive.wwn or drive.serial)
+    return nameless and sighting.address == (drive.path, drive.type)
+
+
+def _silent_there(sighting: Sighting, drive: KnownDrive) -> bool:
+    return sighting.identity is None and sighting.address == (drive.path, drive.type)
+
+
+def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> KnownDrive:
+    (path, kind), label = sighting.address, sighting.label
+    drive = before or KnownDrive(label, path, kind, unix_time, unix_time)
+    who = sighting.identity
+    if who is None:
+        return replace(drive, label=label, missing=False)
+    return replace(
+        drive,
+        label=label,
+        path=path,
+        type=kind,
+        last_seen_unix_time=unix_time,
+        model=who.model or drive.model,
+        serial=who.serial or drive.serial,
+        firmware=who.firmware or drive.firmware,
+        wwn=usable_wwn(who.wwn) or drive.wwn,
+        missing=False,
+    )
+
+
+def _told_apart(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
+    """No two of one label and serial number, which is all that the page tells drives apart by.
+
+    The one that was seen later keeps the label, the other is called by its WWN too. If it has no
+    WWN either, nobody could tell it from the first: it is dropped.
+    """
+    found: dict[tuple[str, str | None], KnownDrive] = {}
+    for drive in sorted(drives, key=lambda d: (d.missing, -d.last_seen_unix_time)):
+        shown = drive
+        if (drive.label, drive.serial) in found:
+            if drive.wwn is None:
+                continue
+            shown = replace(drive, label=f"{drive.label.partition(' ')[0]} {drive.wwn}")
+        found.setdefault((shown.label, shown.serial), shown)
+    return list(found.values())
+
+
+def _bounded(drives: list[KnownDrive]) -> list[KnownDrive]:
+    """Those missing for longest go first: `_told_apart` puts them last."""
+    return drives[:_MOST_DRIVES]

@@ -1,0 +1,288 @@
+"""Asking all drives of a host: looks for them, asks each in its time, and passes on what they say.
+
+The same in the agent and in a daemon that asks for itself: only the receiver differs.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from exporter.background import addressing, discovery
+from exporter.background.discovery import Candidate, Override, Selection
+from exporter.background.same_drive import Answer, distinct
+from exporter.background.smart_poll import Poll, PollSettings, SmartPoll, Target
+from exporter.clock import Clock
+from exporter.drives.fields import Fields, Json
+from exporter.drives.health import DriveIdentity, Protocol
+from exporter.drives.identity import identify
+from exporter.errors import ParseError
+from exporter.linux.nodes import Nodes
+from exporter.tools import smartctl
+from exporter.tools.child import End, Finished
+from exporter.tools.children import Children
+from exporter.tools.document import PollDocument, Roll
+from exporter.tools.outcome import Result
+from exporter.tools.smartctl import Address, Logs, Scanned
+
+log = logging.getLogger(__name__)
+
+#: How often the receiver hears that the poller lives.
+ROLL_SECONDS = 15.0
+
+#: What of a report is worth more than a name; two addresses of one drive are weighed by it.
+_LOGS = (
+    "smart_status",
+    "ata_smart_attributes",
+    "nvme_smart_health_information_log",
+    "scsi_error_counter_log",
+    "scsi_percentage_used_endurance_indicator",
+    "temperature",
+)
+
+#: So long may a look for drives take. It opens each, and one that hangs holds it up.
+_SCAN_SECONDS = 30.0
+
+_SETTLED = frozenset({Result.SUCCESS, Result.STANDBY})
+
+
+@dataclass(frozen=True, slots=True)
+class PollingPlan:
+    """What to ask and how often; the fields are those of `config.SmartSettings`.
+
+    It is plain values: the agent is handed it without the configuration's code.
+    """
+
+    program: str = "smartctl"
+    nvme_interval_seconds: float = 60.0
+    interval_seconds: float = 900.0
+    timeout_seconds: float = 30.0
+    processes: int = 8
+    processes_per_adapter: int = 4
+    rescan_seconds: float = 600.0
+    include: str = ""
+    exclude: str = ""
+    drives: tuple[tuple[str, str], ...] = ()
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is remembered of an address between two polls."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    last_success_at: float | None = None
+    answer: Answer | None = None
+
+
+class Polling:
+    """`take` gets each poll's document, `call` the list of drives whenever it changes, and so often
+    that silence means that nobody polls.
+
+    `sys` and `root` are where /sys and the / with the device nodes are.
+    """
+
+    def __init__(
+        self,
+        children: Children,
+        clock: Clock,
+        plan: PollingPlan,
+        *,
+        sys: Path,
+        root: Path,
+        take: Callable[[PollDocument], None],
+        call: Callable[[Roll], None],
+    ) -> None:
+        self._clock = clock
+        self._sys = sys
+        self._root = root
+        self._plan = plan
+        self._take = take
+        self._call = call
+        settings = PollSettings(plan.processes, plan.processes_per_adapter)
+        self._poll = SmartPoll(children, clock, plan.program, settings)
+        self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
+        self._nodes = Nodes()
+        self._scanned: tuple[Scanned, ...] = ()
+        self._scanned_at: float | None = None
+        self._candidates: dict[Address, Candidate] = {}
+        self._asked: dict[Address, _Asked] = {}
+        self._targets: tuple[Target, ...] = ()
+        self._problem = ""
+        self._next_scan = clock.monotonic()
+        self._next_roll = clock.monotonic()
+        self._changed = False
+        self._look()
+
+    @property
+    def is_settled(self) -> bool:
+        """A scan has ended, and every drive that it found has been asked once."""
+        asked = all(t.address in self._asked for t in self._targets)
+        return (self._scanned_at is not None or bool(self._problem)) and asked
+
+    def wake(self) -> None:
+        """Let the `step` under way return soon. For other threads."""
+        self._poll.wake()
+
+    def look_again(self) -> None:
+        """Look for drives with the next step: one has come or gone."""
+        self._next_scan = self._clock.monotonic()
+
+    def step(self, timeout: float) -> None:
+        """Ask who is due, and pass on what came of it; returns after `timeout` seconds or sooner.
+
+        What the receivers raise passes through.
+        """
+        now = self._clock.monotonic()
+        if now >= self._next_scan and self._poll.rescan(_SCAN_SECONDS):
+            self._next_scan = now + self._plan.rescan_seconds
+        until = min(now + timeout, self._next_roll, max(self._next_scan, now + 0.1))
+        for poll in self._poll.step(max(0.0, until - now)):
+            self._finish(poll)
+        scan = self._poll.take_scan()
+        if scan is not None:
+            self._take_scan(scan)
+        if self._changed:
+            self._retarget()
+        if self._changed or self._clock.monotonic() >= self._next_roll:
+            self._call_roll()
+
+    def close(self) -> None:
+        """End what runs, within a bounded time."""
+        self._poll.close()
+
+    def _take_scan(self, scan: Finished) -> None:
+        problem = scan.message
+        if scan.end is End.EXITED:
+            try:
+                self._scanned = smartctl.parse_scan(scan.output)
+                self._scanned_at = self._clock.wall()
+            except ParseError as e:
+                problem = str(e)
+        elif scan.end is End.NOT_STARTED:
+            problem += "; install smartmontools or set --smartctl.path"
+        if problem and not self._scanned:
+            # A drive that hangs holds up the scan, and must not hide the others.
+            self._scanned = _unscanned(self._nodes)
+        self._say(problem and f"looking for drives failed: {problem}")
+        self._look()
+
+    def _say(self, problem: str) -> None:
+        if problem and problem != self._problem:
+            log.warning("%s", problem)
+        self._problem = problem
+
+    def _look(self) -> None:
+        found, self._nodes = discovery.look(self._sys, self._root, self._scanned, self._selection)
+        self._candidates = {each.address: each for each in found}
+        for gone in self._asked.keys() - self._candidates.keys():
+            del self._asked[gone]
+        self._changed = True
+
+    def _retarget(self) -> None:
+        """Ask each drive through its best address."""
+        answers = [
+            asked.answer
+            for address in self._candidates
+            if (asked := self._asked.get(address)) is not None and asked.answer is not None
+        ]
+        hidden = {answer.address for group in distinct(answers) for answer in group[1:]}
+        self._targets = tuple(
+            self._target(each)
+            for address, each in self._candidates.items()
+            if address not in hidden
+        )
+        self._poll.set_targets(self._targets)
+
+    def _target(self, candidate: Candidate) -> Target:
+        plan = self._plan
+        asked = self._asked.get(candidate.address)
+        who = asked.answer.identity if asked and asked.answer else DriveIdentity()
+        is_nvme = (who.protocol or candidate.protocol) is Protocol.NVME
+        usual = plan.nvme_interval_seconds if is_nvme else plan.interval_seconds
+        return Target(
+            address=candidate.address,
+            adapter=candidate.adapter,
+            interval_seconds=candidate.interval_seconds or usual,
+            timeout_seconds=candidate.timeout_seconds or plan.timeout_seconds,
+            never_kill=not smartctl.may_be_killed(candidate.address.type),
+            spins=who.rotational is not False,
+        )
+
+    def _finish(self, poll: Poll) -> None:
+        address = poll.target.address
+        candidate = self._candidates.get(address)
+        if candidate is None:
+            return
+        asked = self._asked.setdefault(address, _Asked())
+        result, report = poll.outcome.result, poll.outcome.report
+        asked.counts[result.value] = asked.counts.get(result.value, 0) + 1
+        if result is Result.SUCCESS:
+            asked.last_success_at = poll.began_at_unix
+        if report is not None and result in _SETTLED:
+            self._note_answer(asked, address, report)
+        elif candidate.volume:
+            # The drives under a RAID volume have addresses of their own.
+            return
+        self._take(
+            PollDocument(
+                path=address.path,
+                type=address.type,
+                result=result.value,
+                began_at=poll.began_at_unix,
+                seconds=poll.finished.seconds,
+                interval_seconds=poll.target.interval_seconds,
+                exit_status=poll.finished.status,
+                is_daily=poll.logs is Logs.DAILY,
+                message=poll.outcome.message,
+                last_success_at=asked.last_success_at,
+                counts=dict(asked.counts),
+                report=report or {},
+            )
+        )
+
+    def _note_answer(self, asked: _Asked, address: Address, report: Json) -> None:
+        identity = identify(Fields(report))
+        if asked.answer is not None:
+            if asked.answer.identity == identity:
+                return
+            if not identity.serial and not identity.wwn:
+                # Asleep: it does not say who it is, and is who it was.
+                return
+        asked.answer = Answer(
+            address,
+            identity,
+            addressing.seat(address, self._nodes),
+            addressing.is_direct(address, self._nodes),
+            sum(log in report for log in _LOGS),
+        )
+        self._changed = True
+
+    def _call_roll(self) -> None:
+        self._changed = False
+        self._next_roll = self._clock.monotonic() + ROLL_SECONDS
+        self._call(
+            Roll(
+                at=self._clock.wall(),
+                interval_seconds=ROLL_SECONDS,
+                scanned_at=self._scanned_at,
+                drives=tuple(
+                    (target.address.path, target.address.type)
+                    for target in self._targets
+                    if not self._candidates[target.address].volume
+                    or self._has_answered(target.address)
+                ),
+                stuck=tuple((path, kind) for path, kind in sorted(self._poll.stuck)),
+                problem=self._problem,
+            )
+        )
+
+    def _has_answered(self, address: Address) -> bool:
+        asked = self._asked.get(address)
+        return asked is not None and asked.answer is not None
+
+
+def _unscanned(nodes: Nodes) -> tuple[Scanned, ...]:
+    """SCSI disks as /sys shows them; smartctl is left to find out what each of them is."""
+    names = sorted(name for name in nodes.blocks & nodes.present if name.startswith("sd"))
+    return tuple(Scanned(Address(f"/dev/{name}")) for name in names)

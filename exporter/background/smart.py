@@ -1,0 +1,158 @@
+"""Where this process hears of its drives: from the agent's directory, or by asking itself."""
+
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from exporter.attempts import Attempts
+from exporter.background.documents import DocumentReader
+from exporter.background.drives import Drives
+from exporter.background.polling import Polling
+from exporter.clock import Clock
+from exporter.config import SmartSource
+from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
+from exporter.linux import capabilities
+from exporter.linux.files import Parsed
+from exporter.tools.document import Roll, poll_document, roll
+
+log = logging.getLogger(__name__)
+
+#: An agent that has not been heard of for so many of its own intervals is gone.
+_FRESH_INTERVALS = 4
+
+#: How often the agent's directory is looked at.
+_LOOK_SECONDS = 2.0
+
+
+class SmartWatch:
+    """Takes documents from where they come to `drives`, `step` by step, on one thread.
+
+    `begin_polling` makes what asks the drives from here; it is called where that is needed.
+    """
+
+    def __init__(
+        self,
+        source: SmartSource,
+        directory: Path,
+        drives: Drives,
+        *,
+        clock: Clock,
+        attempts: Attempts,
+        proc: Path,
+        begin_polling: Callable[[], Polling],
+    ) -> None:
+        self._source = source
+        self._reader = DocumentReader(directory)
+        self._drives = drives
+        self._clock = clock
+        self._attempts = attempts
+        self._proc = proc
+        self._begin_polling = begin_polling
+        self._polling: Polling | None = None
+        self._woken = threading.Event()
+        self._said = ""
+
+    @property
+    def asks_itself(self) -> bool:
+        return self._polling is not None
+
+    def look_again(self) -> None:
+        """A device has come or gone. For other threads."""
+        polling = self._polling
+        if polling is not None:
+            polling.look_again()
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the `step` under way return soon. For other threads."""
+        self._woken.set()
+        polling = self._polling
+        if polling is not None:
+            polling.wake()
+
+    def step(self) -> None:
+        """One round: what has changed in the directory, or whoever is due to be asked."""
+        faults: tuple[SourceError, ...] = ()
+        heartbeat = self._heartbeat()
+        if heartbeat is not None or self._source is SmartSource.DIRECTORY:
+            self._say(f"SMART comes from the agent, by {self._reader.directory}")
+            self._end_polling()
+            faults = self._read(heartbeat)
+            self._note(faults)
+            self._woken.wait(_LOOK_SECONDS)
+            self._woken.clear()
+        elif self._source is SmartSource.EXEC or capabilities.may_ask_drives(self._proc):
+            self._say("SMART comes from smartctl, run by this process")
+            self._ask()
+        else:
+            self._note((self._nobody(),))
+            self._woken.wait(_LOOK_SECONDS)
+            self._woken.clear()
+
+    def close(self) -> None:
+        """End what runs, within a bounded time."""
+        self._end_polling()
+
+    def _ask(self) -> None:
+        if self._polling is None:
+            self._polling = self._begin_polling()
+        self._polling.step(_LOOK_SECONDS)
+        known = self._drives.roll
+        self._note((CommandError(known.problem),) if known and known.problem else ())
+
+    def _end_polling(self) -> None:
+        if self._polling is not None:
+            self._polling.close()
+            self._polling = None
+
+    def _heartbeat(self) -> Roll | None:
+        """The agent's, where it is fresh; None where it is not, or nobody asked for it."""
+        if self._source is SmartSource.EXEC:
+            return None
+        try:
+            heartbeat = roll(self._reader.roll())
+        except SourceError as e:
+            log.debug("no agent: %s", e)
+            return None
+        age = self._clock.wall() - heartbeat.at
+        return heartbeat if age <= _FRESH_INTERVALS * heartbeat.interval_seconds else None
+
+    def _read(self, heartbeat: Roll | None) -> tuple[SourceError, ...]:
+        faults: list[SourceError] = []
+        try:
+            for name, text in self._reader.changed():
+                if isinstance(text, ReadError):
+                    faults.append(text)
+                    continue
+                try:
+                    self._drives.take(poll_document(text))
+                except ParseError as e:
+                    faults.append(ParseError(f"{name}: {e}"))
+        except NotThere as e:
+            faults.append(ReadError(f"{e}: is ssd-smart-agent running?"))
+        except SourceError as e:
+            faults.append(e)
+        if heartbeat is not None:
+            self._drives.call(heartbeat)
+            if heartbeat.problem:
+                faults.append(CommandError(heartbeat.problem))
+        elif not faults:
+            faults.append(
+                ReadError(f"{self._reader.directory}: the agent is silent; is it running?")
+            )
+        return tuple(faults)
+
+    def _nobody(self) -> ReadError:
+        return ReadError(
+            f"nobody asks the drives: no agent speaks in {self._reader.directory}, and this process"
+            " has not the rights to; start ssd-smart-agent, or run as root"
+        )
+
+    def _note(self, faults: tuple[SourceError, ...]) -> None:
+        self._attempts.take("smart", "poll", lambda: Parsed(None, faults))
+
+    def _say(self, source: str) -> None:
+        if source != self._said:
+            log.info("%s", source)
+        self._said = source

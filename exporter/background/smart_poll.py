@@ -1,0 +1,307 @@
+"""When which drive is asked for its health, and that one sick drive costs one drive.
+
+Everything happens in `step`, on the thread that calls it: the drives are asked by processes of
+their own, and nobody is waited for longer than the others need.
+"""
+
+import contextlib
+import heapq
+import itertools
+import math
+import os
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from exporter.background.adapter_queue import AdapterQueue
+from exporter.clock import Clock
+from exporter.errors import CommandError
+from exporter.tools import smartctl
+from exporter.tools.child import End, Finished
+from exporter.tools.children import Children
+from exporter.tools.outcome import Outcome, Result, outcome
+from exporter.tools.smartctl import Address, Logs
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A drive to be asked, and how often.
+
+    adapter: what the drive shares with others: its host adapter.
+    spins: False for a drive known to be an SSD, which is asked in every power mode.
+    """
+
+    address: Address
+    adapter: str
+    interval_seconds: float
+    timeout_seconds: float
+    never_kill: bool = False
+    spins: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A drive was asked; `began_at_unix` is when, in seconds."""
+
+    target: Target
+    logs: Logs
+    finished: Finished
+    outcome: Outcome
+    began_at_unix: float
+
+
+@dataclass(frozen=True, slots=True)
+class PollSettings:
+    """Bounds of the polling.
+
+    slowest_retry_seconds: how rarely a drive is asked that takes longer than its time; each time
+    that it does doubles its interval, up to this.
+    """
+
+    processes: int = 8
+    processes_per_adapter: int = 4
+    slowest_retry_seconds: float = 3600.0
+    daily_seconds: float = 86_400.0
+
+
+#: The first daily sets are spread over this, so that a start does not read every log at once.
+_FIRST_DAILY_SECONDS = 300.0
+
+#: Not an answer, and not that a drive is missing: it took its time.
+_TOO_LONG = frozenset({End.TIMED_OUT, End.STUCK, End.TOO_MUCH_OUTPUT})
+
+
+class _State(Enum):
+    WAITING = 0  # for its time
+    READY = 1  # for a process
+    RUNNING = 2
+    STUCK = 3
+
+
+@dataclass(slots=True)
+class _Drive:
+    target: Target
+    daily_due: float
+    state: _State = _State.WAITING
+    ticket: int = 0  # of its place in a queue; older entries of it are void
+    wanted: bool = True
+    adapter: str = ""  # whose process it holds
+    logs: Logs = Logs.REGULAR
+    began: float = -math.inf
+    began_at_unix: float = 0.0
+    late: int = 0  # how often in a row it took longer than its time
+
+
+class SmartPoll:
+    """Asks each drive at once, then once an interval, each at a moment of its own.
+
+    The moments stand on a grid that the drive's address moves, so that they do not drift and do
+    not meet. At most `settings.processes` run, `processes_per_adapter` on one adapter, and never
+    two on one drive: one whose process cannot be ended is asked again when that has gone.
+    """
+
+    def __init__(
+        self, children: Children, clock: Clock, program: str, settings: PollSettings
+    ) -> None:
+        self._children = children
+        self._clock = clock
+        self._program = program
+        self._settings = settings
+        self._drives: dict[Address, _Drive] = {}
+        self._active: dict[Address, _Drive] = {}
+        self._due: list[tuple[float, int, _Drive]] = []
+        self._queue = AdapterQueue[_Drive](settings.processes, settings.processes_per_adapter)
+        self._tickets = itertools.count(1)
+        self._unasked: list[Finished] = []
+        self._scanning = self._scan_is_stuck = False
+        self._scan: Finished | None = None
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+    @property
+    def stuck(self) -> frozenset[Address]:
+        """The drives whose process was given up and is still there."""
+        return frozenset(a for a, drive in self._active.items() if drive.state is _State.STUCK)
+
+    @property
+    def is_scan_stuck(self) -> bool:
+        return self._scan_is_stuck
+
+    def set_targets(self, targets: Iterable[Target]) -> None:
+        """The drives there are from now on. New ones are asked at once, in this order.
+
+        What runs for one that is gone runs to its end, and nobody hears of it.
+        """
+        now, old = self._clock.monotonic(), self._drives
+        self._drives = {}
+        for target in targets:
+            if target.address in self._drives:
+                continue
+            drive = old.get(target.address) or self._active.get(target.address)
+            if drive is None:
+                splay = _splay(target.address, "daily") * _FIRST_DAILY_SECONDS
+                drive = _Drive(target, daily_due=now + splay)
+                self._schedule(drive, now)
+            elif drive.target != target:
+                drive.target = target
+                if drive.state is _State.WAITING and drive.began > -math.inf:
+                    self._schedule(drive, self._next(drive, now))
+            drive.wanted = True
+            self._drives[target.address] = drive
+        for address in old.keys() - self._drives.keys():
+            old[address].wanted = False
+
+    def rescan(self, limit_seconds: float) -> bool:
+        """Look for drives beside the polls; False where an earlier look is still under way."""
+        if self._scanning:
+            return False
+        self._scanning = True
+        self._children.start(_SCAN, smartctl.scan_arguments(self._program), limit_seconds)
+        return True
+
+    def take_scan(self) -> Finished | None:
+        """How the last look for drives ended, once."""
+        scan, self._scan = self._scan, None
+        return scan
+
+    def wake(self) -> None:
+        """Let the `step` under way return soon. The only method for other threads."""
+        os.eventfd_write(self._wake, 1)
+
+    def seconds_until_due(self) -> float | None:
+        """When the next drive is to be asked; 0 where one waits for a process, None without."""
+        if self._queue.waiting:
+            return 0.0
+        due = self._soonest()
+        return None if due is None else max(0.0, due - self._clock.monotonic())
+
+    def step(self, timeout: float) -> list[Poll]:
+        """Start what is due, and return what has ended as soon as something has.
+
+        Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another
+        drive is due. To be called again and again.
+        """
+        self._begin()
+        until, due = timeout, self._soonest()
+        if due is not None:
+            until = min(timeout, max(0.0, due - self._clock.monotonic()))
+        polls = [
+            poll for finished in self._wait(until) if (poll := self._settle(finished)) is not None
+        ]
+        self._release()
+        # So that the drives work while the caller looks at what these have said.
+        self._begin()
+        return polls
+
+    def close(self) -> None:
+        """End what runs, within a bounded time."""
+        self._children.close()
+        os.close(self._wake)
+
+    def _begin(self) -> None:
+        now = self._clock.monotonic()
+        while self._due and (self._due[0][0] <= now or not _is_valid(self._due[0])):
+            entry = heapq.heappop(self._due)
+            if _is_valid(entry):
+                drive = entry[2]
+                drive.state, drive.adapter = _State.READY, drive.target.adapter
+                self._queue.put(drive.adapter, drive)
+        while (ready := self._queue.take()) is not None:
+            if ready.wanted:
+                self._start(ready)
+            else:
+                self._queue.give_back(ready.adapter)
+
+    def _start(self, drive: _Drive) -> None:
+        target, now = drive.target, self._clock.monotonic()
+        drive.logs = Logs.DAILY if drive.daily_due <= now else Logs.REGULAR
+        drive.state, drive.began, drive.began_at_unix = _State.RUNNING, now, self._clock.wall()
+        self._active[target.address] = drive
+        try:
+            argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
+        except CommandError as e:
+            self._unasked.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
+            return
+        may_kill = not target.never_kill and smartctl.may_be_killed(target.address.type)
+        self._children.start(target.address, argv, target.timeout_seconds, may_kill=may_kill)
+
+    def _wait(self, timeout: float) -> list[Finished]:
+        unasked, self._unasked = self._unasked, []
+        finished = self._children.wait(0.0 if unasked else timeout, self._wake)
+        with contextlib.suppress(BlockingIOError):
+            os.eventfd_read(self._wake)
+        return unasked + finished
+
+    def _settle(self, finished: Finished) -> Poll | None:
+        address = finished.key
+        if not isinstance(address, Address):
+            self._scan = finished
+            self._scanning = self._scan_is_stuck = finished.end is End.STUCK
+            return None
+        drive = self._active[address]
+        self._queue.give_back(drive.adapter)
+        came_of_it = outcome(finished)
+        drive.late = drive.late + 1 if finished.end in _TOO_LONG else 0
+        # Asked for too much? Then not again today. A drive that said nothing is still to be asked.
+        if drive.logs is Logs.DAILY and (drive.late or came_of_it.result is Result.SUCCESS):
+            drive.daily_due = drive.began + self._settings.daily_seconds
+        if finished.end is End.STUCK:
+            drive.state = _State.STUCK
+        else:
+            self._part(drive)
+        if not drive.wanted:
+            return None
+        return Poll(drive.target, drive.logs, finished, came_of_it, drive.began_at_unix)
+
+    def _part(self, drive: _Drive) -> None:
+        """Its process has gone: it is asked again in its time."""
+        del self._active[drive.target.address]
+        drive.state = _State.WAITING
+        if drive.wanted:
+            self._schedule(drive, self._next(drive, self._clock.monotonic()))
+
+    def _release(self) -> None:
+        """Take back those whose process was given up and has gone."""
+        there = self._children.stuck()
+        if self._scanning and self._scan_is_stuck:
+            self._scanning = self._scan_is_stuck = _SCAN in there
+        for drive in [d for d in self._active.values() if d.state is _State.STUCK]:
+            if drive.target.address not in there:
+                self._part(drive)
+
+    def _next(self, drive: _Drive, now: float) -> float:
+        """When to ask it again: its next moment on the grid, or later where it takes too long."""
+        interval = drive.target.interval_seconds
+        if drive.late:
+            longer = interval * 2.0 ** min(drive.late, 32)
+            rest = max(interval, min(longer, self._settings.slowest_retry_seconds))
+            return max(now, drive.began + rest)
+        offset = _splay(drive.target.address, "regular") * interval
+        # Not the moment that follows at once on a poll out of the grid, as the first one is.
+        earliest = max(now, drive.began + interval / 2)
+        due = offset + (math.floor((earliest - offset) / interval) + 1) * interval
+        # The daily set has a moment of its own, once: it is not asked for again at once where the
+        # drive was in standby then.
+        return min(due, drive.daily_due) if now < drive.daily_due else due
+
+    def _schedule(self, drive: _Drive, due: float) -> None:
+        drive.state, drive.ticket = _State.WAITING, next(self._tickets)
+        heapq.heappush(self._due, (due, drive.ticket, drive))
+
+    def _soonest(self) -> float | None:
+        while self._due and not _is_valid(self._due[0]):
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+
+_SCAN = "scan"
+
+
+def _is_valid(entry: tuple[float, int, _Drive]) -> bool:
+    _, ticket, drive = entry
+    return drive.wanted and drive.ticket == ticket and drive.state is _State.WAITING
+
+
+def _splay(address: Address, what: str) -> float:
+    """From 0 to 1, the same for an address at every start, and seldom for two of them."""
+    return zlib.crc32(f"{what} {address}".encode()) / 2.0**32

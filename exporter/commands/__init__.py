@@ -1,0 +1,1 @@
+"""Commands beside the daemon: one module each, called by `cli`."""

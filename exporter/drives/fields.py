@@ -1,0 +1,117 @@
+"""Looking into smartctl's JSON field by field: a surprise in one loses that one only.
+
+A report is what `json.loads` gives; nothing of its shape is trusted, for smartctl moves keys
+between versions, and drives print what they like.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+Json: TypeAlias = Mapping[str, object]
+
+#: Longer than any model, serial number or message of a drive.
+_LONGEST_TEXT = 256
+
+
+class Fields:
+    """Reads typed values out of a report by path, and notes what was there but not usable.
+
+    A step of a path is a key, or an index into a list. What is missing, or null, is None and no
+    fault; what is of another kind or out of range is None and a fault.
+    """
+
+    def __init__(self, report: Json) -> None:
+        self.report = report
+        self._faults: list[str] = []
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        return tuple(self._faults)
+
+    def get(self, *path: str | int) -> object:
+        """Whatever stands there; None where any step is missing."""
+        found: object = self.report
+        for step in path:
+            if isinstance(step, str):
+                found = found.get(step) if isinstance(found, Mapping) else None
+            elif isinstance(found, Sequence) and not isinstance(found, str):
+                found = found[step] if -len(found) <= step < len(found) else None
+            else:
+                return None
+        return found
+
+    def integer(self, *path: str | int, least: int = 0, most: int = (1 << 128) - 1) -> int | None:
+        """A whole number; NVMe counts in 128 bits. "12" and 12.0 are 12, as some versions print."""
+        found = self.get(*path)
+        if found is None:
+            return None
+        number: int | None = None
+        if isinstance(found, str):
+            # Python refuses to make a number of thousands of digits.
+            number = int(found) if found.strip().isdecimal() and len(found) <= 40 else None
+        elif isinstance(found, int) and not isinstance(found, bool):
+            number = found
+        elif isinstance(found, float) and found.is_integer():
+            number = int(found)
+        if number is None or not least <= number <= most:
+            self.fault(path, found)
+            return None
+        return number
+
+    def number(
+        self, *path: str | int, least: float = 0.0, most: float = float("inf")
+    ) -> float | None:
+        """A number with a fraction, also where it stands as text; never NaN or infinite."""
+        found = self.get(*path)
+        if found is None:
+            return None
+        if isinstance(found, bool) or not isinstance(found, int | float | str):
+            self.fault(path, found)
+            return None
+        try:
+            number = float(found)
+        except (ValueError, OverflowError):
+            self.fault(path, found)
+            return None
+        if not least <= number <= most or number == float("inf"):
+            self.fault(path, found)
+            return None
+        return number
+
+    def flag(self, *path: str | int) -> bool | None:
+        found = self.get(*path)
+        if found is None or isinstance(found, bool):
+            return found
+        self.fault(path, found)
+        return None
+
+    def text(self, *path: str | int) -> str | None:
+        """Text with its spaces put in order; None where it is empty."""
+        found = self.get(*path)
+        if found is None:
+            return None
+        if not isinstance(found, str):
+            self.fault(path, found)
+            return None
+        return " ".join(found.split())[:_LONGEST_TEXT] or None
+
+    def rows(self, *path: str | int, most: int = 4096) -> Iterator["Fields"]:
+        """The objects of a list, each to be read by itself; their faults are this one's."""
+        found = self.get(*path)
+        if found is None:
+            return
+        if not isinstance(found, Sequence) or isinstance(found, str):
+            self.fault(path, found)
+            return
+        for index, row in enumerate(found[:most]):
+            if isinstance(row, Mapping):
+                fields = Fields(row)
+                fields._faults = self._faults
+                yield fields
+            elif row is not None:
+                self.fault((*path, index), row)
+
+    def fault(self, path: Sequence[str | int], found: object) -> None:
+        """Note that what stands at `path` is not usable."""
+        if len(self._faults) < 100:
+            self._faults.append(f"{'.'.join(map(str, path))}: {str(found)[:80]!r} is not usable")

@@ -1,0 +1,145 @@
+"""An NVMe drive's health: SMART / Health Information, log page 2 of the NVMe base specification."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from exporter.drives import self_test
+from exporter.drives.fields import Fields
+from exporter.drives.health import (
+    DriveHealth,
+    Endurance,
+    EnduranceSource,
+    UnitSource,
+    WrittenBytes,
+)
+from exporter.drives.readings import celsius, counter, healthy, power_on_seconds
+
+_LOG = "nvme_smart_health_information_log"
+
+#: The specification's data unit: a thousand blocks of 512 bytes.
+_DATA_UNIT_BYTES = 512_000
+
+#: The bits of the critical warning, lowest first.
+_WARNINGS = (
+    "spare",
+    "temperature",
+    "reliability",
+    "read_only",
+    "volatile_backup",
+    "persistent_memory",
+)
+_VOLATILE_BACKUP = 1 << 4
+
+_MOST_SENSORS = 8
+_MOST_SENSOR_KEYS = 64
+_SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
+
+#: Reported for whatever is above 254.
+_MOST_PERCENT_USED = 255
+
+
+def health(fields: Fields) -> DriveHealth:
+    warning = fields.integer(_LOG, "critical_warning", most=255)
+    verdict = healthy(fields)
+    spare_percent, threshold_percent = _spare_percent(fields)
+    cycles = counter(fields, _LOG, "power_cycles")
+    return DriveHealth(
+        healthy=verdict if verdict is not None or warning is None else warning == 0,
+        endurance=_endurance(fields),
+        spare_ratio=_ratio(spare_percent),
+        spare_threshold_ratio=_ratio(threshold_percent),
+        temperatures=_temperatures(fields),
+        temperature_warning_celsius=_limit(fields, "warning", "op_limit_max"),
+        temperature_critical_celsius=_limit(fields, "critical", "critical_limit_max"),
+        over_temperature_warning_seconds=_minutes(fields, "warning_temp_time"),
+        over_temperature_critical_seconds=_minutes(fields, "critical_comp_time"),
+        critical_warnings=_critical_warnings(warning),
+        host_read=_host_bytes(fields, "data_units_read"),
+        host_written=_host_bytes(fields, "data_units_written"),
+        media_errors=counter(fields, _LOG, "media_errors"),
+        error_log_entries=counter(fields, _LOG, "num_err_log_entries"),
+        power_on_seconds=_power_on_seconds(fields),
+        power_cycles=fields.integer("power_cycle_count") if cycles is None else cycles,
+        unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
+        # Whole drives' lives are 0 where it is not counted; a new drive loses a minute by that.
+        controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
+        self_test=self_test.nvme(fields),
+        # The bit tells of a failed backup; that it is clear does not tell that there is one.
+        plp_healthy=False if warning is not None and warning & _VOLATILE_BACKUP else None,
+    )
+
+
+def _spare_percent(fields: Fields) -> tuple[int | None, int | None]:
+    """Available spare and its threshold; a drive that keeps none prints 0 for both."""
+    spare = fields.integer(_LOG, "available_spare", most=100)
+    threshold = fields.integer(_LOG, "available_spare_threshold", most=100)
+    return (None, None) if spare == threshold == 0 else (spare, threshold)
+
+
+def _endurance(fields: Fields) -> Endurance | None:
+    percent = fields.integer(_LOG, "percentage_used", most=_MOST_PERCENT_USED)
+    spare = _spare_percent(fields)[0]
+    if percent is None or (percent == 0 and spare is None):
+        # A new drive has all its spare. One without either is an emulation, which counts no wear.
+        return None
+    return Endurance(percent / 100, EnduranceSource.NVME_LOG)
+
+
+def _ratio(percent: int | None) -> float | None:
+    return None if percent is None else percent / 100
+
+
+def _temperatures(fields: Fields) -> dict[str, float]:
+    composite = celsius(fields, "temperature", "current") or celsius(fields, _LOG, "temperature")
+    found = {} if composite is None else {"drive": composite}
+    for sensor, key in _sensors(fields):
+        reading = celsius(fields, _LOG, "temperature_sensors", key)
+        if reading is not None:
+            found[sensor] = reading
+    return found
+
+
+def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
+    """The sensors' numbers from 1, and where each stands: in a list null is one that is absent."""
+    sensors = fields.get(_LOG, "temperature_sensors")
+    if isinstance(sensors, Mapping):
+        for key in list(sensors)[:_MOST_SENSOR_KEYS]:
+            match = _SENSOR_KEY.fullmatch(key) if isinstance(key, str) else None
+            if match is not None:
+                yield match[1], key
+    elif isinstance(sensors, Sequence) and not isinstance(sensors, str):
+        for index in range(min(len(sensors), _MOST_SENSORS)):
+            yield str(index + 1), index
+    elif sensors is not None:
+        fields.fault((_LOG, "temperature_sensors"), sensors)
+
+
+def _limit(fields: Fields, level: str, general: str) -> float | None:
+    """WCTEMP or CCTEMP of Identify Controller, which smartctl prints since 7.5, with `-c`."""
+    limit = celsius(fields, "nvme_composite_temperature_threshold", level)
+    return celsius(fields, "temperature", general) if limit is None else limit
+
+
+def _minutes(fields: Fields, key: str) -> float | None:
+    """In seconds what the log counts in minutes."""
+    minutes = counter(fields, _LOG, key)
+    return None if minutes is None else float(minutes * 60)
+
+
+def _power_on_seconds(fields: Fields) -> float | None:
+    hours = counter(fields, _LOG, "power_on_hours")
+    return power_on_seconds(fields) if hours is None else float(hours * 3600)
+
+
+def _critical_warnings(warning: int | None) -> dict[str, bool]:
+    if warning is None:
+        return {}
+    return {name: bool(warning >> bit & 1) for bit, name in enumerate(_WARNINGS)}
+
+
+def _host_bytes(fields: Fields, key: str) -> WrittenBytes | None:
+    """0 is what drives print that do not count."""
+    units = counter(fields, _LOG, key)
+    if not units:
+        return None
+    return WrittenBytes(units * _DATA_UNIT_BYTES, _DATA_UNIT_BYTES, UnitSource.STANDARD)

@@ -1,0 +1,54 @@
+"""From smartctl's JSON to what it means."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from exporter.drives import ata, link, messages, nvme, scsi
+from exporter.drives.fields import Fields, Json
+from exporter.drives.health import DriveHealth, DriveIdentity, DriveReport, Protocol
+from exporter.drives.identity import identify
+from exporter.drives.unreadable import reason
+
+
+def read(report: Json) -> DriveReport:
+    """Who the drive is, how it fares, and which fields were not understood.
+
+    Takes what `json.loads` made of the output of smartctl 7.0 or later, whatever it is: what is no
+    object is a fault and nothing else. A drive that `-n standby` left asleep has a power mode and
+    no more: its exit status is then the one that `-n` was given, and no bit field.
+    """
+    if not isinstance(report, Mapping):
+        return DriveReport(
+            DriveIdentity(), DriveHealth(), (f"the report is no object: {type(report).__name__}",)
+        )
+    fields = Fields(report)
+    identity = identify(fields)
+    mode = messages.asleep(fields)
+    health = _awake(fields, identity) if mode is None else DriveHealth(power_mode=mode)
+    return DriveReport(identity, health, tuple(dict.fromkeys(fields.faults)))
+
+
+def _awake(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    health = _logs(fields, identity)
+    status = messages.exit_status(fields)
+    said = messages.messages(fields)
+    its_link = link.read(fields)
+    return replace(
+        health,
+        power_mode=messages.power_mode(fields),
+        link_bytes_per_second=its_link.bytes_per_second,
+        link_max_bytes_per_second=its_link.max_bytes_per_second,
+        exit_status=status,
+        messages=said,
+        unreadable=reason(fields, identity, health, status, said),
+    )
+
+
+def _logs(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    if identity.protocol is Protocol.NVME:
+        return nvme.health(fields)
+    if identity.protocol is Protocol.ATA:
+        return ata.health(fields, identity)
+    if identity.protocol is Protocol.SCSI:
+        return scsi.health(fields, identity)
+    return DriveHealth()

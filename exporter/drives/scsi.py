@@ -1,0 +1,84 @@
+"""A SCSI or SAS drive's health, from the log pages of SPC and SBC."""
+
+from exporter.drives import self_test
+from exporter.drives.fields import Fields
+from exporter.drives.health import (
+    DriveHealth,
+    DriveIdentity,
+    Endurance,
+    EnduranceSource,
+    UnitSource,
+    WrittenBytes,
+)
+from exporter.drives.link import sas_errors
+from exporter.drives.readings import celsius, healthy, power_on_seconds, total
+
+_ERRORS = "scsi_error_counter_log"
+
+#: smartctl prints thousandths of 10^9 bytes.
+_PROCESSED_STEP_BYTES = 10**6
+
+_MOST_PERCENT_USED = 255
+
+
+def health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    """Neither start-stop cycles are power cycles, nor non-medium errors those of the interface."""
+    return DriveHealth(
+        healthy=healthy(fields),
+        endurance=_endurance(fields, identity),
+        temperatures=_temperatures(fields),
+        temperature_warning_celsius=_trip_celsius(fields),
+        host_read=_processed(fields, "read"),
+        host_written=_processed(fields, "write"),
+        media_errors=total(
+            fields,
+            *((_ERRORS, each, "total_uncorrected_errors") for each in ("read", "write", "verify")),
+        ),
+        reallocated_sectors=fields.integer("scsi_grown_defect_list"),
+        pending_sectors=fields.integer("scsi_pending_defects", "count"),
+        interface_errors=sas_errors(fields),
+        power_on_seconds=power_on_seconds(fields),
+        self_test=self_test.scsi(fields),
+    )
+
+
+def _endurance(fields: Fields, identity: DriveIdentity) -> Endurance | None:
+    """Solid State Media log page, percentage used endurance indicator (SBC): 255 is 255 or more."""
+    key = "scsi_percentage_used_endurance_indicator"
+    percent = fields.integer(key, most=_MOST_PERCENT_USED)
+    if percent is None or identity.rotational:
+        return None
+    return Endurance(percent / 100, EnduranceSource.SCSI_LOG)
+
+
+def _temperatures(fields: Fields) -> dict[str, float]:
+    reading = (
+        celsius(fields, "temperature", "current")
+        or celsius(fields, "scsi_temperature", "current")  # smartctl 7.3
+        or _environmental(fields)
+    )
+    return {} if reading is None else {"drive": reading}
+
+
+def _environmental(fields: Fields) -> float | None:
+    """Environmental Reporting log page, whose first sensor is the drive's."""
+    path = ("scsi_environmental_reports", "temperature_1", "current")
+    return None if fields.get(*path) == "unknown" else celsius(fields, *path)
+
+
+def _trip_celsius(fields: Fields) -> float | None:
+    """What smartctl calls trip is SPC's reference temperature: up to it a drive may work for ever.
+
+    That makes it a warning; what is critical SCSI drives do not say.
+    """
+    trip = celsius(fields, "temperature", "drive_trip")
+    return celsius(fields, "scsi_temperature", "drive_trip") if trip is None else trip
+
+
+def _processed(fields: Fields, direction: str) -> WrittenBytes | None:
+    """Total bytes processed, which smartctl prints as text; drives that do not count say 0."""
+    gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", most=1e12)
+    steps = round((gigabytes or 0) * 1000)
+    if not steps:
+        return None
+    return WrittenBytes(steps * _PROCESSED_STEP_BYTES, _PROCESSED_STEP_BYTES, UnitSource.STANDARD)

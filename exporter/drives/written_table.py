@@ -1,0 +1,126 @@
+"""Which attributes count bytes, by make, and in which unit: data only, a source per row.
+
+Sources are named as in `wear_table`.
+"""
+
+from dataclasses import dataclass
+
+SECTOR = 512
+MIB = 1 << 20
+MIB_16 = 16 * MIB
+MIB_32 = 32 * MIB
+GIB = 1 << 30
+GB = 10**9
+#: What the ACS calls a logical sector, of whatever size the drive's are.
+LOGICAL_BLOCK = -1
+#: Sources contradict each other, or the number is split over rows: better nothing.
+UNKNOWN = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRule:
+    """A counter of one make. counter: a field of `AtaWritten`.
+
+    attributes: their raw values together; all must be there. A make's rows are tried in order.
+    """
+
+    make: str
+    counter: str
+    attributes: tuple[int, ...]
+    unit: int
+    source: str
+
+
+def _host(make: str, unit: int, source: str) -> tuple[WrittenRule, WrittenRule]:
+    """241 and 242, where nearly all makes have them."""
+    return (
+        WrittenRule(make, "host_written", (241,), unit, source),
+        WrittenRule(make, "host_read", (242,), unit, source),
+    )
+
+
+_INTEL = "Intel DC S3500 specification, E1h; drivedb *_32MiB"
+_DELL = "captures: 241 is 225 Host_Writes_32MiB though its name says LBAs; 242 as Intel's"
+_SANDISK = "drivedb Total_Writes_GiB"
+_SPLIT = "drivedb: low and high words, or mantissa and exponent, in rows of their own"
+
+WRITTEN_RULES: tuple[WrittenRule, ...] = (
+    *_host("intel_dell", MIB_32, _DELL),
+    WrittenRule("intel_dell", "host_written", (233,), MIB_32, _DELL),
+    *(
+        rule
+        for make in ("intel", "intel_540")
+        for rule in (
+            *_host(make, MIB_32, _INTEL),
+            WrittenRule(make, "host_written", (225,), MIB_32, _INTEL),
+            WrittenRule(
+                make, "nand_written", (243,), MIB_32, "drivedb NAND_Writes_32MiB, S3510 on"
+            ),
+            WrittenRule(make, "nand_written", (249,), GIB, "drivedb NAND_Writes_1GiB, 520 to 545s"),
+        )
+    ),
+    *_host("samsung", LOGICAL_BLOCK, "captures: 241 fits the erasures that 177 counts"),
+    WrittenRule(
+        "samsung", "nand_written", (251,), SECTOR, "captures: WAF 1.02 to 1.5 of PM883, PM893"
+    ),
+    WrittenRule("samsung", "nand_written", (249,), GIB, "drivedb NAND_Writes_1GiB, CM871a, PM871"),
+    WrittenRule("micron_dell", "host_written", (233,), SECTOR, "capture: equals 247 x 16 KiB"),
+    WrittenRule(
+        "micron_dell", "nand_written", (241,), SECTOR, "capture: equals (247+248) x 16 KiB"
+    ),
+    WrittenRule("micron_5000", "host_written", (246,), LOGICAL_BLOCK, "Micron TN-FD-23"),
+    WrittenRule("micron_client", "host_written", (246,), LOGICAL_BLOCK, "Micron TN-FD-22"),
+    *_host("wd", GIB, "drivedb Host_Writes_GiB"),
+    WrittenRule("wd", "nand_written", (233, 234), GIB, "drivedb: TLC and SLC writes apart"),
+    *_host("sandisk_hp", UNKNOWN, "CrystalDiskInfo: 16 MiB, drivedb: GiB"),
+    *_host("sandisk_lenovo_233", GIB, _SANDISK),
+    *_host("sandisk_oem", GIB, _SANDISK),
+    WrittenRule("sandisk_oem", "nand_written", (233,), UNKNOWN, "CrystalDiskInfo: MiB or GiB"),
+    *_host("sandisk", GIB, _SANDISK),
+    WrittenRule("sandisk", "nand_written", (233,), GIB, "drivedb Total_NAND_Writes_GiB"),
+    *_host("sandisk_sdssdp", SECTOR, "CrystalDiskInfo; drivedb's default"),
+    *_host("sandisk_small", SECTOR, "CrystalDiskInfo; drivedb's default"),
+    *_host("phison_kioxia", UNKNOWN, "drivedb: GiB, with a doubt that it is 32 MiB"),
+    WrittenRule("phison_kioxia", "nand_written", (233,), UNKNOWN, "as 241"),
+    *_host("phison", GIB, "drivedb Lifetime_Writes_GiB; CrystalDiskInfo"),
+    WrittenRule("phison", "nand_written", (233,), GIB, "captures: WAF 2.14 KC400, 2.46 A400"),
+    *_host("smi_usb", MIB_32, "drivedb Host_Writes_32MiB"),
+    WrittenRule("smi_usb", "nand_written", (233,), MIB_32, "drivedb NAND_Writes_32MiB"),
+    *_host("smi", MIB_32, "drivedb Host_Writes_32MiB; CrystalDiskInfo"),
+    WrittenRule("smi", "host_written", (225,), MIB_32, "drivedb: firmware of 2014"),
+    WrittenRule("smi", "nand_written", (245, 246), MIB_32, "drivedb TLC_ and SLC_Writes_32MiB"),
+    WrittenRule("smi", "nand_written", (245,), MIB_32, "capture of a TS32GMTS400: WAF 4.5"),
+    *_host("swissbit_x600", UNKNOWN, _SPLIT),
+    *_host("swissbit", UNKNOWN, _SPLIT),
+    WrittenRule("atp", "host_written", (235,), SECTOR, "drivedb Sectors_Written_to_SSD"),
+    WrittenRule(
+        "atp", "host_read", (242,), UNKNOWN, "drivedb: sectors on one family, bytes on one"
+    ),
+    WrittenRule("atp", "nand_written", (241,), SECTOR, "drivedb Sectors_Written_to_NAND"),
+    *_host("toshiba", MIB_32, "smartmontools issue 312: HK4R; CrystalDiskInfo: THNSNJ, KSG60"),
+    *(
+        rule
+        for make in ("hynix", "hynix_used", "hynix_left")
+        for rule in (
+            *_host(make, GB, "smartmontools ticket 1517: about 10^9"),
+            WrittenRule(make, "nand_written", (249,), GIB, "drivedb NAND_Writes_GiB, SC313"),
+        )
+    ),
+    *_host("hynix_sc", UNKNOWN, "CrystalDiskInfo: sectors, drivedb: GB"),
+    WrittenRule("hynix_feh", "host_written", (235,), GIB, "drivedb Lifetime_Writes_GiB"),
+    WrittenRule("hynix_feh", "host_written", (241,), UNKNOWN, "drivedb: of old host, of new NAND"),
+    WrittenRule("hynix_feh", "host_read", (242,), GIB, "drivedb Lifetime_Reads_GiB"),
+    *_host("kingston_uv", GIB, "drivedb Host_Writes_GiB; CrystalDiskInfo"),
+    *_host("seagate", GIB, "drivedb Host_Writes_GiB, Lifetime_Wts_Frm_Hst_GB"),
+    WrittenRule("seagate", "nand_written", (233,), GIB, "drivedb Flash_Writes_GiB"),
+    *_host("sandforce", GIB, "drivedb Lifetime_Writes_GiB"),
+    WrittenRule("sandforce", "nand_written", (233,), GIB, "drivedb NAND_GiB_Written"),
+    *_host("plextor", MIB_32, "drivedb Host_Writes_32MiB"),
+    WrittenRule("plextor", "nand_written", (233,), GIB, "CrystalDiskInfo: 233 is NAND GiB there"),
+    WrittenRule("indilinx", "host_written", (199,), SECTOR, "drivedb Write_Sectors_Tot_Ct"),
+    WrittenRule("indilinx", "host_read", (198,), SECTOR, "drivedb Read_Sectors_Tot_Ct"),
+    *_host("barefoot_3", GIB, "drivedb Host_Writes_GiB, firmware M00 and M10"),
+    WrittenRule("barefoot_3", "host_written", (199,), GIB, "drivedb Host_Writes_GiB"),
+    WrittenRule("barefoot_3", "host_read", (198,), GIB, "drivedb Host_Reads_GiB"),
+    WrittenRule("barefoot_3", "nand_written", (249,), GIB, "drivedb Total_NAND_Prog_Ct_GiB"),
+)

@@ -1,0 +1,33 @@
+"""/proc/self/status: whether this process may send commands to drives.
+
+https://man7.org/linux/man-pages/man7/capabilities.7.html
+"""
+
+from pathlib import Path
+
+from exporter.errors import SourceError
+from exporter.linux import files
+
+#: linux/capability.h; ATA and SCSI pass-through wants the one, NVMe and RAID controllers the other.
+_SYS_RAWIO, _SYS_ADMIN = 17, 21
+
+
+def may_ask_drives(proc: Path) -> bool:
+    """Whether this process has one of the rights that SMART takes; False where that is unknown."""
+    try:
+        return parse(files.read(f"{proc}/self/status"))
+    except SourceError:
+        return False
+
+
+def parse(status: str) -> bool:
+    """The same out of the text of the file."""
+    for line in status.splitlines():
+        name, _, value = line.partition(":")
+        if name == "CapEff":
+            try:
+                held = int(value.strip(), 16)
+            except ValueError:
+                return False
+            return bool(held & (1 << _SYS_RAWIO | 1 << _SYS_ADMIN))
+    return False

@@ -1,0 +1,226 @@
+"""What an ATA drive's report means, apart from what families of drives mean by their attributes."""
+
+import copy
+
+import pytest
+
+from exporter.drives.health import AtaAttribute, DriveIdentity, Protocol, SelfTest
+from exporter.drives.report import read
+from tests.drives.reports import Report, ata, ata_test, attribute, with_value, without
+
+
+def test_a_report_says_who_the_drive_is() -> None:
+    assert (
+        DriveIdentity(
+            protocol=Protocol.ATA,
+            model="EXAMPLE SATA SSD 480",
+            serial="EXS480B0002",
+            firmware="EXS2.0",
+            wwn="naa.500a1b2304050607",
+            capacity_bytes=480_103_981_056,
+            logical_block_bytes=512,
+            rotational=False,
+        )
+        == read(ata()).identity
+    )
+
+
+def test_what_every_ata_drive_says_is_understood() -> None:
+    report = read(ata())
+    health = report.health
+    assert () == report.faults
+    assert (True, {"drive": 33.0}, 70.0, 85.0, 720.0) == (
+        health.healthy,
+        health.temperatures,
+        health.temperature_warning_celsius,
+        health.temperature_critical_celsius,
+        health.over_temperature_warning_seconds,
+    )
+    assert (70_000 * 3600.0 + 1800, 55, 17) == (
+        health.power_on_seconds,
+        health.power_cycles,
+        health.error_log_entries,
+    )
+    assert (150e6, 600e6) == (health.link_bytes_per_second, health.link_max_bytes_per_second)
+
+
+def test_the_whole_table_is_kept() -> None:
+    table = read(ata()).health.attributes
+    assert [9, 12, 194] == [each.id for each in table]
+    assert (
+        AtaAttribute(
+            id=194,
+            name="Temperature_Celsius",
+            raw=0x0032_000F_0021,
+            raw_text=str(0x0032_000F_0021),
+            value=67,
+            worst=50,
+            threshold=0,
+        )
+        == table[2]
+    )
+
+
+def table_of(*rows: object) -> Report:
+    return with_value(ata(), ("ata_smart_attributes", "table"), list(rows))
+
+
+def test_a_value_that_the_drive_does_not_print_is_unknown() -> None:
+    """smartctl leaves out value, worst and threshold where the drive database says "---"."""
+    row = attribute(5, "Reallocated_Sector_Ct", 3)
+    del row["value"], row["worst"], row["thresh"], row["when_failed"]
+    (kept,) = read(table_of(row)).health.attributes
+    assert (None, None, None, "") == (kept.value, kept.worst, kept.threshold, kept.failed)
+
+
+def test_an_attribute_that_fails_now_says_so() -> None:
+    row = attribute(5, "Reallocated_Sector_Ct", 3)
+    row["when_failed"] = "now"
+    row["flags"]["prefailure"] = True
+    (kept,) = read(table_of(row)).health.attributes
+    assert ("now", True) == (kept.failed, kept.prefailure)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        42,
+        "row",
+        {"id": 0, "raw": {"value": 1}},
+        {"id": 256, "raw": {"value": 1}},
+        {"id": "x", "raw": {"value": 1}},
+        {"id": 7, "raw": {"value": -1}},
+        {"id": 7, "raw": {"value": 1 << 64}},
+        {"id": 7, "raw": 12},
+    ],
+)
+def test_a_broken_row_costs_itself_alone(broken: object) -> None:
+    report = read(table_of(attribute(5, "a", 1), broken, attribute(9, "b", 2)))
+    assert [5, 9] == [each.id for each in report.health.attributes]
+
+
+def test_of_two_rows_with_the_same_id_the_first_counts() -> None:
+    """Two would be one series with two values."""
+    report = read(table_of(attribute(5, "a", 1), attribute(5, "b", 2)))
+    assert ["a"] == [each.name for each in report.health.attributes]
+    assert 1 == len(report.faults)
+
+
+def test_a_row_without_a_name_has_smartctls_own_for_it() -> None:
+    row = attribute(250, "", 1)
+    assert ["Unknown_Attribute"] == [each.name for each in read(table_of(row)).health.attributes]
+
+
+def test_the_temperature_is_never_taken_from_a_packed_raw_value() -> None:
+    report = ata()
+    del report["temperature"]["current"]
+    assert {} == read(report).health.temperatures
+
+
+def test_the_summary_error_log_counts_where_there_is_no_extended_one() -> None:
+    report = ata()
+    del report["ata_smart_error_log"]["extended"]
+    assert 5 == read(report).health.error_log_entries
+
+
+def test_no_error_log_is_no_count_of_0() -> None:
+    assert read(without(ata(), "ata_smart_error_log")).health.error_log_entries is None
+
+
+def test_minutes_that_are_none_leave_the_hours() -> None:
+    assert (
+        70_000 * 3600.0
+        == read(with_value(ata(), ("power_on_time", "minutes"), 99)).health.power_on_seconds
+    )
+
+
+def last_verdict(*table: Report, log: str = "standard", hours: int = 900) -> SelfTest | None:
+    report = ata()
+    report["power_on_time"] = {"hours": hours}
+    report["ata_smart_self_test_log"] = {log: {"count": len(table), "table": list(table)}}
+    return read(report).health.self_test
+
+
+@pytest.mark.parametrize("log", ["standard", "extended"])
+def test_both_logs_know_the_last_self_test(log: str) -> None:
+    assert SelfTest(passed=True, completed_power_on_seconds=3600.0) == last_verdict(
+        ata_test(0x00, 1), log=log
+    )
+
+
+@pytest.mark.parametrize("status", range(0x30, 0x90, 0x10))
+def test_a_self_test_that_found_a_fault_failed(status: int) -> None:
+    """Also one that a fatal error kept from completing, for which smartctl has no `passed`."""
+    found = last_verdict(ata_test(status | 9, 2), ata_test(0x00, 1))
+    assert SelfTest(passed=False, completed_power_on_seconds=7200.0) == found
+
+
+@pytest.mark.parametrize("status", [0x19, 0x29, 0x90, 0xE0, 0xF5])
+def test_a_self_test_aborted_interrupted_or_running_leaves_it_to_the_one_before(
+    status: int,
+) -> None:
+    """One in progress has `passed` true in the report."""
+    found = last_verdict(ata_test(status, 5), ata_test(0x75, 4))
+    assert SelfTest(passed=False, completed_power_on_seconds=4 * 3600.0) == found
+
+
+def test_the_extended_log_goes_first() -> None:
+    report = ata()
+    report["ata_smart_self_test_log"]["extended"] = {"table": [ata_test(0x75, 60_000)]}
+    found = read(report).health.self_test
+    assert found is not None
+    assert not found.passed
+
+
+@pytest.mark.parametrize(
+    ("age", "logged", "hours"),
+    [
+        (900, 800, 800),
+        (65_535, 65_535, 65_535),
+        (65_536, 0, 65_536),
+        (70_000, 4_464, 70_000),
+        (70_000, 4_465, 4_465),
+        (140_000, 100, 131_172),
+        (1, 4_660, 4_660),
+    ],
+)
+def test_a_timestamp_of_16_bits_is_carried_on_to_the_drives_age(
+    age: int, logged: int, hours: int
+) -> None:
+    found = last_verdict(ata_test(0x00, logged), hours=age)
+    assert SelfTest(passed=True, completed_power_on_seconds=hours * 3600.0) == found
+
+
+@pytest.mark.parametrize(("units", "rate"), [(15, 150e6), (30, 300e6), (60, 600e6)])
+def test_a_link_carries_8_of_10_bits(units: int, rate: float) -> None:
+    path = ("interface_speed", "current", "units_per_second")
+    assert rate == read(with_value(ata(), path, units)).health.link_bytes_per_second
+
+
+def test_a_speed_that_smartctl_does_not_know_is_unknown() -> None:
+    report = ata()
+    report["interface_speed"]["current"] = {"sata_value": 9}
+    health = read(report).health
+    assert (None, 600e6) == (health.link_bytes_per_second, health.link_max_bytes_per_second)
+
+
+@pytest.mark.parametrize("type_", ["sat", "ata", "sat+megaraid,3", "usbjmicron"])
+def test_an_ata_drive_is_one_whatever_stands_between(type_: str) -> None:
+    report = ata()
+    report["device"]["type"] = type_
+    assert read(ata()).health == read(report).health
+
+
+@pytest.mark.parametrize(
+    "name", ["nvme_smart_health_information_log", "scsi_grown_defect_list", "anything"]
+)
+def test_what_other_protocols_say_does_not_count(name: str) -> None:
+    report = ata() | {name: {"temperature": 99}}
+    assert read(ata()).health == read(report).health
+
+
+def test_reading_leaves_the_report_as_it_is() -> None:
+    report = ata()
+    before = copy.deepcopy(report)
+    read(report)
+    assert before == report
