@@ -4,13 +4,18 @@ It asks the drives on its own clock and leaves what they say in a directory. The
 only: it stays on every host, with the rights to send any command to any drive.
 """
 
+import json
 import logging
 import os
 import signal
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any, NoReturn
 
-from exporter import notify
+from exporter import logs, notify
+from exporter.background.discovery import Override
 from exporter.background.documents import DocumentWriter
 from exporter.background.polling import ROLL_SECONDS, Polling, PollingPlan
 from exporter.clock import SystemClock
@@ -23,36 +28,40 @@ log = logging.getLogger(__name__)
 class Agent:
     """A poller whose documents go to a directory."""
 
-    def __init__(self, plan: PollingPlan, directory: Path, *, sys: Path, root: Path) -> None:
+    def __init__(self, plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path) -> None:
         self._writer = DocumentWriter(directory)
         self._problem = ""
         self._drives: tuple[tuple[str, str], ...] | None = None
-        self._stopping = False
+        self._stopping = self._is_reloading = False
         clock = SystemClock()
         self._polling = Polling(
             SystemChildren(clock),
             clock,
             plan,
-            sys=sys,
+            sys=sysfs,
             root=root,
             take=self._write,
             call=self._call,
         )
 
-    def run(self) -> None:
-        """Ask the drives until SIGTERM or SIGINT."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+    def run(self, again: Sequence[str]) -> None:
+        """Ask the drives until SIGTERM or SIGINT; at SIGHUP begin as with the arguments `again`."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
         notify.tell("READY=1", "STATUS=asking the drives")
         while not self._stopping:
             self._polling.step(ROLL_SECONDS)
             notify.tell("WATCHDOG=1")
-        notify.tell("STOPPING=1")
         self._polling.close()
+        if self._is_reloading:
+            notify.tell_reloading()
+            os.execv(sys.executable, [sys.executable, *again])  # noqa: S606  as it was started
+        notify.tell("STOPPING=1")
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self._stopping = True
+        self._is_reloading = number == signal.SIGHUP
         self._polling.wake()
 
     def _call(self, roll: Roll) -> None:
@@ -78,7 +87,47 @@ class Agent:
             self._problem = ""
 
 
-def main(plan: PollingPlan, directory: Path, *, sys: Path, root: Path) -> None:
-    """Run until told to end. The files are for the directory's group, and nobody else's."""
+def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:
+    """Become the agent: this process anew, without the code that has read the configuration.
+
+    That code and what it leaves behind are a fifth of the 16 MB that the agent may hold.
+    """
+    handed = json.dumps(
+        {
+            "plan": {
+                **_values(plan),
+                "overrides": {k: _values(o) for k, o in plan.overrides.items()},
+            },
+            "directory": str(directory),
+            "sysfs": str(sysfs),
+            "root": str(root),
+            "level": level,
+            "again": sys.orig_argv[1:],
+        }
+    )
+    package = str(Path(__file__).parents[1])
+    # Isolated, or Python would look for modules in the directory that root happens to stand in.
+    code = "import sys; sys.path.insert(0, sys.argv[1]); from exporter.agent import main; main()"
+    argv = [sys.executable, "-I", "-c", code, package, handed]
+    os.execv(sys.executable, argv)  # noqa: S606  an argument list of our own
+
+
+def _values(record: PollingPlan | Override) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
+def main() -> None:
+    """What `begin` becomes. The files are for the directory's group, and nobody else's."""
+    handed = json.loads(sys.argv[2])
+    logs.begin(handed["level"], "logfmt")
     os.umask(0o027)
-    Agent(plan, directory, sys=sys, root=root).run()
+    given = handed["plan"]
+    plan = PollingPlan(
+        **{
+            **given,
+            "drives": tuple((path, kind) for path, kind in given["drives"]),
+            "overrides": {name: Override(**each) for name, each in given["overrides"].items()},
+        }
+    )
+    root, sysfs = Path(handed["root"]), Path(handed["sysfs"])
+    Agent(plan, Path(handed["directory"]), sysfs=sysfs, root=root).run(handed["again"])

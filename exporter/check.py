@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from exporter.background import addressing
 from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, Settings
 from exporter.errors import ConfigError
 from exporter.web.address import parse as parse_address
@@ -57,6 +58,8 @@ def _check_smart(settings: Settings) -> None:
     _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
     _expression("smart.include", smart.include)
     _expression("smart.exclude", smart.exclude)
+    for drive in smart.drive:
+        list(addressing.expanded(drive.path, drive.type))
     for name, device in settings.device.items():
         for key, value, least, most in (
             ("smart_interval_seconds", device.smart_interval_seconds, 10, day),

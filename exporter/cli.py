@@ -11,6 +11,7 @@ from exporter import __version__, logs
 from exporter.check import checked
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
+from exporter.subcommands import COMMANDS
 from exporter.toml_records import record
 
 if sys.version_info >= (3, 11):
@@ -35,6 +36,9 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+#: Those that every command has.
+_OF_COMMANDS = ("--path.", "--smartctl.", "--state.", "--log.")
+
 _LARGEST_FILE_BYTES = 1 << 20
 
 
@@ -46,21 +50,21 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every flag there is."""
+    """Every flag of the daemon."""
+    listed = "".join(f"\n  {name:<12}{each.summary}" for name, each in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
         description="Prometheus exporter and health monitor for the SSDs under MySQL.",
-        epilog="The README has every default. Exit status 2: a mistake in the configuration.",
+        epilog=f"commands, each with a --help of its own:{listed}\n\n"
+        "The README has every default. Exit status 2: a mistake in the configuration.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    p.add_argument("--config.file", dest="config_file", metavar="FILE", help="the settings, TOML")
     p.add_argument(
         "--config.check", dest="config_check", action="store_true", help="check them and exit"
     )
     p.add_argument("--once", action="store_true", help="print one page and exit")
-    for flag, (key, metavar, text) in _FLAGS.items():
-        action = "append" if key == "web.listen_address" else "store"
-        p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
+    _add_settings(p, _FLAGS)
     p.add_argument(
         "--compat.node-exporter",
         dest="compat.node_exporter",
@@ -85,6 +89,22 @@ def parser() -> argparse.ArgumentParser:
         )
     p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     return p
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """Every flag of one command; settings that it has no use for have none."""
+    command = COMMANDS[name]
+    p = _Parser(prog=f"ssd-exporter {name}", description=command.description, allow_abbrev=False)
+    command.add_arguments(p)
+    _add_settings(p, {f: each for f, each in _FLAGS.items() if f.startswith(_OF_COMMANDS)})
+    return p
+
+
+def _add_settings(p: argparse.ArgumentParser, flags: Mapping[str, tuple[str, str, str]]) -> None:
+    p.add_argument("--config.file", dest="config_file", metavar="FILE", help="the settings, TOML")
+    for flag, (key, metavar, text) in flags.items():
+        action = "append" if key == "web.listen_address" else "store"
+        p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
 
 
 def settings(arguments: argparse.Namespace) -> Settings:
@@ -122,9 +142,16 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is 0, or 2 for a mistake in the configuration."""
+    """Run the command; the exit status is its own, or 2 for a mistake in the configuration."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    command = COMMANDS.get(given[0]) if given else None
     try:
-        arguments = parser().parse_args(argv)
+        if command is not None:
+            arguments = command_parser(given[0]).parse_args(given[1:])
+            chosen = settings(arguments)
+            logs.begin(chosen.log.level, chosen.log.format)
+            return command.run(chosen, arguments)
+        arguments = parser().parse_args(given)
         chosen = settings(arguments)
         logs.begin(chosen.log.level, chosen.log.format)
         # After the flags: --help and mistakes need nothing of the daemon's.

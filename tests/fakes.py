@@ -1,8 +1,10 @@
 """Stand-ins for two of the three edges: the clock and the programs. The third is a root path."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from exporter.errors import CommandError
+from exporter.tools.child import End, Finished
 
 
 class FakeClock:
@@ -56,3 +58,41 @@ class FakeRunner:
         if isinstance(output, CommandError):
             raise output
         return output
+
+
+class FakeChildren:
+    """Programs that are over as soon as they are waited for, and print what `answer` says."""
+
+    def __init__(self, answer: Callable[[Sequence[str]], Finished | None]) -> None:
+        """`answer` takes an argument list; None is a program that hangs past its time."""
+        self._answer = answer
+        self._running: dict[Hashable, tuple[Sequence[str], float]] = {}
+        self.ran: list[tuple[str, ...]] = []
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def start(
+        self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
+    ) -> None:
+        self.ran.append(tuple(argv))
+        self._running[key] = (argv, limit_seconds)
+
+    def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
+        done = []
+        for key, (argv, limit) in list(self._running.items()):
+            finished = self._answer(argv)
+            if finished is None:
+                finished = Finished(
+                    key, End.TIMED_OUT, -9, seconds=limit, message=f"it took over {limit:g} s"
+                )
+            del self._running[key]
+            done.append(replace(finished, key=key))
+        return done
+
+    def stuck(self) -> frozenset[Hashable]:
+        return frozenset()
+
+    def close(self) -> None:
+        self._running.clear()

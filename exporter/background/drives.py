@@ -148,9 +148,9 @@ class Drives:
         `save` keeps the inventory; it raises OSError where it cannot, and nothing is forgotten.
         """
         asked = forgetting.requests(directory)
-        if not asked or self._roll is None or self._roll.scanned_at is None:
-            return
         with self._lock:
+            if not asked or not self._inventory.is_complete:
+                return
             forgetting.fulfil(self._inventory, asked)
         save()
         forgetting.remove(directory, asked)
@@ -257,6 +257,19 @@ class Drives:
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
             self._changed()
 
+    def _presumed(self, address: Address, kernel: Identity | None) -> DriveIdentity:
+        """Who a drive is that has not answered yet: as the kernel says, else as it was known."""
+        if kernel is not None and kernel.serial:
+            return DriveIdentity(
+                model=kernel.model, serial=kernel.serial, firmware=kernel.firmware, wwn=kernel.wwn
+            )
+        known = self._inventory.at(address)
+        if known is None:
+            return DriveIdentity()
+        return DriveIdentity(
+            model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
+        )
+
     def _age(self, drive: _Drive) -> float:
         return self._max_age_intervals * max(drive.document.interval_seconds, 60.0)
 
@@ -270,14 +283,15 @@ class Drives:
         is_stuck: bool,
     ) -> WatchedDrive:
         document, label = drive.document, self._labels[address]
-        kernel = disks.get(label)
-        serial = drive.identity.serial or (kernel.serial if kernel else None) or ""
+        identity = drive.identity
+        if identity == DriveIdentity():
+            identity = self._presumed(address, disks.get(label))
         is_fresh = drive.answered_at is not None and now - drive.answered_at <= self._age(drive)
         return WatchedDrive(
             label=label,
-            serial=serial,
+            serial=identity.serial or "",
             address=str(address),
-            identity=drive.identity,
+            identity=identity,
             up=document.result in (Result.SUCCESS.value, Result.STANDBY.value),
             health=drive.health if is_fresh else None,
             last_success_unix_time=document.last_success_at,

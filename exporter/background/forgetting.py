@@ -1,24 +1,27 @@
 """How a running daemon is told to forget a missing drive: by an empty file in its directory.
 
-The file's name is made from the drive's, so there is nothing in it that could be half written, and
-no request is lost to another. The daemon forgets, saves its state and then removes the file: killed
-in between it forgets once more, which changes nothing.
+The file's name says which, so there is nothing in it that could be half written, and no request is
+lost to another. The daemon forgets, saves its state and then removes the file: killed in between it
+forgets once more, which changes nothing.
 """
 
-import hashlib
 import logging
 import os
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from urllib.parse import quote
 
 from exporter.background.inventory import Inventory
 from exporter.background.known_drive import KnownDrive
 
 log = logging.getLogger(__name__)
 
-_NAME = re.compile(r"forget-[0-9a-f]{32}", re.ASCII)
+_NAME = re.compile(r"forget-[\w.~%-]{1,240}", re.ASCII)
 _MOST_REQUESTS = 1024
+
+#: File names have at most 255 bytes; the longest serial number of a drive has 252.
+_LONGEST_NAME = 240
 
 
 def request(directory: Path, name: str) -> None:
@@ -48,8 +51,8 @@ def requests(directory: Path) -> tuple[str, ...]:
 def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
     """Forget what is asked for; how many drives that was.
 
-    Only a complete `Inventory.update` tells which drives are missing, so this comes after one. A
-    drive that is there is not forgotten, for it would be back at once; that is said.
+    Only a complete look tells which drives are missing, so this waits for `Inventory.is_complete`.
+    A drive that is there is not forgotten, for it would be back at once; that is said.
     """
 
     def is_meant(drive: KnownDrive) -> bool:
@@ -75,5 +78,4 @@ def remove(directory: Path, fulfilled: Iterable[str]) -> None:
 
 
 def _file_name(name: str) -> str:
-    digest = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()
-    return f"forget-{digest[:32]}"
+    return f"forget-{quote(name, safe='', errors='backslashreplace')[:_LONGEST_NAME]}"

@@ -40,6 +40,12 @@ class Inventory:
             lost = f"{len(rows) - len(found)} of {len(rows)} drives of" if rows else "all of"
             log.warning("%s the kept inventory cannot be used: they are not missed", lost)
         self._drives = _bounded(_told_apart(found))
+        self._is_complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a complete look has told, since the start, which drives are missing."""
+        return self._is_complete
 
     @property
     def drives(self) -> tuple[KnownDrive, ...]:
@@ -52,6 +58,11 @@ class Inventory:
     def named(self, name: str) -> tuple[KnownDrive, ...]:
         """The drives of a serial number or WWN; of a label, where a drive has neither."""
         return tuple(drive for drive in self._drives if name in drive.names)
+
+    def at(self, address: Address) -> KnownDrive | None:
+        """The drive that is there, also where it has not answered since the start."""
+        there = (d for d in self._drives if not d.missing and (d.path, d.type) == address)
+        return next(there, None)
 
     def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
         """Note the drives that are there: one sighting for each, whatever its addresses.
@@ -68,6 +79,7 @@ class Inventory:
         now += (_seen(s, None, unix_time) for s in waiting if s.identity is not None)
         now += (replace(drive, missing=drive.missing or complete) for drive in left)
         self._drives = _bounded(_told_apart(now))
+        self._is_complete = self._is_complete or complete
 
     def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
         """Drop the missing drives that are meant, and say how many they were.

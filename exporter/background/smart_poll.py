@@ -185,13 +185,14 @@ class SmartPoll:
         until, due = timeout, self._soonest()
         if due is not None:
             until = min(timeout, max(0.0, due - self._clock.monotonic()))
-        polls = [
-            poll for finished in self._wait(until) if (poll := self._settle(finished)) is not None
-        ]
+        ended = self._wait(until)
+        for finished in ended:
+            if isinstance(finished.key, Address):
+                self._queue.give_back(self._active[finished.key].adapter)
         self._release()
-        # So that the drives work while the caller looks at what these have said.
+        # So that the next drives work while we look at what these have said.
         self._begin()
-        return polls
+        return [poll for finished in ended if (poll := self._settle(finished)) is not None]
 
     def close(self) -> None:
         """End what runs, within a bounded time."""
@@ -239,7 +240,6 @@ class SmartPoll:
             self._scanning = self._scan_is_stuck = finished.end is End.STUCK
             return None
         drive = self._active[address]
-        self._queue.give_back(drive.adapter)
         came_of_it = outcome(finished)
         drive.late = drive.late + 1 if finished.end in _TOO_LONG else 0
         # Asked for too much? Then not again today. A drive that said nothing is still to be asked.

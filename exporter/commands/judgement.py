@@ -15,6 +15,10 @@ from exporter.tools.outcome import Result
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR
+_YEAR = 365 * _DAY
+
+#: Wear-out estimates say no more than this: see diagnosis.wearout.
+_LATEST = 10 * _YEAR
 
 #: NVMe's critical warnings that mean data at risk, in words; heat alone is not one.
 _CRITICAL_WARNINGS = {
@@ -57,8 +61,8 @@ class CheckThresholds:
         an attribute's name is a warning at most.
     wearout_warning_seconds, wearout_critical_seconds: how soon the endurance may be used up, at
         the estimate's low bound.
-    spare_margin_ratio: a warning where the spare is within this of the drive's own limit, at or
-        below which it is critical.
+    spare_margin_ratio: a warning where no more than this is left of the way from full spare to the
+        drive's own limit, at or below which it is critical. Limits run from 1 % to 99 %.
     temperature_celsius: a warning from here on, for drives that name no limit of their own.
     firmware_seconds: a firmware's defect that strikes within this is critical, later a warning.
     media_errors: uncorrectable errors over the drive's life; it is a warning from here on.
@@ -79,24 +83,29 @@ class CheckThresholds:
 
 def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem, ...]:
     """All that is wrong, worst first; one of status UNKNOWN where there is no SMART to judge by."""
-    found = [*_silence(drive), *_outlook(drive, thresholds)]
+    found = list(_silence(drive))
     if drive.health is not None:
         found += _verdict(drive.health)
         found += _wear(drive.health, thresholds)
+    found += _outlook(drive, thresholds)
+    if drive.health is not None:
         found += _heat(drive.health, thresholds)
         found += _errors(drive.health, thresholds)
     return tuple(sorted(found, key=lambda each: -each.status.urgency))
 
 
 def span(low_seconds: float, high_seconds: float) -> str:
-    """Two times in the unit that suits the later one: "12-40 days", "3 years"."""
-    if high_seconds >= 2 * 365 * _DAY:
-        unit, name = 365 * _DAY, "year"
+    """Two times in the unit that suits the later one: "12-40 days", "3 years", "6-10+ years"."""
+    if high_seconds >= 2 * _YEAR:
+        unit, name = _YEAR, "year"
     elif high_seconds >= 2 * _DAY:
         unit, name = _DAY, "day"
     else:
         unit, name = _HOUR, "hour"
-    low, high = f"{low_seconds / unit:.0f}", f"{high_seconds / unit:.0f}"
+    low, high = (
+        f"{seconds / unit:.0f}{'+' if seconds >= _LATEST else ''}"
+        for seconds in (low_seconds, high_seconds)
+    )
     both = low if low == high else f"{low}-{high}"
     return f"{both} {name}{'' if both == '1' else 's'}"
 
@@ -181,11 +190,12 @@ def _wear(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]
             is_critical = worn.used_ratio >= thresholds.endurance_critical_ratio
             yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text)
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
-    if spare is not None and limit is not None:
+    # A limit of 100 % would condemn a new drive: it is none.
+    if spare is not None and limit is not None and limit < 1:
         text = f"{percent(spare)} of its spare left, its limit is {percent(limit)}"
         if spare <= limit:
             yield Problem(Status.CRITICAL, text)
-        elif spare < limit + thresholds.spare_margin_ratio:
+        elif (spare - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
             yield Problem(Status.WARNING, text)
 
 

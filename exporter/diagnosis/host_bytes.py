@@ -12,7 +12,7 @@ _LEAST_STEPS = 20
 
 #: Right units agree within this factor: merged, flushed and foreign writes lie below it, and no
 #: two units in use are as near.
-_FACTOR = 2.0
+_FACTOR = 2
 
 
 def unit_check(
@@ -30,4 +30,4 @@ def unit_check(
         return None
     if max(smart_delta_bytes, kernel_delta_bytes) < _LEAST_STEPS * unit_bytes:
         return None
-    return 1 / _FACTOR <= smart_delta_bytes / kernel_delta_bytes <= _FACTOR
+    return kernel_delta_bytes <= _FACTOR * smart_delta_bytes <= _FACTOR**2 * kernel_delta_bytes

@@ -66,9 +66,7 @@ def trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | None:
 
 def _wandering(pairs: Sequence[tuple[float, float]]) -> float:
     """The relative standard error of the mean increment of y over x, the increments independent."""
-    steps = [
-        (x1 - x0, y1 - y0) for (x0, y0), (x1, y1) in itertools.pairwise(pairs) if x1 > x0
-    ]
+    steps = [(x1 - x0, y1 - y0) for (x0, y0), (x1, y1) in itertools.pairwise(pairs) if x1 > x0]
     if len(steps) < 2:
         return math.inf
     whole_x = math.fsum(x for x, _ in steps)

@@ -15,6 +15,7 @@ No estimate is more certain than its data: `low` to `high` holds the scatter of 
 rounding of the counter, and the time in which nobody looked.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -44,8 +45,8 @@ class WearoutRules:
     powered_ratio: where the drive's own hours grow slower than this against the wall clock, they
         are the time axis: the host is off at night.
     rate_window_seconds, rate_least_seconds: the recent rate of writing is taken over so long.
-    unsure_factor: and is known to this factor while it stands on less than a week, for no
-        weekend, or no working day, was seen yet.
+    unsure_factor: and is known to this factor at best until twice as much was seen: less than a
+        week has no weekend, or no working day, and one does not show how weeks differ.
     least_used_ratio: below, the rounding of whole percents makes the lifetime ratio worthless.
     most_seconds: beyond ten years, ten years are said.
     """
@@ -204,7 +205,11 @@ def _by_rating(
 
 
 def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend | None:
-    """Bytes written a second of late; None where less than a day was seen, or nothing written."""
+    """Bytes written a second of late; None where less than a day was seen, or nothing written.
+
+    The mean and not a line's slope: what was written is counted. A week has too few days to show
+    how much they differ, so the days before are asked too.
+    """
     points = [
         Point(seen.at, float(seen.host_written_bytes))
         for seen in run
@@ -213,17 +218,17 @@ def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend 
     if not points:
         return None
     before = [p for p in points if p.seconds <= points[-1].seconds - rules.rate_window_seconds]
-    points = points[max(len(before) - 1, 0) :]
-    span = points[-1].seconds - points[0].seconds
-    grown = points[-1].value - points[0].value
+    recent = points[max(len(before) - 1, 0) :]
+    span = recent[-1].seconds - recent[0].seconds
+    grown = recent[-1].value - recent[0].value
     if span < rules.rate_least_seconds or grown <= 0:
         return None
-    line = trend(points)
-    spread = line.spread if line else rules.unsure_factor - 1
-    if len(points) < 5 or span < rules.rate_window_seconds:
-        spread = max(spread, rules.unsure_factor - 1)
-    # The mean and not the line's slope: what was written is counted to the byte.
-    return Trend(grown / span, spread)
+    rate, seen_seconds = grown / span, points[-1].seconds - points[0].seconds
+    spread = rules.unsure_factor - 1 if seen_seconds < 2 * rules.rate_window_seconds else 0.0
+    for line, seconds in ((trend(recent), span), (trend(points), seen_seconds)):
+        if line:
+            spread = max(spread, line.spread * line.rate / rate * math.sqrt(seconds / span))
+    return Trend(rate, spread)
 
 
 def _factor(line: Trend, unsure: float = 0.0) -> float:

@@ -104,8 +104,6 @@ SPARE_RULES: tuple[SpareRule, ...] = (
     SpareRule((232,), r"Spares_Remaining_Perc"),
     SpareRule((249,), r"Spares_Remaining_Perc"),
     SpareRule((170,), r"Reserved?_(Block|Blk)_(Pct|Count|Remaining)"),
-    SpareRule(
-        (180, 176, 170), r"Unused_R(sv|srv|es)d_Blk_Cn?t_(Tot|Chip)|Unused_Reserve_NAND_Blk"
-    ),
+    SpareRule((180, 176, 170), r"Unused_R(sv|srv|es)d_Blk_Cn?t_(Tot|Chip)|Unused_Reserve_NAND_Blk"),
     SpareRule((179,), r"Used_Rsr?vd_Blk_Cnt_Tot"),
 )

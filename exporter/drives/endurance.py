@@ -13,7 +13,6 @@ from exporter.drives.fields import Fields
 from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
 from exporter.drives.makes import make_of
 from exporter.drives.wear_rules import Percent, stuck_left, wear
-from exporter.drives.wear_table import WITHOUT_WEAR
 
 #: Solid state device statistics, percentage used endurance indicator: 0 to 255 (ACS-4, 9.5.8).
 _PAGE, _OFFSET = 7, 8
@@ -37,14 +36,15 @@ def ata_endurance(
 def family_endurance(
     identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> Endurance | None:
-    """By the attribute table alone, for drives without device statistics and to check those."""
+    """By the attribute table alone, for drives without device statistics and to check those.
+
+    Of a make that we know no name is guessed at: some have nothing that tells wear.
+    """
     if identity.rotational:
         return None
     make = make_of(identity)
     if make is None:
         return _endurance(_by_name(attributes), EnduranceSource.NAME_GUESS)
-    if make in WITHOUT_WEAR:
-        return None
     rows = {attribute.id: attribute for attribute in attributes}
     return _endurance(wear(make, rows), EnduranceSource.FAMILY_RULE)
 

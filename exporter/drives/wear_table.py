@@ -82,6 +82,3 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("ssstc", 202, "value_left", _NAME),
     WearRule("ssstc", 233, "value_left", _NAME),
 )
-
-#: Makes that have rules for other things and nothing that tells wear: here no name is guessed at.
-WITHOUT_WEAR = frozenset({"sandisk_small", "jmicron", "warpdrive", "apple"})

@@ -23,7 +23,7 @@ _LOGS = ("-i", "-H", "-A", "-c", "-l", "error", "-l", "selftest")
 _NO_DATA = 0b11
 
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,16}")
-_LEADING_NUMBER = re.compile(r"(\d{1,20})(?![\d.])")
+_LEADING_NUMBER = re.compile(r"(\d{1,20})(?![\d.x])")
 
 _PASSED = "SMART overall-health self-assessment test result: PASSED"
 
@@ -121,10 +121,10 @@ def _drive(device: Any, protocol: str) -> _Pairs:
 
 def _ata(device: Any) -> _Pairs:
     rows = {row.num: row for row in device.attributes if row is not None}
-    hottest = rows.get(194, rows.get(190))
-    yield "temperature", _one("current", None if hottest is None else hottest.raw_int)
-    yield "power_on_time", _one("hours", rows[9].raw_int if 9 in rows else None)
-    yield "power_cycle_count", rows[12].raw_int if 12 in rows else None
+    sensor = rows.get(194, rows.get(190))
+    yield "temperature", _one("current", _raw(sensor.raw) if sensor else None)
+    yield "power_on_time", _one("hours", _raw(rows[9].raw) if 9 in rows else None)
+    yield "power_cycle_count", _raw(rows[12].raw) if 12 in rows else None
     table = [_attribute(row) for row in rows.values()]
     yield "ata_smart_attributes", {"table": table} if table else None
     tests = [

@@ -99,16 +99,21 @@ def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
         yield f"attribute {number} worst", row.worst
         yield f"attribute {number} threshold", row.thresh
     # Its own `temperature` prefers 190, which is the airflow's on many drives.
-    yield "temperature_celsius", rows[194].raw_int if 194 in rows else device.temperature
+    yield "temperature_celsius", _first_digits(rows.get(194, rows.get(190)))
     yield "reallocated_sectors", _number(rows.get(5))
     yield "pending_sectors", _number(rows.get(197))
     yield "power_cycles", _number(rows.get(12))
-    yield "power_on_seconds", _scaled(rows[9].raw_int, 3600) if 9 in rows else None
+    yield "power_on_seconds", _scaled(_first_digits(rows.get(9)), 3600)
 
 
 def _number(row: Any) -> int | None:
     """A raw value that is a number and no more: of packed ones it takes the first digits."""
     return int(row.raw) if row is not None and _PLAIN_NUMBER.fullmatch(row.raw) else None
+
+
+def _first_digits(row: Any) -> int | None:
+    """Of "34 (Min/Max 18/52)" and "123h+45m"; of a hexadecimal number they mean nothing."""
+    return None if row is None or row.raw.startswith("0x") else row.raw_int
 
 
 def _scsi(device: Any) -> Iterator[tuple[str, Value | None]]:

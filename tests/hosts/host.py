@@ -3,15 +3,16 @@
 tests/hosts/README.md says what a folder holds.
 """
 
+import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from exporter.config import Settings
+from exporter.config import Settings, SmartSource
 from exporter.errors import CommandError
 from exporter.exposition import render
 from exporter.metrics.desc import Sample
@@ -19,7 +20,8 @@ from exporter.metrics.identity import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.metrics.own import BUILD_INFO
 from exporter.monitor import Monitor
 from exporter.toml_records import record
-from tests.fakes import FakeClock, FakeRunner
+from exporter.tools.child import End, Finished
+from tests.fakes import FakeChildren, FakeClock, FakeRunner
 from tests.hosts import growth, tree
 
 if sys.version_info >= (3, 11):
@@ -35,7 +37,10 @@ _PROGRAMS: Mapping[tuple[str, ...], str | CommandError] = {
     ("smartctl", "--version"): "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0-32-amd64]\n",
     ("fio", "--version"): "fio-3.33\n",
 }
-_FILES = ("proc", "sys", "rootfs")
+_FILES = ("proc", "sys", "rootfs", "smartctl")
+
+#: What a drive's file is called that never answers.
+_HANGS = ".hangs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,13 @@ class Host:
         for path in self.case.gone:
             _remove(place / path)
         self.clock = FakeClock()
-        self.monitor = Monitor(self._settings(), self.clock, FakeRunner(_PROGRAMS), {})
+        self.monitor = Monitor(
+            self._settings(),
+            self.clock,
+            FakeRunner(_PROGRAMS),
+            {},
+            children=lambda: FakeChildren(self._smartctl),
+        )
         self._has_changed = False
         self._samples: list[Sample] = []
 
@@ -94,6 +105,7 @@ class Host:
         self.monitor.begin()
         self.monitor.sampler.tick()
         self.monitor.sampler.on_change(self._note_change)
+        self._ask()
         for folder, step in self._steps:
             if step.overlay:
                 lay(folder / step.overlay, self._place)
@@ -122,9 +134,28 @@ class Host:
                 sysfs=self._place / "sys",
                 rootfs=self._place / "rootfs",
             ),
+            smart=replace(settings.smart, source=SmartSource.EXEC),
             # That is the process that runs the tests.
-            collector={**settings.collector, "process": False},
+            collector={**settings.collector, "process": False, "smart": self._has_smartctl},
         )
+
+    @property
+    def _has_smartctl(self) -> bool:
+        return (self._place / "smartctl" / "scan.json").exists()
+
+    def _smartctl(self, argv: Sequence[str]) -> Finished | None:
+        """What smartctl says in the folder smartctl/: scan.json, and a file a drive."""
+        if "--scan-open" in argv:
+            name = "scan"
+        else:
+            kind = argv[argv.index("-d") + 1] if "-d" in argv else ""
+            name = re.sub(r"\W+", "-", f"{argv[-1].removeprefix('/dev/')} {kind}").strip("-")
+        place = self._place / "smartctl"
+        if (place / f"{name}{_HANGS}").exists():
+            return None
+        output = (place / f"{name}.json").read_bytes()
+        status = json.loads(output).get("smartctl", {}).get("exit_status", 0)
+        return Finished(None, End.EXITED, status, output, seconds=0.25)
 
     def _tick(self, step: Step) -> None:
         proc = self._place / "proc"
@@ -140,6 +171,13 @@ class Host:
         if self._has_changed:
             self._has_changed = False
             self.monitor.survey.look()
+            self.monitor.smart.look_again()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Everybody who is due; the drives that a scan finds are due at once."""
+        for _ in range(3 if self._has_smartctl else 0):
+            self.monitor.smart.step()
 
     def _note_change(self) -> None:
         self._has_changed = True

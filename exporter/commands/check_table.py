@@ -1,0 +1,180 @@
+"""Drives as a table for people: worst first, a line each, what is wrong in words below it."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from exporter.commands.judgement import Status, percent, span
+from exporter.drives.health import DriveHealth
+from exporter.drives.watched import WatchedDrive
+
+WIDTH = 120
+
+_GAP = "  "
+_UNKNOWN = "-"
+
+#: Names longer than this are cut, and so are models to what the line has left for them.
+_LONGEST_NAME = 24
+_SHORTEST_MODEL = 12
+
+_MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
+_COLOURS = {Status.OK: "32", Status.WARNING: "33", Status.CRITICAL: "31", Status.UNKNOWN: "2"}
+
+#: Heading, and whether numbers stand in it.
+_COLUMNS = (
+    ("DRIVE", False),
+    ("MODEL", False),
+    ("HEALTH", False),
+    ("WEAR", True),
+    ("SPARE", True),
+    ("TEMP", True),
+    ("REALLOC", True),
+    ("MEDIA", True),
+    ("OTHER", True),
+    ("WORN OUT IN", True),
+)
+_MODEL, _HEALTH = 1, 2
+
+_OTHER_ERRORS = (
+    ("pending_sectors", "pending sectors"),
+    ("program_failures", "program failures"),
+    ("erase_failures", "erase failures"),
+    ("interface_errors", "interface errors"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A drive, how it is, and what is wrong in words."""
+
+    drive: WatchedDrive
+    status: Status
+    problems: tuple[tuple[Status, str], ...]
+
+
+def text(summary: str, lines: Sequence[Line], *, colour: bool) -> str:
+    """The summary and the table, at most `WIDTH` columns wide but for the summary."""
+    first, _, rest = summary.partition(" - ")
+    worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
+    parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
+    if lines:
+        parts.append("\n")
+        parts += _table(lines, colour)
+    return "".join(parts)
+
+
+def printable(words: str) -> str:
+    """Drives name themselves: no escape sequence of theirs reaches a terminal.
+
+    Nagios takes what follows a bar for figures.
+    """
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
+    return shown.replace("|", "/")
+
+
+def cut(words: str, width: int) -> str:
+    """Cut in the middle: a model's maker stands at its begin, its size at its end."""
+    if len(words) <= width:
+        return words
+    right = (width - 2) // 2
+    return f"{words[: width - 2 - right]}..{words[len(words) - right :]}"
+
+
+def _table(lines: Sequence[Line], colour: bool) -> Iterator[str]:
+    rows = [[heading for heading, _ in _COLUMNS], *(_cells(line) for line in lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
+    over = sum(widths) + len(_GAP) * (len(widths) - 1) - WIDTH
+    widths[_MODEL] = max(min(widths[_MODEL], _SHORTEST_MODEL), widths[_MODEL] - max(over, 0))
+    yield _joined(rows[0], widths) + "\n"
+    for line, row in zip(lines, rows[1:], strict=True):
+        row[_MODEL] = cut(row[_MODEL], widths[_MODEL])
+        yield _joined(row, widths, line.status if colour else None) + "\n"
+        for status, words in (*line.problems, *_notes(line)):
+            yield _below(status, printable(words), colour)
+
+
+def _joined(row: Sequence[str], widths: Sequence[int], status: Status | None = None) -> str:
+    cells = [
+        cell.rjust(width) if is_number else cell.ljust(width)
+        for cell, width, (_, is_number) in zip(row, widths, _COLUMNS, strict=True)
+    ]
+    if status is not None:
+        cells[_HEALTH] = _paint(cells[_HEALTH], status, colour=True)
+    return _GAP.join(cells).rstrip()
+
+
+def _below(status: Status, words: str, colour: bool) -> str:
+    mark = _MARKS.get(status, "")
+    head, *more = textwrap.wrap(f"{mark}{words}", WIDTH - 8, break_on_hyphens=False) or [""]
+    if colour and mark:
+        head = _paint(mark, status, colour) + head.removeprefix(mark)
+    return f"    {head}\n" + "".join(f"        {each}\n" for each in more)
+
+
+def _cells(line: Line) -> list[str]:
+    drive = line.drive
+    health = drive.health or DriveHealth()
+    spare, celsius = health.spare_ratio, health.temperatures.get("drive")
+    return [
+        cut(printable(drive.label), _LONGEST_NAME),
+        printable(drive.identity.model or _UNKNOWN),
+        _health(line),
+        _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),
+        _UNKNOWN if spare is None else percent(spare),
+        _UNKNOWN if celsius is None else f"{celsius:.0f} C",
+        _number(health.reallocated_sectors),
+        _number(health.media_errors),
+        _number(_other(health)),
+        _wearout(drive),
+    ]
+
+
+def _health(line: Line) -> str:
+    health = line.drive.health
+    if line.drive.is_missing:
+        return "GONE"
+    if line.status is Status.UNKNOWN:
+        return "no SMART"
+    if line.status is not Status.OK:
+        return line.status.name
+    mode = None if health is None or health.healthy is not None else health.power_mode
+    return "asleep" if mode is not None and mode.startswith(("standby", "sleep")) else "ok"
+
+
+def _wearout(drive: WatchedDrive) -> str:
+    if drive.wearout_seconds is None:
+        return _UNKNOWN
+    low, _, high = drive.wearout_seconds
+    return span(low, high)
+
+
+def _other(health: DriveHealth) -> int | None:
+    known = [n for field, _ in _OTHER_ERRORS if (n := getattr(health, field)) is not None]
+    return sum(known) if known else None
+
+
+def _notes(line: Line) -> list[tuple[Status, str]]:
+    """What is worth knowing, and nothing wrong by itself."""
+    drive, health = line.drive, line.drive.health or DriveHealth()
+    counted = [
+        f"{number} {name}" for field, name in _OTHER_ERRORS if (number := getattr(health, field))
+    ]
+    notes = [f"other errors in its life: {', '.join(counted)}"] if counted else []
+    notes += [said for said in health.messages if said.startswith("WARNING")]
+    if line.status in _MARKS:
+        # Who pulls the drive needs the number on its label.
+        known = (("serial", drive.serial), ("firmware", drive.identity.firmware))
+        names = [f"{name} {value}" for name, value in known if value]
+        notes.append(", ".join(filter(None, (*names, drive.address))))
+    return [(Status.OK, note) for note in notes if note]
+
+
+def _number(number: int | None) -> str:
+    """Whole as long as it is short."""
+    if number is None:
+        return _UNKNOWN
+    return str(number) if number < 1_000_000 else f"{number:.1e}"
+
+
+def _paint(words: str, status: Status, colour: bool) -> str:
+    return words if not colour else f"\x1b[{_COLOURS[status]}m{words}\x1b[0m"

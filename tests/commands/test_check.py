@@ -1,0 +1,438 @@
+"""What `ssd-exporter check` says, and what it exits with."""
+
+import dataclasses
+import io
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.commands import check
+from exporter.commands.check_table import WIDTH, cut, printable
+from exporter.commands.judgement import CheckThresholds, Status, problems, span
+from exporter.drives.firmware import FirmwareIssue
+from exporter.drives.health import (
+    AtaAttribute,
+    DriveHealth,
+    DriveIdentity,
+    Endurance,
+    EnduranceSource,
+    Protocol,
+    SelfTest,
+)
+from exporter.drives.watched import WatchedDrive
+
+DAY = 86_400.0
+
+GOOD = DriveHealth(
+    healthy=True,
+    endurance=Endurance(0.04, EnduranceSource.NVME_LOG),
+    spare_ratio=1.0,
+    spare_threshold_ratio=0.1,
+    temperatures={"drive": 38.0},
+    media_errors=0,
+)
+
+
+class Terminal(io.StringIO):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Latin1(io.StringIO):
+    """A stream that takes no other characters than Latin-1's."""
+
+    encoding = "latin-1"
+
+
+def drive(
+    health: DriveHealth | None = GOOD, label: str = "nvme0n1", **changes: Any
+) -> WatchedDrive:
+    """One that answers."""
+    values = {
+        "label": label,
+        "serial": f"FW9-{label}",
+        "address": f"/dev/{label}",
+        "identity": DriveIdentity(Protocol.NVME, "Flashworks F900 480GB", firmware="FW0102"),
+        "up": health is not None,
+        "health": health,
+        "last_success_unix_time": None if health is None else 1.8e9,
+        "polls": {"success": 1} if health is not None else {"no_answer": 1},
+    }
+    return WatchedDrive(**{**values, **changes})
+
+
+VIRTUAL = drive(
+    None, "vda", identity=DriveIdentity(), serial="", message="a virtual disk has no SMART"
+)
+
+
+def printed(drives: Sequence[WatchedDrive], out: io.StringIO | None = None) -> tuple[int, str]:
+    out = out or io.StringIO()
+    return check.run(drives, as_json=False, out=out, environment={}), out.getvalue()
+
+
+def summary(drives: Sequence[WatchedDrive]) -> str:
+    return printed(drives)[1].partition("\n")[0]
+
+
+def found(health: DriveHealth | None = GOOD, **changes: Any) -> list[tuple[Status, str]]:
+    return [(p.status, p.text) for p in problems(drive(health, **changes), CheckThresholds())]
+
+
+def changed(**changes: Any) -> DriveHealth:
+    return dataclasses.replace(GOOD, **changes)
+
+
+def worn(used_ratio: float, source: EnduranceSource = EnduranceSource.ATA_DEVSTAT) -> DriveHealth:
+    return changed(endurance=Endurance(used_ratio, source))
+
+
+def test_good_drives_are_ok_in_one_line() -> None:
+    assert "SSD OK - 1 drive" == summary([drive()])
+    drives = [drive(label=name) for name in ("sda", "sdb", "sdc", "sdd")]
+    assert "SSD OK - 4 drives" == summary(drives)
+    assert 0 == printed(drives)[0]
+
+
+def test_the_worst_drive_and_its_worst_problem_are_in_the_first_line() -> None:
+    drives = [
+        drive(label="nvme0n1"),
+        drive(changed(temperatures={"drive": 90.0}), "nvme2n1"),
+        drive(worn(0.96), "nvme1n1"),
+    ]
+    status, text = printed(drives)
+    expected = (
+        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 96 % of its endurance used (1 more problem)"
+    )
+    assert (2, expected) == (status, text.partition("\n")[0])
+
+
+def test_the_table() -> None:
+    drives = [
+        drive(
+            changed(reallocated_sectors=3, interface_errors=7, program_failures=0),
+            wearout_seconds=(900 * DAY, 1200 * DAY, 3650 * DAY),
+        ),
+        VIRTUAL,
+        drive(worn(0.85), "bus/0:megaraid,3"),
+    ]
+    expected = """\
+SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its endurance used
+
+DRIVE             MODEL                  HEALTH    WEAR  SPARE  TEMP  REALLOC  MEDIA  OTHER  WORN OUT IN
+bus/0:megaraid,3  Flashworks F900 480GB  WARNING   85 %  100 %  38 C        -      0      -            -
+    warning: 85 % of its endurance used
+    serial FW9-bus/0:megaraid,3, firmware FW0102, /dev/bus/0:megaraid,3
+vda               -                      no SMART     -      -     -        -      -      -            -
+    a virtual disk has no SMART
+nvme0n1           Flashworks F900 480GB  ok         4 %  100 %  38 C        3      0      7  2-10+ years
+    other errors in its life: 7 interface errors
+"""  # noqa: E501 - as it is printed
+    assert (1, expected) == printed(drives)
+
+
+def test_a_host_whose_drives_all_lack_smart_is_unknown_and_says_why() -> None:
+    expected = "SSD UNKNOWN - 1 drive, none with SMART: vda: a virtual disk has no SMART"
+    assert (3, expected) == (printed([VIRTUAL])[0], summary([VIRTUAL]))
+    assert (3, "SSD UNKNOWN - no drive found\n") == printed([])
+
+
+def test_a_drive_without_smart_beside_good_ones_is_no_trouble_and_is_counted() -> None:
+    assert "SSD OK - 2 drives, 1 of them without SMART" == summary([VIRTUAL, drive()])
+    assert 0 == printed([VIRTUAL, drive()])[0]
+
+
+def test_a_drive_that_answers_but_hides_its_health_has_no_smart() -> None:
+    why = "a SATA drive that answers as plain SCSI"
+    assert [(Status.UNKNOWN, why)] == found(DriveHealth(unreadable=why))
+
+
+def test_a_drive_that_sleeps_is_no_trouble() -> None:
+    status, text = printed([drive(DriveHealth(power_mode="standby_z"))])
+    assert 0 == status
+    assert " asleep " in text
+
+
+def test_a_drive_that_was_not_asked_yet_is_not_known() -> None:
+    assert [(Status.UNKNOWN, "it has not been asked yet")] == found(None, polls={})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"is_missing": True},
+            "it has vanished; if it was removed: ssd-exporter forget FW9-nvme0n1",
+        ),
+        (
+            {"is_stuck": True},
+            "it does not answer: smartctl hangs in the kernel and cannot be ended",
+        ),
+        (
+            {"last_success_unix_time": 1.8e9, "message": "no answer within 30 s"},
+            "it does not answer any more: no answer within 30 s",
+        ),
+        ({"polls": {"timed_out": 1}}, "it does not answer"),
+    ],
+    ids=["missing", "stuck", "silent of late", "silent from the first"],
+)
+def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words: str) -> None:
+    assert [(Status.CRITICAL, words)] == found(None, **changes)
+
+
+@pytest.mark.parametrize(
+    ("health", "status"),
+    [
+        (GOOD, None),
+        (worn(0.79), None),
+        (worn(0.80), Status.WARNING),
+        (worn(0.89), Status.WARNING),
+        (worn(0.90), Status.CRITICAL),
+        (worn(2.55), Status.CRITICAL),
+        (worn(0.99, EnduranceSource.NAME_GUESS), Status.WARNING),
+        (changed(spare_ratio=0.20), None),
+        (changed(spare_ratio=0.19), Status.WARNING),
+        (changed(spare_ratio=0.10), Status.CRITICAL),
+        (changed(spare_threshold_ratio=0.99), None),
+        (changed(spare_threshold_ratio=1.0), None),
+        (changed(temperatures={"drive": 69.0}), None),
+        (changed(temperatures={"drive": 70.0}), Status.WARNING),
+        (changed(temperatures={"1": 99.0}), None),
+        (changed(temperatures={"drive": 76.0}, temperature_warning_celsius=77.0), None),
+        (changed(temperatures={"drive": 77.0}, temperature_warning_celsius=77.0), Status.WARNING),
+        (changed(temperatures={"drive": 84.0}, temperature_critical_celsius=85.0), None),
+        (changed(temperatures={"drive": 85.0}, temperature_critical_celsius=85.0), Status.CRITICAL),
+        (changed(media_errors=1), Status.WARNING),
+        (changed(pending_sectors=1), None),
+        (changed(pending_sectors=2), Status.WARNING),
+        (changed(reallocated_sectors=500, error_log_entries=9, interface_errors=9), None),
+        (changed(healthy=False), Status.CRITICAL),
+        (changed(healthy=False, critical_warnings={"temperature": True}), Status.WARNING),
+        (changed(healthy=False, critical_warnings={"spare": True}), Status.CRITICAL),
+        (changed(healthy=False, critical_warnings={"read_only": True}), Status.CRITICAL),
+        (changed(healthy=False, critical_warnings={"new_bit": True}), Status.WARNING),
+        (changed(plp_healthy=False), Status.CRITICAL),
+        (changed(plp_healthy=True), None),
+        (changed(self_test=SelfTest(passed=False)), Status.WARNING),
+        (changed(exit_status=0b0100_0000), None),
+        (changed(attributes=(AtaAttribute(5, "Realloc", 9, failed="past"),)), None),
+        (changed(attributes=(AtaAttribute(5, "Realloc", 9, failed="now"),)), Status.WARNING),
+        (
+            changed(attributes=(AtaAttribute(5, "Realloc", 9, failed="now", prefailure=True),)),
+            Status.CRITICAL,
+        ),
+    ],
+)
+def test_each_limit_at_both_sides(health: DriveHealth, status: Status | None) -> None:
+    assert ([] if status is None else [status]) == [each for each, _ in found(health)]
+
+
+@pytest.mark.parametrize(
+    ("low_days", "status"),
+    [(90, None), (89.9, Status.WARNING), (30, Status.WARNING), (29.9, Status.CRITICAL)],
+)
+def test_the_low_bound_of_the_wear_out_counts(low_days: float, status: Status | None) -> None:
+    said = found(wearout_seconds=(low_days * DAY, 200 * DAY, 400 * DAY))
+    assert ([] if status is None else [status]) == [each for each, _ in said]
+
+
+@pytest.mark.parametrize(
+    ("hours_left", "status", "ending"),
+    [
+        (None, Status.WARNING, "update it"),
+        (61 * 24, Status.WARNING, "update it (61 days left)"),
+        (60 * 24, Status.CRITICAL, "update it (60 days left)"),
+        (1, Status.CRITICAL, "update it (1 hour left)"),
+        (0, Status.CRITICAL, "update it (it is due)"),
+    ],
+)
+def test_a_firmware_defect_is_named_with_what_to_do(
+    hours_left: float | None, status: Status, ending: str
+) -> None:
+    issue = FirmwareIssue("hangs", "update it", hours_left, "a bulletin")
+    expected = [(status, f"firmware defect hangs: {ending}")]
+    assert expected == found(firmware_issues=(issue,))
+
+
+def test_thresholds_are_settings() -> None:
+    lenient = CheckThresholds(media_errors=5, endurance_critical_ratio=0.95)
+    assert () == problems(drive(changed(media_errors=4)), lenient)
+    assert Status.WARNING == problems(drive(worn(0.92)), lenient)[0].status
+
+
+def test_problems_stand_worst_first_and_drives_too_then_by_name() -> None:
+    sick = changed(self_test=SelfTest(passed=False), healthy=False)
+    assert [Status.CRITICAL, Status.WARNING] == [status for status, _ in found(sick)]
+    names = ("nvme10n1", "nvme2n1", "sdaa", "sdb")
+    drives = [VIRTUAL, *(drive(label=name) for name in names), drive(sick, "sdz")]
+    result = check.report(drives, CheckThresholds())
+    expected = ["sdz", "vda", "nvme2n1", "nvme10n1", "sdb", "sdaa"]
+    assert expected == [row.drive.label for row in result.rows]
+
+
+def test_drives_of_one_name_are_both_shown() -> None:
+    both = [drive(serial="A1"), drive(worn(0.95), serial="A2")]
+    rows = check.report(both, CheckThresholds()).rows
+    assert ["A2", "A1"] == [row.drive.serial for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0, 3600, "0-1 hours"),
+        (3600, 3600, "1 hour"),
+        (12 * DAY, 40 * DAY, "12-40 days"),
+        (5 * DAY, 900 * DAY, "0-2 years"),
+        (3650 * DAY, 3650 * DAY, "10+ years"),
+        (2200 * DAY, 3650 * DAY, "6-10+ years"),
+    ],
+)
+def test_a_span_has_one_unit(low: float, high: float, words: str) -> None:
+    assert words == span(low, high)
+
+
+def test_colours_are_for_terminals_without_no_color() -> None:
+    def shown(out: io.StringIO, **environment: str) -> str:
+        check.run([drive(worn(0.95))], as_json=False, out=out, environment=environment)
+        return out.getvalue()
+
+    assert "\x1b[31mSSD CRITICAL\x1b[0m" in shown(Terminal())
+    assert "\x1b[31mcritical: \x1b[0m95 %" in shown(Terminal(), NO_COLOR="")
+    assert "\x1b" not in shown(Terminal(), NO_COLOR="1")
+    assert "\x1b" not in shown(io.StringIO())
+
+
+def test_colours_are_all_that_a_terminal_adds() -> None:
+    drives = [VIRTUAL, drive(worn(0.85), "sda"), drive(changed(healthy=False), "sdb")]
+    _, coloured = printed(drives, Terminal())
+    for code in ("31", "32", "33", "2", "0"):
+        coloured = coloured.replace(f"\x1b[{code}m", "")
+    assert printed(drives)[1] == coloured
+
+
+def test_json_has_stable_keys_and_null_for_what_nobody_knows() -> None:
+    out = io.StringIO()
+    drives = [VIRTUAL, drive(worn(0.95), wearout_seconds=(1.0, 2.0, 3.0), wearout_method="steps")]
+    status = check.run(drives, as_json=True, out=out)
+    result = json.loads(out.getvalue())
+    assert (2, 2, "critical") == (status, result["status"], result["state"])
+    assert {"status", "state", "summary", "drives"} == set(result)
+    sick, virtual = result["drives"]
+    assert sick.keys() == virtual.keys()
+    expected = {
+        "device": "nvme0n1",
+        "serial": "FW9-nvme0n1",
+        "address": "/dev/nvme0n1",
+        "model": "Flashworks F900 480GB",
+        "family": None,
+        "firmware": "FW0102",
+        "status": 2,
+        "state": "critical",
+        "up": True,
+        "missing": False,
+        "last_success_timestamp_seconds": 1.8e9,
+        "healthy": True,
+        "power_mode": None,
+        "endurance_used_ratio": 0.95,
+        "endurance_source": "ata_devstat",
+        "spare_ratio": 1.0,
+        "spare_threshold_ratio": 0.1,
+        "temperature_celsius": 38.0,
+        "media_errors": 0,
+        "reallocated_sectors": None,
+        "pending_sectors": None,
+        "program_failures": None,
+        "erase_failures": None,
+        "interface_errors": None,
+        "power_on_seconds": None,
+        "wearout_seconds": {"low": 1.0, "mid": 2.0, "high": 3.0},
+        "wearout_method": "steps",
+        "firmware_issues": [],
+        "block_devices": [],
+        "messages": [],
+        "problems": [
+            {"state": "critical", "text": "95 % of its endurance used"},
+            {"state": "critical", "text": "at this load its endurance is used up in 0 hours"},
+        ],
+    }
+    assert expected == sick
+    assert (None, "unknown", None) == (virtual["serial"], virtual["state"], virtual["healthy"])
+
+
+def test_a_drives_name_brings_no_escape_sequence_and_no_bar() -> None:
+    """A drive says of itself what it likes; Nagios takes what follows a bar for figures."""
+    rogue = drive(
+        worn(0.95), identity=DriveIdentity(model="\x1b[2J\nF900 | x=1"), serial="\x07\x1b]0;x\x07"
+    )
+    text = printed([rogue])[1]
+    assert not set("\x1b\x07|") & set(text)
+    assert "\\x1b[2J\\nF900 / x=1" in text
+
+
+def test_another_encoding_than_utf_8_costs_only_what_it_lacks() -> None:
+    model = DriveIdentity(model="Größe 高速")
+    assert "Größe \\u9ad8\\u901f" in printed([drive(identity=model)], Latin1())[1]
+
+
+def test_a_model_is_cut_in_the_middle() -> None:
+    assert "Flashw..480GB" == cut("Flashworks S500 Enterprise 480GB", 13)
+    assert "F900" == cut("F900", 4)
+
+
+texts = st.text(max_size=300)
+drives_of_any_kind = st.lists(
+    st.builds(
+        WatchedDrive,
+        label=texts,
+        serial=texts,
+        address=texts,
+        identity=st.builds(DriveIdentity, model=st.none() | texts, firmware=st.none() | texts),
+        up=st.booleans(),
+        health=st.none()
+        | st.builds(
+            DriveHealth,
+            healthy=st.none() | st.booleans(),
+            endurance=st.none()
+            | st.builds(Endurance, st.floats(0, 2.55), st.sampled_from(EnduranceSource)),
+            spare_ratio=st.none() | st.floats(0, 1),
+            spare_threshold_ratio=st.none() | st.floats(0, 1),
+            temperatures=st.dictionaries(st.just("drive"), st.floats(-99, 999)),
+            critical_warnings=st.dictionaries(texts, st.booleans(), max_size=2),
+            media_errors=st.none() | st.integers(0, 1 << 128),
+            interface_errors=st.none() | st.integers(0, 1 << 128),
+            power_mode=st.none() | texts,
+            messages=st.lists(texts, max_size=2).map(tuple),
+            unreadable=texts,
+        ),
+        last_success_unix_time=st.none() | st.just(1.8e9),
+        message=texts,
+        wearout_seconds=st.none() | st.just((0.0, 1e6, 1e8)),
+        is_stuck=st.booleans(),
+        is_missing=st.booleans(),
+    ),
+    max_size=3,
+)
+
+
+@given(drives_of_any_kind)
+def test_any_drives_fit_120_columns_and_one_line_of_summary(drives: list[WatchedDrive]) -> None:
+    status, text = printed(drives)
+    assert status in (0, 1, 2, 3)
+    first, *rest = text.split("\n")
+    assert first.startswith(f"SSD {Status(status).name} - ")
+    assert all(len(line) <= WIDTH for line in rest)
+    assert printable(text.replace("\n", "")) == text.replace("\n", "")
+
+
+@given(drives_of_any_kind)
+def test_any_drives_are_json(drives: list[WatchedDrive]) -> None:
+    out = io.StringIO()
+    status = check.run(drives, as_json=True, out=out)
+    result = json.loads(out.getvalue())
+    assert (status, len(drives)) == (result["status"], len(result["drives"]))

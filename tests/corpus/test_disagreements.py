@@ -1,0 +1,185 @@
+"""The comparison itself, on drives made up here: it must not agree with anything."""
+
+from dataclasses import replace
+
+import pytest
+
+from exporter.drives.health import (
+    DriveHealth,
+    DriveIdentity,
+    DriveReport,
+    Endurance,
+    EnduranceSource,
+    Protocol,
+    SelfTest,
+    UnitSource,
+    WrittenBytes,
+)
+from tests.corpus.disagreements import of_drive, of_no_drive, zeros
+from tests.corpus.documents import without_standard_log
+from tests.corpus.expected import PROTOCOLS, Expected, drives, filled, table, values
+
+_FILE = "nvme/made-up.json"
+_REPORT = DriveReport(
+    DriveIdentity(protocol=Protocol.NVME, rotational=False),
+    DriveHealth(
+        healthy=True,
+        endurance=Endurance(0.34, EnduranceSource.NVME_LOG),
+        temperatures={"drive": 40.0, "1": 41.0},
+        critical_warnings={"spare": False, "read_only": True},
+        host_written=WrittenBytes(512_000_000, 512_000, UnitSource.STANDARD),
+        power_on_seconds=7260.0,
+        self_test=SelfTest(passed=True, completed_power_on_seconds=3600.0),
+        link_bytes_per_second=300e6,
+        link_max_bytes_per_second=600e6,
+        messages=("it complains",),
+    ),
+)
+
+
+#: What the report above is, where it is anything.
+_SAID = {
+    "ssd": True,
+    "wear": 34,
+    "tolerance": 0,
+    "source": "nvme_log",
+    "healthy": True,
+    "temp": 40,
+    "warnings": 8,
+    "seconds": 7260,
+    "written": 512_000_000,
+    "self_test": "passed at 1 h",
+    "link": "3.0/6.0",
+    "unreadable": False,
+    "exit": 0,
+}
+
+
+def _expected(**line: object) -> Expected:
+    """What the report above is, everything else absent, and what is named instead."""
+    (some, *_) = drives().values()
+    stated = {**dict.fromkeys(some, "absent"), **_SAID, **line}
+    return {**{field: values(value) for field, value in stated.items()}, "sensors": ((41,),)}
+
+
+def _fields(expected: Expected, report: DriveReport = _REPORT) -> list[str]:
+    return [each.field for each in of_drive(_FILE, expected, report)]
+
+
+def test_a_report_as_expected_has_no_disagreement() -> None:
+    assert [] == _fields(_expected())
+
+
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [
+        ("ssd", False),
+        ("ssd", "unknown"),
+        ("wear", 35),
+        ("wear", "absent: said to be so"),
+        ("source", "scsi_log"),
+        ("healthy", False),
+        ("healthy", "absent"),
+        ("temp", 41),
+        ("warnings", 0),
+        ("seconds", 7200),
+        ("seconds", 7261),
+        ("written", 524_288_000),
+        ("media", 0),
+        ("reallocated", [0, 1]),
+        ("self_test", "failed at 1 h"),
+        ("link", "-/6.0"),
+        ("exit", 4),
+        ("unreadable", True),
+        ("spare", 100),
+    ],
+)
+def test_a_field_that_is_not_as_expected_is_told(field: str, wrong: object) -> None:
+    assert [field] == _fields(_expected(**{field: wrong}))
+
+
+@pytest.mark.parametrize(
+    ("field", "right"),
+    [
+        ("ssd", "any"),
+        ("wear", [33, 34]),
+        ("written", 512_500_000),
+        ("seconds", 7205),
+        ("temp", ["absent", 40]),
+        ("threshold", "any"),
+    ],
+)
+def test_what_the_table_leaves_open_agrees(field: str, right: object) -> None:
+    assert [] == _fields(_expected(**{field: right}))
+
+
+def test_a_wear_level_may_be_off_by_its_tolerance_and_no_more() -> None:
+    assert [] == _fields(_expected(wear=35, tolerance=1))
+    assert ["wear"] == _fields(_expected(wear=36, tolerance=1))
+
+
+def test_an_absent_wear_level_has_no_source() -> None:
+    report = replace(_REPORT, health=replace(_REPORT.health, endurance=None))
+    assert [] == _fields(_expected(wear=["absent", 1], source="name_guess"), report)
+    assert ["wear", "source"] == _fields(_expected(), report)
+
+
+def test_another_protocol_is_told() -> None:
+    report = replace(_REPORT, identity=replace(_REPORT.identity, protocol=Protocol.ATA))
+    assert ["protocol"] == _fields(_expected(), report)
+
+
+def test_a_warning_of_a_name_that_means_nothing_here_is_told() -> None:
+    health = replace(_REPORT.health, critical_warnings={"mood": True})
+    assert ["warnings"] == _fields(_expected(), replace(_REPORT, health=health))
+
+
+def test_a_zero_that_can_only_mean_unknown_is_told() -> None:
+    health = replace(_REPORT.health, temperatures={"drive": 0.0}, link_bytes_per_second=0.0)
+    report = DriveReport(replace(_REPORT.identity, capacity_bytes=0), health)
+    assert ["capacity_bytes", "link_bytes_per_second", "temperatures[drive]"] == list(zeros(report))
+
+
+def test_nothing_may_be_known_of_a_drive_that_was_not_reached() -> None:
+    line = {"exit": 2}
+    complaint = DriveHealth(exit_status=2, messages=("no such device",), unreadable="it is gone")
+    nothing = DriveReport(DriveIdentity(), complaint)
+    assert [] == list(of_no_drive(_FILE, line, nothing))
+    known = replace(nothing, health=replace(complaint, healthy=True, exit_status=0, messages=()))
+    fields = [each.field for each in of_no_drive(_FILE, line, known)]
+    assert ["healthy", "exit", "messages"] == fields
+    assert ["identity"] == [
+        each.field for each in of_no_drive(_FILE, line, replace(nothing, identity=_REPORT.identity))
+    ]
+
+
+def test_hours_of_the_table_are_seconds_here() -> None:
+    of = drives()
+    assert (42454 * 3600,) == of["ata/hgst-hitachi-HUS726040ALE614-1.json"]["seconds"]
+    assert (37054 * 3600 + 12 * 60,) == of["ata/seagate-ST2000NM0008-2F3100-1.json"]["seconds"]
+
+
+def test_every_ssd_of_the_table_states_its_wear_or_why_it_has_none() -> None:
+    sections = table()
+    silent = [
+        name
+        for protocol in PROTOCOLS
+        for name, line in sections[protocol].items()
+        if line["ssd"] is True and "wear" not in line
+    ]
+    assert [] == silent
+
+
+def test_a_line_with_a_field_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="no such field: temperature"):
+        filled({"ssd": True, "temperature": 40})
+
+
+def test_hiding_the_standard_log_takes_it_alone_and_of_a_copy() -> None:
+    pages = [{"number": 1}, {"number": 7}]
+    report = {"model_name": "made up", "ata_device_statistics": {"pages": pages}}
+    hidden = {"model_name": "made up", "ata_device_statistics": {"pages": [{"number": 1}]}}
+    assert hidden == without_standard_log(report)
+    assert [{"number": 1}, {"number": 7}] == pages
+    assert without_standard_log(hidden) is None
+    assert without_standard_log({}) is None

@@ -1,0 +1,104 @@
+"""Our reading of the whole corpus, and where it is not as expected."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.drives.health import DriveReport, EnduranceSource
+from exporter.drives.report import read
+from exporter.tools.child import End, Finished
+from exporter.tools.outcome import outcome
+from exporter.tools.smartctl import parse_scan
+from tests.corpus.disagreements import Disagreement, of_drive, of_no_drive
+from tests.corpus.documents import document, output, paths, without_standard_log
+from tests.corpus.expected import PROTOCOLS, drives, files, section, values
+
+#: How far a family's rule may be from the drive's own standard log.
+_MOST_BETWEEN_RULE_AND_LOG = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """reports: of each file that is a drive's report."""
+
+    reports: dict[str, DriveReport]
+    disagreements: tuple[Disagreement, ...]
+
+    def summary(self) -> str:
+        """A table: files, SSDs, and where the wear levels come from."""
+        sources = [source.value for source in EnduranceSource]
+        rows = [["", "files", "SSDs", "wear known", *sources, "fields not understood"]]
+        for protocol in (*PROTOCOLS, "all"):
+            reports = [
+                report
+                for file, report in self.reports.items()
+                if protocol in {"all", file.partition("/")[0]}
+            ]
+            levels = [report.health.endurance for report in reports if report.health.endurance]
+            known = Counter(level.source.value for level in levels)
+            figures = [
+                len(reports),
+                sum(report.identity.rotational is False for report in reports),
+                len(levels),
+                *(known[source] for source in sources),
+                sum(len(report.faults) for report in reports),
+            ]
+            rows.append([protocol, *map(str, figures)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return "\n".join(
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in rows
+        )
+
+
+def verdict() -> Verdict:
+    """Read every file that both the corpus and the table have."""
+    here = paths()
+    reports = {file: read(document(file)) for file in sorted(drives()) if file in here}
+    return Verdict(reports, tuple(_all(here, reports)))
+
+
+def _all(here: set[str], reports: dict[str, DriveReport]) -> Iterator[Disagreement]:
+    for file in sorted(here ^ files()):
+        where = (
+            ("in the table", "not there") if file not in here else ("not there", "in the corpus")
+        )
+        yield Disagreement(file, "file", *where)
+    expected = drives()
+    for file, report in reports.items():
+        yield from of_drive(file, expected[file], report)
+        yield from _without_standard_log(file, report)
+    for file, line in section("error").items():
+        if file in here:
+            yield from of_no_drive(file, line, read(document(file)))
+            yield from _result(file, line)
+    for file, types in section("scan").items():
+        if file in here:
+            found = Counter(row.address.type for row in parse_scan(output(file)))
+            if found != types:
+                yield Disagreement(file, "types", str(types), str(dict(found)))
+
+
+def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreement]:
+    """The family's rule must agree with the standard log, where a file has both."""
+    hidden = without_standard_log(document(file))
+    if hidden is None:
+        return
+    by_log, by_rule = report.health.endurance, read(hidden).health.endurance
+    agree = (
+        by_log is not None
+        and by_rule is not None
+        and by_rule.source is EnduranceSource.FAMILY_RULE
+        and abs(by_rule.used_ratio - by_log.used_ratio) <= _MOST_BETWEEN_RULE_AND_LOG + 1e-9
+    )
+    if not agree:
+        yield Disagreement(file, "wear, standard log hidden", str(by_log), str(by_rule))
+
+
+def _result(file: str, line: Mapping[str, Any]) -> Iterator[Disagreement]:
+    """What a poll that ends like this is called."""
+    finished = Finished(file, End.EXITED, line["exit"], output(file))
+    kind = outcome(finished).result.value
+    if kind not in values(line["kind"]):
+        yield Disagreement(file, "kind", str(line["kind"]), kind)

@@ -1,0 +1,89 @@
+"""Firmware with known faults: the drives that have it are told, the ones with the fix are not."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.firmware import FIRMWARE_RULES, FirmwareIssue, issues
+from exporter.drives.health import DriveHealth, DriveIdentity
+
+HOUR = 3600.0
+
+#: A drive of each rule: its slug, model, a release with the fault, releases without.
+AFFECTED = (
+    ("hpe-sas-32768-hours", "HP VO0480JFDGT", "HPD6", ("HPD8", "HPD9", "HPDA")),
+    ("hpe-sas-32768-hours", "VO015300JWSSV", "HPD1", ("HPD8",)),
+    ("hpe-sas-40000-hours", "HPE MO1600JVYPR", "HPD6", ("HPD7", "HPD8")),
+    ("sandisk-sas-40000-hours", "SanDisk LT0400MO", "D413", ("D417", "D418", "D420")),
+    ("crucial-m4-5184-hours", "M4-CT256M4SSD2", "0009", ("0309", "000F", "040H", "070H")),
+    ("samsung-980-pro-read-only", "Samsung SSD 980 PRO 2TB", "3B2QGXA7", ("5B2QGXA7", "4B2QGXA7")),
+    ("samsung-990-pro-health", "Samsung SSD 990 PRO 1TB", "0B2QJXD7", ("1B2QJXD7", "4B2QJXD7")),
+)
+
+
+def found(
+    model: str | None, firmware: str | None, health: DriveHealth | None = None
+) -> tuple[FirmwareIssue, ...]:
+    return issues(DriveIdentity(model=model, firmware=firmware), health or DriveHealth())
+
+
+@pytest.mark.parametrize(("name", "model", "firmware", "fixed"), AFFECTED)
+def test_a_drive_is_told_of_its_fault_until_it_has_the_fix(
+    name: str, model: str, firmware: str, fixed: tuple[str, ...]
+) -> None:
+    assert [name] == [issue.name for issue in found(model, firmware)]
+    for release in fixed:
+        assert () == found(model, release)
+
+
+def test_every_rule_of_the_table_is_exercised_above() -> None:
+    assert {rule.name for rule in FIRMWARE_RULES} == {name for name, *_ in AFFECTED}
+
+
+def test_the_table_is_sound() -> None:
+    for rule in FIRMWARE_RULES:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+        assert rule.source
+        assert "install" in rule.advice
+
+
+@pytest.mark.parametrize(
+    ("model", "firmware"),
+    [
+        ("HPE VO000960RWUFB", "HPD4"),  # another model of HPE's
+        ("EK0800JVYPN", "HPD7"),
+        ("VO0480JFDGTX", "HPD4"),
+        ("Samsung SSD 980 1TB", "3B2QGXA7"),
+        ("Samsung SSD 990 EVO 2TB", "0B2QJXD7"),
+        ("CT256M550SSD1", "0009"),
+        ("MTFDDAK128MAM-1J1", "0809"),
+        ("Samsung SSD 980 PRO 2TB", None),
+        (None, "3B2QGXA7"),
+        ("", ""),
+    ],
+)
+def test_other_drives_have_none(model: str | None, firmware: str | None) -> None:
+    assert () == found(model, firmware)
+
+
+@pytest.mark.parametrize(
+    ("age_hours", "hours_left"), [(32_000.0, 768.0), (32_768.0, 0.0), (50_000.0, 0.0)]
+)
+def test_a_fault_that_waits_for_an_age_says_how_long(age_hours: float, hours_left: float) -> None:
+    (issue,) = found("VO1920JFDGV", "HPD2", DriveHealth(power_on_seconds=age_hours * HOUR))
+    assert hours_left == issue.hours_left
+
+
+def test_hours_are_not_known_of_a_drive_without_an_age_or_a_fault_without_an_hour() -> None:
+    (ageless,) = found("VO1920JFDGV", "HPD2")
+    assert ageless.hours_left is None
+    (timeless,) = found("Samsung SSD 990 PRO 2TB", "0B2QJXD7", DriveHealth(power_on_seconds=HOUR))
+    assert timeless.hours_left is None
+
+
+@given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=16))
+def test_any_model_and_release_are_looked_up(model: str | None, firmware: str | None) -> None:
+    for issue in found(model, firmware):
+        assert issue.name in {rule.name for rule in FIRMWARE_RULES}
