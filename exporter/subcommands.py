@@ -4,10 +4,18 @@ What a command needs is imported when it runs: `--help` and the agent need next 
 """
 
 import argparse
+import os
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exporter.config import Settings
+from exporter.errors import ConfigError
+
+if TYPE_CHECKING:
+    from exporter.commands.asking import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,134 @@ def _smart_agent(chosen: Settings, _arguments: argparse.Namespace) -> int:
     )
 
 
+def _check_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--json", action="store_true", help="for programs; the keys stay")
+    p.add_argument(
+        "--second-opinion",
+        dest="second_opinion",
+        action="store_true",
+        help="have pySMART read the same output too, and print where the two differ",
+    )
+
+
+def _check(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from exporter.commands import check, second_opinion  # noqa: PLC0415
+    from exporter.tools.command import SystemRunner  # noqa: PLC0415
+
+    asked = _asked(chosen)
+    drives = asked.ask()
+    status = check.run(drives, as_json=arguments.json, out=sys.stdout)
+    if arguments.second_opinion:
+        second_opinion.run(
+            list(asked.documents.values()), chosen.path.smartctl, SystemRunner(), sys.stdout
+        )
+    return status
+
+
+def _capture_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("directory", type=Path, metavar="DIR", help="a new or empty directory")
+
+
+def _capture(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from exporter.commands import capture  # noqa: PLC0415
+
+    asked = _asked(chosen)
+    asked.ask()
+    return capture.run(chosen.path, asked.documents.values(), arguments.directory, sys.stdout)
+
+
+def _asked(chosen: Settings) -> "Asked":
+    from exporter.background.history import History  # noqa: PLC0415
+    from exporter.background.state import StateFile, existing_directory  # noqa: PLC0415
+    from exporter.clock import SystemClock  # noqa: PLC0415
+    from exporter.commands.asking import Asked  # noqa: PLC0415
+    from exporter.tools.children import SystemChildren  # noqa: PLC0415
+
+    clock = SystemClock()
+    state = existing_directory(chosen.state.directory, dict(os.environ))
+    history = state / "history.sqlite" if state else None
+    return Asked(
+        chosen,
+        clock,
+        lambda: SystemChildren(clock),
+        kept=StateFile(state).peek() if state else {},
+        history=History.open(history) if history and history.exists() else None,
+        progress=_progress,
+    )
+
+
+def _progress(answered: int) -> None:
+    # For people who wait; Nagios takes the first line for the verdict.
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[Kasking the drives: {answered} have answered\r")
+        sys.stderr.flush()
+
+
+def _self_test_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("device", metavar="DEVICE", help="/dev/sda, nvme0, or bus/0:megaraid,3")
+    p.add_argument("kind", metavar="KIND", choices=("short", "long", "abort"), help="%(choices)s")
+    p.add_argument("--type", default="", metavar="TYPE", help="smartctl's -d, where it is needed")
+
+
+def _self_test(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from exporter.clock import SystemClock  # noqa: PLC0415
+    from exporter.commands import self_test  # noqa: PLC0415
+    from exporter.tools.command import SystemRunner  # noqa: PLC0415
+
+    return self_test.run(
+        arguments.device,
+        arguments.kind,
+        smartctl=chosen.path.smartctl,
+        runner=SystemRunner(),
+        clock=SystemClock(),
+        out=sys.stdout,
+        device_type=arguments.type,
+    )
+
+
+def _forget_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("serial", metavar="SERIAL", help="the drive's serial number, or its WWN")
+
+
+def _forget(chosen: Settings, arguments: argparse.Namespace) -> int:
+    from exporter.background.state import StateFile, existing_directory  # noqa: PLC0415
+    from exporter.commands import forget  # noqa: PLC0415
+
+    directory = existing_directory(chosen.state.directory, dict(os.environ))
+    if directory is None:
+        raise ConfigError("no state directory is found", "give the daemon's as --state.directory")
+    kept = StateFile(directory).peek()
+    return forget.run(arguments.serial, directory, kept.get("inventory"), sys.stdout)
+
+
 COMMANDS: Mapping[str, Command] = {
+    "check": Command(
+        "how every drive fares, for people and for Nagios",
+        "Ask every drive once, or take the agent's word, and print a table. Exit status 0: all is"
+        " well, 1: a warning, 2: critical, or a mistake in the configuration, 3: not known.",
+        _check_arguments,
+        _check,
+    ),
+    "self-test": Command(
+        "have a drive test itself, and wait for the result",
+        "Start a drive's self-test and show it to its end, or abort the one that runs. Exit"
+        " status 0: passed, 1: failed, 3: not known.",
+        _self_test_arguments,
+        _self_test,
+    ),
+    "forget": Command(
+        "no longer miss a drive that was taken out",
+        "Tell the daemon that a drive was taken out for good: until then it is shown as missing.",
+        _forget_arguments,
+        _forget,
+    ),
+    "capture": Command(
+        "record this host for a bug report or a test, without its serial numbers",
+        "Write what the exporter reads of this host into a directory: kernel files and smartctl's"
+        " output, with serial numbers and WWNs replaced.",
+        _capture_arguments,
+        _capture,
+    ),
     "smart-agent": Command(
         "ask the drives, with rights and without a network",
         "Ask the drives on a clock of its own and leave what they say in a directory, where the"

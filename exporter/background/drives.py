@@ -37,6 +37,9 @@ _DAILY_SECONDS = 2 * 86_400.0
 #: What the daily set alone asks for.
 _DAILY_FIELDS = ("self_test", "error_log_entries", "interface_errors")
 
+#: Error log entries, self-test errors: the last two of `outcome.EXIT_BITS`.
+_DAILY_EXIT_BITS = 0b1100_0000
+
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
@@ -85,6 +88,7 @@ class Drives:
         inventory: Inventory,
         history: History | None,
         max_age_intervals: float,
+        keeps_history: bool = True,
     ) -> None:
         self._clock = clock
         self._sys = sys
@@ -93,6 +97,7 @@ class Drives:
         self._inventory = inventory
         self._history = history
         self._max_age_intervals = max_age_intervals
+        self._keeps_history = keeps_history
         self._rules = WearoutRules()
         self._drives: dict[Address, _Drive] = {}
         self._roll: Roll | None = None
@@ -139,7 +144,7 @@ class Drives:
             identities = {address: drive.identity for address, drive in self._drives.items()}
             self._carried = carried(identities, self._nodes, self._around.disks())
             self._update_inventory(roll)
-            if self._history is not None:
+            if self._history is not None and self._keeps_history:
                 self._history.flush()
 
     def forget(self, directory: Path, save: Callable[[], None]) -> None:
@@ -327,7 +332,9 @@ def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
     missing = {
         name: getattr(daily, name) for name in _DAILY_FIELDS if getattr(health, name) is None
     }
-    return replace(health, **missing)
+    # Without the daily logs smartctl cannot tell whether these have entries.
+    exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
+    return replace(health, exit_status=exit_status, **missing)
 
 
 def _key(who: DriveIdentity) -> str | None:

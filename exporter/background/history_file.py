@@ -140,7 +140,8 @@ class HistoryFile:
     def _guarded(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as e:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
+            # The last from SQLite's own message, where it quotes a broken name.
             self.close()
             if not self._passing(e) and self._set_aside(str(e)):
                 return
@@ -153,7 +154,7 @@ class HistoryFile:
                 )
             self._said = True
 
-    def _passing(self, e: sqlite3.Error | OSError) -> bool:
+    def _passing(self, e: Exception) -> bool:
         """Whether the disk or the rights are to blame, and not the file."""
         if isinstance(e, OSError):
             return True
@@ -222,7 +223,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
         return
     if version != VERSION:
         raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
-    for row in connection.execute("PRAGMA quick_check(1)").fetchall():
+    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
         if row != ("ok",):
             raise sqlite3.DatabaseError(f"it is broken: {row[0]}")
     connection.execute(f"SELECT drive, {_COLUMNS} FROM observation LIMIT 0")  # noqa: S608  ours

@@ -17,6 +17,7 @@ from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity, Protocol
 from exporter.drives.identity import identify
 from exporter.errors import ParseError
+from exporter.linux import files
 from exporter.linux.nodes import Nodes
 from exporter.tools import smartctl
 from exporter.tools.child import End, Finished
@@ -206,8 +207,15 @@ class Polling:
             interval_seconds=candidate.interval_seconds or usual,
             timeout_seconds=candidate.timeout_seconds or plan.timeout_seconds,
             never_kill=not smartctl.may_be_killed(candidate.address.type),
-            spins=who.rotational is not False,
+            spins=self._spins(candidate.address, who),
         )
+
+    def _spins(self, address: Address, who: DriveIdentity) -> bool:
+        """False where the drive, or before it has answered the kernel, says that it is an SSD."""
+        if who.rotational is not None or not addressing.is_direct(address, self._nodes):
+            return who.rotational is not False
+        name = address.path.removeprefix("/dev/")
+        return files.attribute(f"{self._sys}/block/{name}/queue/rotational") != "0"
 
     def _finish(self, poll: Poll) -> None:
         address = poll.target.address

@@ -53,6 +53,13 @@ class StateFile:
             raise ValueError(f"it is of version {state.get('version')!r}, not {VERSION}")
         return state
 
+    def peek(self) -> dict[str, Any]:
+        """What was saved last, for who does not own it; empty where it cannot be read."""
+        try:
+            return self._read()
+        except (OSError, ValueError, RecursionError):
+            return {}
+
     def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
         """Write the file whole: what is there is the old one or the new one.
 
@@ -99,12 +106,7 @@ def open_directory(asked: Path | None, environment: dict[str, str]) -> StateFile
                 "make it writable for this user or set --state.directory",
             )
         return StateFile(asked)
-    # systemd gives several, separated by colons, where a unit has several.
-    given = environment.get("STATE_DIRECTORY", "").split(":")[0]
-    home = environment.get("XDG_STATE_HOME") or os.path.join(
-        environment.get("HOME") or "/nonexistent", ".local", "state"
-    )
-    candidates = [Path(given)] if given else [FALLBACK, Path(home) / "ssd-exporter"]
+    candidates = _usual(environment)
     for candidate in candidates:
         problem = _unwritable(candidate)
         if not problem:
@@ -116,6 +118,21 @@ def open_directory(asked: Path | None, environment: dict[str, str]) -> StateFile
         problem,
     )
     return None
+
+
+def existing_directory(asked: Path | None, environment: dict[str, str]) -> Path | None:
+    """Where a daemon keeps its state: as asked for, else the first usual directory there is."""
+    candidates = _usual(environment) if asked is None else [asked]
+    return next((each for each in candidates if each.is_dir()), None)
+
+
+def _usual(environment: dict[str, str]) -> list[Path]:
+    # systemd gives several, separated by colons, where a unit has several.
+    given = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    home = environment.get("XDG_STATE_HOME") or os.path.join(
+        environment.get("HOME") or "/nonexistent", ".local", "state"
+    )
+    return [Path(given)] if given else [FALLBACK, Path(home) / "ssd-exporter"]
 
 
 def _unwritable(directory: Path) -> str:

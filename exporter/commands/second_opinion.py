@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import TextIO
 
 from exporter.drives.health import DriveReport, Protocol, WrittenBytes
-from exporter.tools.second_opinion import Opinion, Value
+from exporter.drives.report import read
+from exporter.errors import SourceError
+from exporter.tools import smartctl
+from exporter.tools.command import StatusRunner
+from exporter.tools.document import PollDocument
+from exporter.tools.second_opinion import Opinion, Value, second_opinion
+from exporter.tools.smartctl import Address
+
+_ASK_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +160,24 @@ _WEAKNESSES: Sequence[tuple[frozenset[str], _Explains, str]] = (
     ),
     (_COUNTS, _zero, 'pySMART takes the zero that stands for "not reported" as a value'),
 )
+
+
+def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, out: TextIO) -> None:
+    """Ask each drive again, for text beside the JSON, and print where the two readers differ."""
+    for document in documents:
+        address = Address(document.path, document.type)
+        out.write(f"\n{address}\n")
+        try:
+            argv = smartctl.arguments(program, address, smartctl.Logs.DAILY)
+            argv = ["--json=co" if each == "--json=c" else each for each in argv]
+            found = smartctl.report(runner.complete(argv, _ASK_SECONDS).output.encode())
+            differences = disagreements(read(found), second_opinion(found))
+        except SourceError as e:
+            out.write(f"  no second opinion: {e}\n")
+            continue
+        if not differences:
+            out.write("  pySMART reads the same\n")
+        for each in differences:
+            why = f"  ({each.why_known})" if each.why_known else "  DISAGREE"
+            ours = "not known" if each.ours is None else each.ours
+            out.write(f"  {each.field}: {ours}, by pySMART {each.theirs}{why}\n")

@@ -5,8 +5,16 @@ from dataclasses import replace
 
 from exporter.drives import ata, link, messages, nvme, scsi
 from exporter.drives.fields import Fields, Json
-from exporter.drives.health import DriveHealth, DriveIdentity, DriveReport, Protocol
+from exporter.drives.health import (
+    DriveHealth,
+    DriveIdentity,
+    DriveReport,
+    Protocol,
+    UnitSource,
+    WrittenBytes,
+)
 from exporter.drives.identity import identify
+from exporter.drives.link import Link
 from exporter.drives.unreadable import reason
 
 
@@ -35,6 +43,8 @@ def _awake(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     its_link = link.read(fields)
     return replace(
         health,
+        host_read=_possible(health.host_read, health, its_link),
+        host_written=_possible(health.host_written, health, its_link),
         power_mode=messages.power_mode(fields),
         link_bytes_per_second=its_link.bytes_per_second,
         link_max_bytes_per_second=its_link.max_bytes_per_second,
@@ -42,6 +52,19 @@ def _awake(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         messages=said,
         unreadable=reason(fields, identity, health, status, said),
     )
+
+
+def _possible(
+    counted: WrittenBytes | None, health: DriveHealth, its_link: Link
+) -> WrittenBytes | None:
+    """None where no link carries so much in the drive's life: the unit is not the one believed."""
+    if counted is None or counted.source is UnitSource.STANDARD:
+        return counted
+    fastest, seconds = its_link.max_bytes_per_second, health.power_on_seconds
+    if fastest is not None and seconds is not None:
+        # Hours are counted when they are over.
+        return counted if counted.bytes <= fastest * (seconds + 3600) else None
+    return counted
 
 
 def _logs(fields: Fields, identity: DriveIdentity) -> DriveHealth:

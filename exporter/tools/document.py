@@ -15,8 +15,9 @@ from exporter.errors import ParseError
 
 VERSION = 1
 
-#: The longest of real drives' reports is 150 KB, with all logs.
-LARGEST_BYTES = 1 << 20
+#: Real drives' reports have up to 150 KB, with all logs. A drive that prints nothing but bytes
+#: that are no UTF-8 makes three of each, of the megabyte that it may print.
+LARGEST_BYTES = 4 << 20
 
 _LONGEST_TEXT = 4096
 _MOST_RESULTS = 32
@@ -27,7 +28,7 @@ class PollDocument:
     """One poll. Times are seconds of Unix time, durations are seconds.
 
     path, type: how smartctl was told of the drive: /dev/bus/0 and megaraid,3.
-    result: how it ended, one of `smartctl.RESULTS`; `message` says more, for people.
+    result: how it ended, one of `outcome.Result`; `message` says more, for people.
     is_daily: the error and self-test logs were asked for too.
     interval_seconds: until the drive is asked again.
     last_success_at: of this drive since the poller began; None if none.
@@ -78,8 +79,8 @@ def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:
 def encoded(document: PollDocument | Roll) -> bytes:
     """The document as the bytes of its file."""
     values = {name: getattr(document, name) for name in document.__dataclass_fields__}
-    text = json.dumps({"version": VERSION, **values}, separators=(",", ":"))
-    return text.encode()
+    text = json.dumps({"version": VERSION, **values}, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "replace")
 
 
 def poll_document(text: bytes) -> PollDocument:

@@ -111,7 +111,10 @@ def _standby(found: Json, said: Sequence[str]) -> Outcome:
 def _failed(status: int, found: Json, said: Sequence[str]) -> Outcome:
     message = "; ".join(said)
     if re.search("Permission denied|Operation not permitted", message):
-        hint = "smartctl needs CAP_SYS_RAWIO (SATA, SAS) and CAP_SYS_ADMIN (NVMe, controllers)"
+        hint = (
+            "smartctl needs CAP_SYS_RAWIO (SATA, SAS) and CAP_SYS_ADMIN (NVMe, controllers);"
+            " or the type is not the drive's"
+        )
         return Outcome(Result.REFUSED, found, f"{message}; {hint}")
     if status & _COMMAND_LINE and not re.search(r"Unable to detect|No such", message):
         return Outcome(Result.BAD_REQUEST, found, message or "smartctl refuses its arguments")

@@ -1,0 +1,161 @@
+"""All drives of this host, asked once for a command that somebody waits for."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+
+from exporter import polling_plan
+from exporter.background.documents import DocumentReader
+from exporter.background.drives import Drives, Surroundings
+from exporter.background.history import History
+from exporter.background.inventory import Inventory
+from exporter.background.polling import Polling
+from exporter.clock import Clock
+from exporter.config import Settings, SmartSource
+from exporter.drives.watched import WatchedDrive
+from exporter.errors import ConfigError, ParseError, SourceError
+from exporter.linux import topology
+from exporter.linux.topology import Topology
+from exporter.tools.children import Children
+from exporter.tools.document import PollDocument, Roll, poll_document, roll
+
+#: A drive's own limit, and what it takes to end a smartctl that does not want to.
+_BEYOND_LIMIT_SECONDS = 10.0
+
+#: An agent that was not heard of for so many of its own intervals is gone.
+_FRESH_INTERVALS = 4
+
+
+class Asked:
+    """The drives as documents tell of them: the agent's where it is fresh, else our own."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        children: Callable[[], Children],
+        *,
+        kept: Mapping[str, object],
+        history: History | None,
+        progress: Callable[[int], None],
+    ) -> None:
+        """`kept` and `history` are what the daemon has kept, and are not written.
+
+        progress: hears how many drives have answered.
+        """
+        path = settings.path
+        self._settings = settings
+        self._clock = clock
+        self._children = children
+        self._progress = progress
+        self.documents: dict[tuple[str, str], PollDocument] = {}
+        self.problem = ""
+        parsed = topology.read(path.sysfs, path.procfs, path.rootfs)
+        self._topology: Topology = parsed.value
+        disks = {name: its.identity for name, its in self._topology.devices.items()}
+        self._drives = Drives(
+            clock,
+            path.sysfs,
+            path.rootfs,
+            Surroundings(lambda: disks, lambda _device: None, _rated_bytes(settings)),
+            inventory=Inventory(kept.get("inventory")),
+            history=history,
+            max_age_intervals=settings.smart.max_age_intervals,
+            keeps_history=False,
+        )
+
+    def ask(self) -> list[WatchedDrive]:
+        """Every drive, and at the end the block devices of which no drive is known.
+
+        Raises:
+            ConfigError: the settings want an agent, and there is none.
+        """
+        heartbeat = self._heartbeat()
+        if heartbeat is not None:
+            self._read(heartbeat)
+        elif self._settings.smart.source is SmartSource.DIRECTORY:
+            raise ConfigError(
+                f"no agent has left anything of late in {self._settings.smart.directory}",
+                "start ssd-smart-agent, or set smart.source to exec and run this as root",
+            )
+        else:
+            self._poll()
+        found = self._drives.watched()
+        known = {each.label for each in found} | {b for each in found for b in each.blocks}
+        return [*found, *self._without_drive(known)]
+
+    def _heartbeat(self) -> Roll | None:
+        smart = self._settings.smart
+        if smart.source is SmartSource.EXEC:
+            return None
+        with contextlib.suppress(SourceError):
+            heartbeat = roll(DocumentReader(smart.directory).roll())
+            age = self._clock.wall() - heartbeat.at
+            if age <= _FRESH_INTERVALS * heartbeat.interval_seconds:
+                return heartbeat
+        return None
+
+    def _read(self, heartbeat: Roll) -> None:
+        for _, text in DocumentReader(self._settings.smart.directory).changed():
+            if isinstance(text, bytes):
+                with contextlib.suppress(ParseError):
+                    self._take(poll_document(text))
+        self._call(heartbeat)
+
+    def _poll(self) -> None:
+        path, smart = self._settings.path, self._settings.smart
+        polling = Polling(
+            self._children(),
+            self._clock,
+            polling_plan.of(self._settings),
+            sys=path.sysfs,
+            root=path.rootfs,
+            take=self._take,
+            call=self._call,
+        )
+        slowest = max(
+            smart.timeout_seconds,
+            *(each.smart_timeout_seconds or 0.0 for each in self._settings.device.values()),
+            0.0,
+        )
+        until = self._clock.monotonic() + slowest + _BEYOND_LIMIT_SECONDS
+        try:
+            while not polling.is_settled and self._clock.monotonic() < until:
+                self._progress(len(self.documents))
+                polling.step(0.2)
+        finally:
+            polling.close()
+
+    def _take(self, document: PollDocument) -> None:
+        self.documents[document.path, document.type] = document
+        self._drives.take(document)
+
+    def _call(self, heartbeat: Roll) -> None:
+        self.problem = heartbeat.problem
+        self._drives.call(heartbeat)
+
+    def _without_drive(self, known: set[str]) -> Iterator[WatchedDrive]:
+        for name, device in self._topology.devices.items():
+            if not device.block.is_leaf or name in known or _is_no_drive(name):
+                continue
+            who = device.identity
+            virtual = who.transport == "virtio"
+            yield WatchedDrive(
+                label=name,
+                serial=who.serial or "",
+                address=f"/dev/{name}",
+                message="a virtual disk: it has no SMART; look at the host it lives on"
+                if virtual
+                else self.problem or "smartctl finds no drive here that has SMART",
+            )
+
+
+def _is_no_drive(name: str) -> bool:
+    return name.startswith(("loop", "ram", "zram", "sr", "fd", "nbd"))
+
+
+def _rated_bytes(settings: Settings) -> dict[str, int]:
+    return {
+        name: int(device.rated_bytes_written)
+        for name, device in settings.device.items()
+        if device.rated_bytes_written is not None
+    }
