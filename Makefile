@@ -5,11 +5,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # What `make run` needs of the system, and what the tests need besides.
 RUN_PACKAGES  := python3-venv smartmontools fio
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test check format golden docs bench clean packages test-packages
+.PHONY: help run venv dev test check format golden docs corpus bench clean packages test-packages
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ golden: dev  ## Write tests/hosts/*/expected.prom anew; read the difference befo
 
 docs: dev  ## Write METRICS.md anew from the catalogue
 	$(BIN)/python -m exporter.metrics > METRICS.md
+
+corpus: dev  ## Read real smartctl outputs (../shared/smartctl-corpus) and compare with what is expected
+	$(BIN)/python -m tests.corpus
 
 bench: test-packages dev  ## Measure speed and size beside Debian's node_exporter (10 minutes)
 	$(BIN)/python -m bench

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from exporter.cli import parser
+from exporter.cli import command_parser, parser
 from exporter.config import COLLECTORS, Settings
+from exporter.subcommands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -52,6 +53,11 @@ def test_the_readme_has_the_sections_that_take_names(section: str) -> None:
     assert f"`{section}.NAME" in README, f"README.md does not name {section}.NAME"
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_readme_has_every_command(name: str) -> None:
+    assert f"ssd-exporter {name}" in README, f"README.md does not name the command {name}"
+
+
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_the_readme_has_every_collector(name: str) -> None:
     _, _, after = README.partition("\n## Collectors\n")
@@ -61,7 +67,8 @@ def test_the_readme_has_every_collector(name: str) -> None:
 
 
 def test_the_readme_names_no_flag_that_is_none() -> None:
-    known = {option for action in parser()._actions for option in action.option_strings}
+    parsers = [parser(), *map(command_parser, COMMANDS)]
+    known = {option for p in parsers for action in p._actions for option in action.option_strings}
     named = {flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", README)}
     invented = {flag for flag in named if flag not in known and flag not in OF_OTHER_PROGRAMS}
     assert set() == invented - {"--collector", "--no-collector"}
