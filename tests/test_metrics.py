@@ -35,12 +35,27 @@ UNITLESS = {
     "ssd_io_bottleneck",
     "ssd_md_degraded_disks",
     "ssd_partition_misaligned",
+    "ssd_smart_available",
+    "ssd_smart_healthy",
+    "ssd_smart_critical_warning",
+    "ssd_smart_pending_sectors",
+    "ssd_smart_self_test_passed",
+    "ssd_smart_exit_bit",
+    "ssd_smart_firmware_issue",
+    "ssd_smart_power_mode",
+    "ssd_smart_plp_healthy",
+    "ssd_command_stuck",
+    # What a vendor's attribute counts, and in which unit, is the vendor's.
+    "ssd_ata_attribute_raw",
+    "ssd_ata_attribute_value",
+    "ssd_ata_attribute_worst",
+    "ssd_ata_attribute_threshold",
 }
 
 #: Counters of things and not of a unit.
 COUNTED = re.compile(
     r"_(completed|merged|requests|errors|timeouts|dropped|times_squeezed|samples|gaps|softirqs"
-    r"|softirqs_by_cpu|events|polls|runs|skipped)_total$"
+    r"|softirqs_by_cpu|events|polls|runs|skipped|sectors|failures|entries|cycles|shutdowns)_total$"
 )
 
 LABELS = {
@@ -49,6 +64,8 @@ LABELS = {
     *("fstype", "role", "partition", "severity", "block", "op", "source", "window", "cause"),
     *("mode", "cpu", "vector", "cgroup", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
+    *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
+    *("result", "command"),
 }
 
 #: No label may be called so: they belong to Prometheus or to the histogram.
