@@ -106,9 +106,11 @@ def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level:
         }
     )
     package = str(Path(__file__).parents[1])
-    # Isolated, or Python would look for modules in the directory that root happens to stand in.
-    code = "import sys; sys.path.insert(0, sys.argv[1]); from exporter.agent import main; main()"
-    argv = [sys.executable, "-I", "-c", code, package, handed]
+    # Isolated, or Python would look for modules in the directory that root happens to stand in;
+    # without site-packages, whose .pth files run code and cost 250 KB. Our own place comes last:
+    # where it is site-packages, nothing in it takes the name of a module of Python's.
+    code = "import sys; sys.path.append(sys.argv[1]); from exporter.agent import main; main()"
+    argv = [sys.executable, "-I", "-S", "-c", code, package, handed]
     os.execv(sys.executable, argv)  # noqa: S606  an argument list of our own
 
 

@@ -7,11 +7,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from exporter import __version__, logs, notify
 from exporter.background import state as kept
-from exporter.background.history import History
 from exporter.background.pace import Pace, Rounds
 from exporter.background.state import StateFile
 from exporter.clock import Clock, SystemClock
@@ -25,6 +24,9 @@ from exporter.tools.command import SystemRunner
 from exporter.web import address, live
 from exporter.web.server import Server
 from exporter.web.site import Site
+
+if TYPE_CHECKING:
+    from exporter.background.history import History
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ def serve(
         SystemRunner(),
         state.load() if state else {},
         children=lambda: SystemChildren(clock),
-        history=History.open(state.directory / "history.sqlite") if state else None,
+        history=(lambda: _history(state)) if state else None,
     )
     running = _Running(monitor, state, clock)
     pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
@@ -115,6 +117,12 @@ def serve(
         log.info("stopping")
         server.stop()
         running.stop()
+
+
+def _history(state: StateFile) -> "History":
+    from exporter.background.history import History  # noqa: PLC0415
+
+    return History.open(state.directory / "history.sqlite")
 
 
 class _Running:

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.process_collector import ProcessCollector
 
@@ -12,7 +12,6 @@ from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
 from exporter.background.drives import Drives, Surroundings
-from exporter.background.history import History
 from exporter.background.inventory import Inventory
 from exporter.background.polling import Polling
 from exporter.background.reading import Sources
@@ -31,6 +30,9 @@ from exporter.tools.children import Children
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
 
+if TYPE_CHECKING:
+    from exporter.background.history import History
+
 
 class Monitor:
     """One host under watch; `state` is what an earlier run gave to `to_keep`."""
@@ -43,7 +45,7 @@ class Monitor:
         state: dict[str, Any],
         *,
         children: Callable[[], Children],
-        history: History | None = None,
+        history: "Callable[[], History] | None" = None,
     ) -> None:
         self._clock = clock
         self._runner = runner

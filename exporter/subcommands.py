@@ -78,7 +78,7 @@ def _capture(chosen: Settings, arguments: argparse.Namespace) -> int:
 
     asked = _asked(chosen)
     asked.ask()
-    return capture.run(chosen.path, asked.documents.values(), arguments.directory, sys.stdout)
+    return capture.run(chosen.path, asked.outputs(), arguments.directory, sys.stdout)
 
 
 def _asked(chosen: Settings) -> "Asked":
@@ -91,12 +91,13 @@ def _asked(chosen: Settings) -> "Asked":
     clock = SystemClock()
     state = existing_directory(chosen.state.directory, dict(os.environ))
     history = state / "history.sqlite" if state else None
+    is_kept = history is not None and history.exists()
     return Asked(
         chosen,
         clock,
         lambda: SystemChildren(clock),
         kept=StateFile(state).peek() if state else {},
-        history=History.open(history) if history and history.exists() else None,
+        history=(lambda: History.open(history, read_only=True)) if history and is_kept else None,
         progress=_progress,
     )
 

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from exporter.background import forgetting
 from exporter.background.drive_labels import carried, labels
-from exporter.background.history import History
 from exporter.background.inventory import Inventory, Sighting
 from exporter.background.known_drive import KnownDrive
 from exporter.background.same_drive import usable_wwn
@@ -29,10 +29,19 @@ from exporter.tools.document import PollDocument, Roll
 from exporter.tools.outcome import Result
 from exporter.tools.smartctl import Address
 
+if TYPE_CHECKING:
+    from exporter.background.history import History
+
 log = logging.getLogger(__name__)
+
+#: A poller that has not been heard of for so many of its own intervals is gone.
+FRESH_INTERVALS = 4
 
 #: What only the daily set tells is believed for so long.
 _DAILY_SECONDS = 2 * 86_400.0
+
+#: An estimate looks through a year of observations, and moves within weeks.
+_ESTIMATE_SECONDS = 3600.0
 
 #: What the daily set alone asks for.
 _DAILY_FIELDS = ("self_test", "error_log_entries", "interface_errors")
@@ -66,6 +75,7 @@ class _Drive:
     daily: DriveHealth | None = None
     daily_at: float = 0.0
     wearout: WearoutEstimate | None = None
+    estimated_at: float = 0.0
     firmware_issues: tuple[firmware.FirmwareIssue, ...] = ()
     growth_since: tuple[float, int, int] | None = None
     is_unit_wrong: bool = False
@@ -86,7 +96,7 @@ class Drives:
         surroundings: Surroundings,
         *,
         inventory: Inventory,
-        history: History | None,
+        history: "Callable[[], History] | None",
         max_age_intervals: float,
         keeps_history: bool = True,
     ) -> None:
@@ -95,7 +105,8 @@ class Drives:
         self._root = root
         self._around = surroundings
         self._inventory = inventory
-        self._history = history
+        self._open_history = history
+        self._history: History | None = None
         self._max_age_intervals = max_age_intervals
         self._keeps_history = keeps_history
         self._rules = WearoutRules()
@@ -160,6 +171,12 @@ class Drives:
         save()
         forgetting.remove(directory, asked)
 
+    def close(self) -> None:
+        """Keep what is new of the history."""
+        with self._lock:
+            if self._history is not None and self._keeps_history:
+                self._history.close()
+
     def to_keep(self) -> list[dict[str, object]]:
         """The inventory, for the state file."""
         with self._lock:
@@ -174,7 +191,11 @@ class Drives:
         return None
 
     def watched(self) -> list[WatchedDrive]:
-        """Every drive that has been asked lately, by label, and after them those that are gone."""
+        """Every drive, by label, and after them those that are gone.
+
+        A drive that keeps its poller waiting is asked ever less often, and stays on the page as
+        long as the poller lives. Where that is gone, a drive follows when its last poll is too old.
+        """
         now = self._clock.wall()
         with self._lock:
             disks = self._around.disks()
@@ -182,7 +203,8 @@ class Drives:
             found = [
                 self._watched(address, drive, now, disks, is_stuck=address in stuck)
                 for address, drive in self._drives.items()
-                if address in self._labels and now - drive.document.began_at <= self._age(drive)
+                if address in self._labels
+                and (self._is_polled(now) or now - drive.document.began_at <= self._age(drive))
             ]
             missing = [_gone(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
@@ -193,6 +215,7 @@ class Drives:
         if _key(found.identity) != _key(drive.identity):
             # Another drive in the same place: it has no past here.
             drive.daily, drive.growth_since, drive.is_unit_wrong = None, None, False
+            drive.wearout, drive.estimated_at = None, 0.0
         health, at = found.health, document.began_at
         if document.is_daily:
             drive.daily, drive.daily_at = health, at
@@ -225,10 +248,13 @@ class Drives:
 
     def _wearout(self, drive: _Drive, at: float) -> WearoutEstimate | None:
         key, health = _key(drive.identity), drive.health
-        if self._history is None or key is None or health is None:
+        if self._open_history is None or key is None or health is None:
             return None
         if health.endurance is None and health.host_written is None:
             return None
+        if self._history is None:
+            # Not before: SQLite is 2 MB, and a host of HDDs or virtual disks needs none.
+            self._history = self._open_history()
         endurance = health.endurance
         new = self._history.note(
             key,
@@ -241,9 +267,10 @@ class Drives:
                 health.nand_written.bytes if health.nand_written else None,
             ),
         )
-        label = self._labels.get(Address(drive.document.path, drive.document.type), "")
-        if not new and drive.wearout is not None:
+        if not new and at - drive.estimated_at < _ESTIMATE_SECONDS:
             return drive.wearout
+        drive.estimated_at = at
+        label = self._labels.get(Address(drive.document.path, drive.document.type), "")
         return estimate(
             self._history.observations(key), at, self._rules, self._around.rated_bytes.get(label)
         )
@@ -275,6 +302,10 @@ class Drives:
             model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
         )
 
+    def _is_polled(self, now: float) -> bool:
+        roll = self._roll
+        return roll is not None and now - roll.at <= FRESH_INTERVALS * roll.interval_seconds
+
     def _age(self, drive: _Drive) -> float:
         return self._max_age_intervals * max(drive.document.interval_seconds, 60.0)
 
@@ -304,17 +335,22 @@ class Drives:
             polls=document.counts,
             message=document.message,
             firmware_issues=drive.firmware_issues,
-            wearout_seconds=_bounds(drive.wearout),
+            wearout_seconds=_bounds(drive.wearout, now - drive.estimated_at),
             wearout_method=drive.wearout.method.value if drive.wearout else "",
             blocks=self._carried.get(address, ()),
             is_stuck=is_stuck,
         )
 
 
-def _bounds(wearout: WearoutEstimate | None) -> tuple[float, float, float] | None:
+def _bounds(
+    wearout: WearoutEstimate | None, passed_seconds: float
+) -> tuple[float, float, float] | None:
+    """From now on, where the estimate counts from when it was made."""
     if wearout is None:
         return None
-    return wearout.low_seconds, wearout.mid_seconds, wearout.high_seconds
+    low, mid, high = wearout.low_seconds, wearout.mid_seconds, wearout.high_seconds
+    passed = max(passed_seconds, 0.0)
+    return max(low - passed, 0.0), max(mid - passed, 0.0), max(high - passed, 0.0)
 
 
 def _slept(drive: _Drive, document: PollDocument) -> None:

@@ -86,13 +86,15 @@ class History:
         self._swept_day: float | None = None
 
     @classmethod
-    def open(cls, path: Path) -> "History":
+    def open(cls, path: Path, *, read_only: bool = False) -> "History":
         """The history in this file, which is made where there is none.
 
         A file that cannot be understood, or that a later version wrote, is kept aside under
         another name, said, and begun anew. One that cannot be written costs a warning.
+
+        read_only: for a command beside the daemon: the file is left as it is, whatever it is.
         """
-        history = cls(HistoryFile(path))
+        history = cls(HistoryFile(path, read_only=read_only))
         history._file.rows("")
         return history
 

@@ -62,10 +62,15 @@ Rows = Mapping[str, Sequence[WearObservation]]
 
 
 class HistoryFile:
-    """Rows of observations by drive. Failures are said once and cost no more than the file."""
+    """Rows of observations by drive. Failures are said once and cost no more than the file.
 
-    def __init__(self, path: Path) -> None:
+    read_only: for a command beside the daemon, perhaps of another user: the file is neither made
+        nor mended nor kept aside, and writing does nothing.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
+        self._read_only = read_only
         self._connection: sqlite3.Connection | None = None
         self._said = False
 
@@ -88,6 +93,8 @@ class HistoryFile:
         sweep: drives of which nothing was seen since then are forgotten, and the longest gone of
             too many.
         """
+        if self._read_only:
+            return False
         for _ in range(2):  # once more, into a new file, where the old one is broken
             with self._guarded():
                 connection = self._connect()
@@ -111,9 +118,12 @@ class HistoryFile:
 
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._make()
+            if not self._read_only:
+                self._make()
+            mode = "ro" if self._read_only else "rw"
             connection = sqlite3.connect(
-                self._path,
+                f"{self._path.absolute().as_uri()}?mode={mode}",
+                uri=True,
                 timeout=1.0,
                 isolation_level=None,
                 check_same_thread=False,
@@ -143,14 +153,19 @@ class HistoryFile:
         except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
             # The last from SQLite's own message, where it quotes a broken name.
             self.close()
-            if not self._passing(e) and self._set_aside(str(e)):
+            if not self._read_only and not self._passing(e) and self._set_aside(str(e)):
                 return
             if not self._said:
+                meanwhile = (
+                    "what is known of wear over time is not told"
+                    if self._read_only
+                    else "wear over time is kept in memory until it can be"
+                )
                 log.warning(
-                    "%s cannot be used: %s; wear over time is kept in memory until it can be; "
-                    "mend the disk or the rights",
+                    "%s cannot be used: %s; %s; mend the disk or the rights",
                     self._path,
                     e,
+                    meanwhile,
                 )
             self._said = True
 

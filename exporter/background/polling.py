@@ -4,7 +4,7 @@ The same in the agent and in a daemon that asks for itself: only the receiver di
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity, Protocol
 from exporter.drives.identity import identify
 from exporter.errors import ParseError
-from exporter.linux import files
+from exporter.linux import files, nodes
 from exporter.linux.nodes import Nodes
 from exporter.tools import smartctl
 from exporter.tools.child import End, Finished
@@ -43,6 +43,9 @@ _LOGS = (
 
 #: So long may a look for drives take. It opens each, and one that hangs holds it up.
 _SCAN_SECONDS = 30.0
+
+#: So long it is waited while an earlier look is still under way.
+_SCAN_AGAIN_SECONDS = 1.0
 
 _SETTLED = frozenset({Result.SUCCESS, Result.STANDBY})
 
@@ -135,9 +138,10 @@ class Polling:
         What the receivers raise passes through.
         """
         now = self._clock.monotonic()
-        if now >= self._next_scan and self._poll.rescan(_SCAN_SECONDS):
-            self._next_scan = now + self._plan.rescan_seconds
-        until = min(now + timeout, self._next_roll, max(self._next_scan, now + 0.1))
+        if now >= self._next_scan:
+            begun = self._poll.rescan(_SCAN_SECONDS)
+            self._next_scan = now + (self._plan.rescan_seconds if begun else _SCAN_AGAIN_SECONDS)
+        until = min(now + timeout, self._next_roll, self._next_scan)
         for poll in self._poll.step(max(0.0, until - now)):
             self._finish(poll)
         scan = self._poll.take_scan()
@@ -162,9 +166,9 @@ class Polling:
                 problem = str(e)
         elif scan.end is End.NOT_STARTED:
             problem += "; install smartmontools or set --smartctl.path"
-        if problem and not self._scanned:
+        if problem:
             # A drive that hangs holds up the scan, and must not hide the others.
-            self._scanned = _unscanned(self._nodes)
+            self._scanned += _unscanned(nodes.read(self._sys, self._root), self._scanned)
         self._say(problem and f"looking for drives failed: {problem}")
         self._look()
 
@@ -229,7 +233,7 @@ class Polling:
             asked.last_success_at = poll.began_at_unix
         if report is not None and result in _SETTLED:
             self._note_answer(asked, address, report)
-        elif candidate.volume:
+        elif candidate.volume and not self._has_answered(address):
             # The drives under a RAID volume have addresses of their own.
             return
         self._take(
@@ -280,17 +284,23 @@ class Polling:
                     if not self._candidates[target.address].volume
                     or self._has_answered(target.address)
                 ),
-                stuck=tuple((path, kind) for path, kind in sorted(self._poll.stuck)),
+                stuck=tuple((path, kind) for path, kind in self._stuck()),
                 problem=self._problem,
             )
         )
+
+    def _stuck(self) -> Iterator[Address]:
+        if self._poll.is_scan_stuck:
+            yield Address("--scan-open")
+        yield from sorted(self._poll.stuck)
 
     def _has_answered(self, address: Address) -> bool:
         asked = self._asked.get(address)
         return asked is not None and asked.answer is not None
 
 
-def _unscanned(nodes: Nodes) -> tuple[Scanned, ...]:
-    """SCSI disks as /sys shows them; smartctl is left to find out what each of them is."""
-    names = sorted(name for name in nodes.blocks & nodes.present if name.startswith("sd"))
-    return tuple(Scanned(Address(f"/dev/{name}")) for name in names)
+def _unscanned(known: Nodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
+    """The other SCSI disks of /sys; smartctl is left to find out what each of them is."""
+    names = sorted(name for name in known.blocks & known.present if name.startswith("sd"))
+    found = {row.address.path for row in scanned}
+    return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in found)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporter.attempts import Attempts
 from exporter.background.documents import DocumentReader
-from exporter.background.drives import Drives
+from exporter.background.drives import FRESH_INTERVALS, Drives
 from exporter.background.polling import Polling
 from exporter.clock import Clock
 from exporter.config import SmartSource
@@ -17,9 +17,6 @@ from exporter.linux.files import Parsed
 from exporter.tools.document import Roll, poll_document, roll
 
 log = logging.getLogger(__name__)
-
-#: An agent that has not been heard of for so many of its own intervals is gone.
-_FRESH_INTERVALS = 4
 
 #: How often the agent's directory is looked at.
 _LOOK_SECONDS = 2.0
@@ -91,8 +88,9 @@ class SmartWatch:
             self._woken.clear()
 
     def close(self) -> None:
-        """End what runs, within a bounded time."""
+        """End what runs, within a bounded time, and keep what is known."""
         self._end_polling()
+        self._drives.close()
 
     def _ask(self) -> None:
         if self._polling is None:
@@ -116,7 +114,7 @@ class SmartWatch:
             log.debug("no agent: %s", e)
             return None
         age = self._clock.wall() - heartbeat.at
-        return heartbeat if age <= _FRESH_INTERVALS * heartbeat.interval_seconds else None
+        return heartbeat if age <= FRESH_INTERVALS * heartbeat.interval_seconds else None
 
     def _read(self, heartbeat: Roll | None) -> tuple[SourceError, ...]:
         faults: list[SourceError] = []

@@ -1,6 +1,7 @@
 """All drives of this host, asked once for a command that somebody waits for."""
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator, Mapping
 
 from exporter import polling_plan
@@ -35,7 +36,7 @@ class Asked:
         children: Callable[[], Children],
         *,
         kept: Mapping[str, object],
-        history: History | None,
+        history: Callable[[], History] | None,
         progress: Callable[[int], None],
     ) -> None:
         """`kept` and `history` are what the daemon has kept, and are not written.
@@ -82,6 +83,18 @@ class Asked:
         found = self._drives.watched()
         known = {each.label for each in found} | {b for each in found for b in each.blocks}
         return [*found, *self._without_drive(known)]
+
+    def outputs(self) -> dict[str, bytes]:
+        """What smartctl said, by a name for each drive, and "scan" as a scan would have it."""
+        devices = [
+            {"name": path, "type": kind, "protocol": _protocol(document)}
+            for (path, kind), document in self.documents.items()
+        ]
+        found = {"scan": json.dumps({"devices": devices}).encode()}
+        for (path, kind), document in self.documents.items():
+            name = f"{path.removeprefix('/dev/')} {kind}".strip()
+            found[name] = json.dumps(document.report).encode("utf-8", "replace")
+        return found
 
     def _heartbeat(self) -> Roll | None:
         smart = self._settings.smart
@@ -147,6 +160,12 @@ class Asked:
                 if virtual
                 else self.problem or "smartctl finds no drive here that has SMART",
             )
+
+
+def _protocol(document: PollDocument) -> str:
+    device = document.report.get("device")
+    found = device.get("protocol") if isinstance(device, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _is_no_drive(name: str) -> bool:

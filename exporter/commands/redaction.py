@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from itertools import count, islice
 
 #: Shorter serial numbers may be part of any word: they are replaced in their own fields alone.
 _SHORTEST_IN_TEXT = 5
 
 _SHORTEST_HOST_NAME = 3
+
+#: A serial number of zeros is in every stand-in.
+_MOST_TRIES = 10_000
 
 #: A 64-bit name, NAA or EUI, and a 128-bit one, NAA 6 or NGUID.
 _HEX = r"(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{16})"
@@ -22,17 +25,16 @@ _UUID = re.compile(
 )
 
 #: Parts of paths that say nothing of whose host this is.
-_PLAIN_NAMES = frozenset(
-    """
+_PLAIN = """
     . .. @ apps backup backups base bin binlog binlogs boot cgroup config data data0 data1 data2
     data3 db dbs debug dev dev0 devices disk disk0 disk1 disk2 disk3 doublewrite efi etc fs home
-    hugepages images init.scope kernel lib lib64 libexec local log logs lost+found mapper mariadb
-    mariadb.service media mnt mqueue mysql mysql-data mysql.service mysqld mysqld.service none opt
-    overlay passport percona proc pts redo relaylog root rootfs rw run sbin security share shm snap
-    srv ssd swap sys sysfs system system.slice systemd tmp tmpfs tracing undo unified user
-    user.slice usr var work
-    """.split()
-)
+    hugepages images init.scope io.pressure io.stat kernel lib lib64 libexec local log logs
+    lost+found mapper mariadb mariadb.service media mnt mqueue mysql mysql-data mysql.service
+    mysqld mysqld.service none opt overlay passport percona proc pts redo relaylog root rootfs
+    rw run sbin security share shm snap srv ssd swap sys sysfs system system.slice systemd tmp
+    tmpfs tracing undo unified user user.slice usr var work
+"""
+_PLAIN_NAMES = frozenset(_PLAIN.split())
 _KERNEL_NAME = re.compile(
     r"(?:(?:[shv]|xv)d[a-z]{1,3}\d{0,3}|nvme\d{1,4}(?:c\d{1,4})?n\d{1,4}(?:p\d{1,3})?"
     r"|(?:md|dm-|loop|ram|zram|sr|nbd|rbd|sg|bcache)\d{1,5}(?:p\d{1,3})?"
@@ -66,7 +68,6 @@ class Redactor:
             self.wwn(digits)
         self._known = self._pattern()
         names = [n for n in host_names if len(n) >= _SHORTEST_HOST_NAME and n not in _PLAIN_NAMES]
-        #: One that has a host name or more in it.
         self._host = re.compile(
             rf"(?<![0-9A-Za-z])(?:{'|'.join(map(re.escape, names))})(?![0-9A-Za-z])"
             if names
@@ -145,9 +146,10 @@ class Redactor:
     ) -> str:
         if text not in known:
             numbers = self._counters.setdefault(kind, count(1))
-            known[text] = next(
-                new for n in numbers if (new := made(n)) != text and not self._holds_one(new)
-            )
+            for n in islice(numbers, _MOST_TRIES):
+                known[text] = made(n)
+                if known[text] != text and not self._holds_one(known[text]):
+                    break
         return known[text]
 
     def _holds_one(self, new: str) -> bool:

@@ -236,6 +236,44 @@ def test_a_file_that_may_only_be_read_is_read_and_left(tmp_path: Path) -> None:
         directory.rmdir()
 
 
+def test_a_command_beside_the_daemon_reads_and_changes_nothing(path: Path) -> None:
+    daemon = History.open(path)
+    daemon.note(KEY, day(1))
+    daemon.flush()
+    command = History.open(path, read_only=True)
+    command.note(KEY, day(2))
+    command.flush()
+    assert (day(1), day(2)) == command.observations(KEY)
+    daemon.note(KEY, day(3))
+    daemon.close()
+    command.close()
+    assert [1, 3] == found(path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"rubbish" * 1000])
+def test_a_command_neither_makes_nor_mends_the_file(
+    path: Path, caplog: pytest.LogCaptureFixture, content: bytes | None
+) -> None:
+    """Else root's `check` leaves a file that the daemon may not write."""
+    if content is not None:
+        path.write_bytes(content)
+    command = History.open(path, read_only=True)
+    command.note(KEY, day(1))
+    assert (day(1),) == command.observations(KEY)
+    command.close()
+    assert ([] if content is None else [path]) == list(path.parent.iterdir())
+    assert content is None or content == path.read_bytes()
+    (said,) = caplog.messages
+    assert "what is known of wear over time is not told" in said
+
+
+@pytest.mark.parametrize("name", ["a b%20?mode=ro#.sqlite", "\udcff.sqlite"])
+def test_the_files_name_may_be_any(tmp_path: Path, name: str) -> None:
+    written(tmp_path / name, 1)
+    assert [1] == found(tmp_path / name)
+    assert [name] == os.listdir(tmp_path)
+
+
 def test_a_file_of_a_later_version_is_kept_aside(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -313,24 +351,33 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def usable(path: Path, content: bytes) -> None:
-    """Whatever stands in the file: nothing is raised, and what is new is found again."""
+    """Whatever stands in the file: nothing is raised, and what is new is found again.
+
+    After a day at the latest: a row whose date alone has gone bad may lie in the future.
+    """
     for left in path.parent.iterdir():
         left.unlink()
     path.write_bytes(content)
     history = History.open(path)
-    for drive in range(3):
-        history.note(f"drive {drive}", day(100))
-    history.flush()
-    assert day(100) == history.observations("drive 1")[-1]
+    for number in (100, 101, 102):
+        for drive in range(3):
+            history.note(f"drive {drive}", day(number))
+        history.flush()
+    assert day(102) == history.observations("drive 1")[-1]
     history.close()
     later = History.open(path)
-    assert day(100) == later.observations("drive 1")[-1]
+    assert day(102) == later.observations("drive 1")[-1]
     later.close()
 
 
 _QUICK = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
 )
+
+
+def test_a_broken_name_that_sqlite_quotes(path: Path, whole: bytes) -> None:
+    """Python cannot decode such a message, and raises another error in its place."""
+    usable(path, whole.replace(b"sqlite_autoindex_drive_1", b"sqlite_autoindex_dr\xffve_1"))
 
 
 @_QUICK

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 
+from exporter.drives import report
 from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
 from exporter.drives.makes import MAKES
 from exporter.drives.written import AtaWritten, ata_written
@@ -214,3 +215,27 @@ def test_any_table_yields_positive_bytes_or_none(
     written = ata_written(NOTHING, identity, table)
     for found in (written.host_read, written.host_written, written.nand_written):
         assert found is None or (0 < found.bytes <= 1 << 62 and found.unit_bytes >= 1)
+
+
+def test_more_bytes_than_the_link_can_have_carried_are_of_another_unit() -> None:
+    """A disk of 10,645 hours that claims 31 PB read: 813 MB/s for all its life over 600 MB/s."""
+    rows = [
+        {"id": 9, "name": "Power_On_Hours", "value": 88, "worst": 88, "thresh": 0,
+         "raw": {"value": 10_645, "string": "10645"}},
+        {"id": 242, "name": "Total_LBAs_Read", "value": 100, "worst": 100, "thresh": 0,
+         "raw": {"value": 60_841_830_311_016, "string": "60841830311016"}},
+        {"id": 241, "name": "Total_LBAs_Written", "value": 100, "worst": 100, "thresh": 0,
+         "raw": {"value": 60_841_830, "string": "60841830"}},
+    ]  # fmt: skip
+    speed = {"units_per_second": 60, "bits_per_unit": 100_000_000, "string": "6.0 Gb/s"}
+    found = report.read(
+        {
+            "device": {"protocol": "ATA"},
+            "logical_block_size": 512,
+            "power_on_time": {"hours": 10_645},
+            "interface_speed": {"max": speed, "current": speed},
+            "ata_smart_attributes": {"table": rows},
+        }
+    ).health
+    assert found.host_read is None
+    assert found.host_written is not None
