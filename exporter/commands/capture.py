@@ -27,7 +27,7 @@ _FILE_NAME = re.compile(r"[^A-Za-z0-9_,-]+")
 _LONGEST_FILE_NAME = 100
 
 _README = """\
-{kinds} on Linux {kernel}, captured with `ssd-exporter capture` and redacted: {models}.
+A host on Linux {kernel}, captured with `ssd-exporter capture` and redacted. Its drives: {models}.
 
 The page must show: say here what is odd about this machine, and what it must look like.
 """
@@ -42,23 +42,33 @@ def run(paths: Paths, outputs: Mapping[str, bytes], directory: Path, out: TextIO
     Raises:
         ConfigError: the directory is not empty or cannot be written, or there is too much to write.
     """
-    _make(directory)
+    _check_size(sum(map(len, outputs.values())))
     captured = dict(_captured(paths, outputs))
     size = sum(map(len, captured.values()))
-    if size > _LARGEST_BYTES:
-        raise ConfigError(f"this host makes {size} bytes", f"at most {_LARGEST_BYTES} are written")
+    _check_size(size)
+    _make(directory)
     try:
         for name, content in captured.items():
             _write(directory, name, content)
     except OSError as e:
-        raise ConfigError(f"{directory} cannot be written: {e.strerror}", "nothing is kept") from e
+        raise ConfigError(
+            f"{directory} cannot be written: {e.strerror}", "remove what is there of it"
+        ) from e
     out.write(
         f"{len(captured)} files, {size / 1024:.0f} KiB, in {directory}\n"
         "Serial numbers, WWNs, UUIDs, the host's name, and names of volumes and directories are "
-        "replaced. Look through it before you give it away: grep for what must not be in it.\n"
+        "replaced; models, firmware and the kernel's release stay. Look through it before you give "
+        "it away: grep for what must not be in it.\n"
         "As a test: move it to tests/hosts/NAME and run python -m tests.hosts NAME\n"
     )
     return 0
+
+
+def _check_size(size_bytes: int) -> None:
+    if size_bytes > _LARGEST_BYTES:
+        raise ConfigError(
+            f"this host makes {size_bytes} bytes", f"at most {_LARGEST_BYTES} are written"
+        )
 
 
 def _captured(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
@@ -120,8 +130,7 @@ def _readme(found: list[Entry], kernel: str) -> str:
         }
     )
     shown = ", ".join("".join(c if c.isprintable() else "?" for c in each) for each in models)
-    kinds = f"{len(models)} kind{'' if len(models) == 1 else 's'} of drive"
-    return _README.format(kinds=kinds, kernel=kernel.strip(), models=shown or "none named")
+    return _README.format(kernel=kernel.strip(), models=shown or "no model named")
 
 
 def _make(directory: Path) -> None:

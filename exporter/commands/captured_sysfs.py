@@ -110,29 +110,43 @@ def redacted(entry: Entry, redactor: Redactor) -> Entry:
 
 def tree(found: Iterable[Entry]) -> str:
     """The entries as the text of a sys.tree; those whose path no line can hold are left out."""
-    lines: dict[str, str] = {}
+    by_directory: dict[str, dict[str, Entry]] = {}
     for entry in found:
         target = entry.target if isinstance(entry, Link) else ""
-        if _UNPRINTABLE.search(f"{entry.path}{target}") is None:
-            lines.setdefault(entry.path, _line(entry))
-    return "".join(f"{lines[path]}\n" for path in sorted(lines))
+        if _UNPRINTABLE.search(f"{entry.path}{target}") is not None:
+            continue
+        if isinstance(entry, Directory):
+            by_directory.setdefault(entry.path, {})
+        else:
+            directory, _, name = entry.path.rpartition("/")
+            by_directory.setdefault(directory, {}).setdefault(name, entry)
+    parents = {parent for path in by_directory for parent in _parents(path)}
+    return "\n".join(
+        "\n".join((f"{path}/", *(_line(name, rows[name]) for name in sorted(rows)), ""))
+        for path, rows in sorted(by_directory.items())
+        if rows or path not in parents
+    )
 
 
-def _line(entry: Entry) -> str:
-    if isinstance(entry, Directory):
-        return f"{entry.path}/"
+def _parents(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _line(name: str, entry: Entry) -> str:
     if isinstance(entry, Link):
-        return f"{entry.path} -> {entry.target}"
+        return f"  {name} -> {entry.target}"
+    content = entry.content if isinstance(entry, File) else b""
     try:
-        text = entry.content.decode("ascii")
+        text = content.decode("ascii")
     except UnicodeDecodeError:
         text = ""
     *whole, rest = text.split("\n")
     if rest or not whole or not "".join(whole).replace("\t", " ").isprintable():
-        return f"{entry.path} := {entry.content.hex()}"
+        return f"  {name} := {content.hex()}"
     if len(whole) == 1:
-        return f"{entry.path} = {whole[0]}"
-    return "\n".join((f"{entry.path} |", *(f"  | {each}" for each in whole)))
+        return f"  {name} = {whole[0]}"
+    return "\n".join((f"  {name} |", *(f"    | {each}" for each in whole)))
 
 
 def _redacted_path(path: str, redactor: Redactor) -> str:
