@@ -262,7 +262,8 @@ class Monitor:
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
-        return Parsed([] if seen is None else list(device.samples(seen, self._wanted)))
+        families = self.drives.families()
+        return Parsed([] if seen is None else list(device.samples(seen, self._wanted, families)))
 
     def _filesystem(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology

@@ -4,6 +4,7 @@ What is there is the old document or the new one. The reader believes only what 
 owner wrote, and nobody else could have.
 """
 
+import contextlib
 import os
 import stat
 from collections.abc import Iterator
@@ -59,9 +60,15 @@ class DocumentWriter:
         except FileNotFoundError:
             self.directory.mkdir(mode=0o750, exist_ok=True)
             descriptor = os.open(temporary, flags, _READABLE_BY_GROUP)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(text)
-        os.replace(temporary, self.directory / name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text)
+            os.replace(temporary, self.directory / name)
+        except OSError:
+            # Half a document takes room that a full directory has not.
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
 
 
 class DocumentReader:

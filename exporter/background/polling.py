@@ -23,7 +23,7 @@ from exporter.tools import smartctl
 from exporter.tools.child import End, Finished
 from exporter.tools.children import Children
 from exporter.tools.document import PollDocument, Roll
-from exporter.tools.outcome import Result
+from exporter.tools.outcome import Result, outcome
 from exporter.tools.smartctl import Address, Logs, Scanned
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ _LOGS = (
 _SCAN_SECONDS = 30.0
 
 #: So long it is waited while an earlier look is still under way.
-_SCAN_AGAIN_SECONDS = 1.0
+_SCAN_AGAIN_SECONDS = 5.0
 
 _SETTLED = frozenset({Result.SUCCESS, Result.STANDBY})
 
@@ -163,7 +163,8 @@ class Polling:
                 self._scanned = smartctl.parse_scan(scan.output)
                 self._scanned_at = self._clock.wall()
             except ParseError as e:
-                problem = str(e)
+                # That it is too old, or was killed.
+                problem = outcome(scan).message or str(e)
         elif scan.end is End.NOT_STARTED:
             problem += "; install smartmontools or set --smartctl.path"
         if problem:

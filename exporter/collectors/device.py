@@ -1,6 +1,6 @@
 """What each drive is and how it fares, to samples."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
@@ -12,11 +12,16 @@ from exporter.metrics import identity as metrics
 from exporter.metrics.desc import Sample
 
 
-def samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
-    """Every drive whose name is wanted, and the md arrays on wanted drives."""
+def samples(
+    topology: Topology, wanted: Callable[[str], bool], families: Mapping[str, str]
+) -> Iterator[Sample]:
+    """Every drive whose name is wanted, and the md arrays on wanted drives.
+
+    `families` are those of the drives that SMART tells of, by name.
+    """
     for name, device in topology.devices.items():
         if device.block.is_leaf and wanted(name):
-            yield from _described(name, device)
+            yield from _described(name, device, families.get(name, ""))
             yield from _state(name, device)
             yield from _pcie_errors(name, device, topology)
         elif device.degraded_members is not None and any(map(wanted, topology.leaves_of(name))):
@@ -28,14 +33,14 @@ def model(who: Identity) -> str:
     return " ".join(filter(None, (who.vendor, who.model)))
 
 
-def _described(name: str, device: Device) -> Iterator[Sample]:
+def _described(name: str, device: Device, family: str) -> Iterator[Sample]:
     who, block, queue = device.identity, device.block, device.block.queue
     yield metrics.DEVICE_INFO(
         1,
         name,
         ",".join(who.controllers),
         model(who),
-        "",  # the drive's family is known to SMART alone
+        family,
         who.serial or "",
         who.firmware or "",
         who.wwn or "",

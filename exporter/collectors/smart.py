@@ -83,6 +83,13 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
     )
     if its.capacity_bytes is not None:
         yield identity.DEVICE_CAPACITY(its.capacity_bytes, drive.label)
+    if drive.health is not None:
+        for desc, speed in (
+            (identity.LINK_SPEED, drive.health.link_bytes_per_second),
+            (identity.LINK_SPEED_MAX, drive.health.link_max_bytes_per_second),
+        ):
+            if speed is not None:
+                yield desc(speed, drive.label)
 
 
 def samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iterator[Sample]:

@@ -48,6 +48,9 @@ _LONGEST_WAIT_SECONDS = 3600.0
 #: Where there is no pidfd, a child is asked this often whether it has ended.
 _ASK_SECONDS = 0.02
 
+#: When we end ourselves, within a second, a child has so long after SIGTERM and after SIGKILL.
+_LAST_SECONDS = 0.3
+
 
 class SystemChildren:
     """Runs programs on this machine, without a shell, in the C locale, without input.
@@ -135,10 +138,13 @@ class SystemChildren:
 
     def close(self) -> None:
         now = self._clock.monotonic()
+        self._grace_seconds = min(self._grace_seconds, _LAST_SECONDS)
+        self._abandon_seconds = min(self._abandon_seconds, _LAST_SECONDS)
         for child in self._running.values():
-            if child.may_kill and child.stage is Stage.RUNNING:
-                child.deadline = now
-        until = now + self._grace_seconds + 1.0
+            if child.may_kill:
+                last = now if child.stage is Stage.RUNNING else now + _LAST_SECONDS
+                child.deadline = min(child.deadline, last)
+        until = now + 2 * _LAST_SECONDS + 0.1
         while now < until and any(child.may_kill for child in self._running.values()):
             self.wait(until - now)
             now = self._clock.monotonic()

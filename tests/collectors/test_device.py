@@ -28,7 +28,7 @@ def samples(sys: Sys, wanted: Callable[[str], bool] = everything) -> dict[str, V
     """Values by family and labels; each series stands but once."""
     found = topology.read(sys.root, sys.root.parent / "proc", sys.root.parent).value
     families: dict[str, Values] = {}
-    for sample in device.samples(found, wanted):
+    for sample in device.samples(found, wanted, {}):
         family = families.setdefault(sample.desc.name, {})
         assert sample.labels not in family
         family[sample.labels] = sample.value
@@ -149,5 +149,5 @@ def test_catalogue() -> None:
 def test_this_machine() -> None:
     """The running machine's drives yield samples that fit their families."""
     found = topology.read(Path("/sys"), Path("/proc"), Path("/")).value
-    for sample in device.samples(found, everything):
+    for sample in device.samples(found, everything, {}):
         assert len(sample.labels) == len(sample.desc.labels)

@@ -1,0 +1,180 @@
+"""What the documents of one address have told of the drive there."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from exporter.background.same_drive import usable_wwn
+from exporter.diagnosis.host_bytes import unit_check
+from exporter.diagnosis.wear_counter import WearObservation
+from exporter.diagnosis.wearout import WearoutEstimate, WearoutRules, estimate
+from exporter.drives import firmware, report
+from exporter.drives.firmware import FirmwareIssue
+from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
+from exporter.tools.document import PollDocument
+from exporter.tools.outcome import Result
+
+if TYPE_CHECKING:
+    from exporter.background.history import History
+
+#: What only the daily set tells is believed for so long.
+_DAILY_SECONDS = 2 * 86_400.0
+
+#: An estimate looks through a year of observations, and moves within weeks.
+_ESTIMATE_SECONDS = 3600.0
+
+#: What the daily set alone asks for.
+_DAILY_FIELDS = ("self_test", "error_log_entries", "interface_errors")
+
+#: Error log entries, self-test errors: the last two of `outcome.EXIT_BITS`.
+_DAILY_EXIT_BITS = 0b1100_0000
+
+_ANSWERS = (Result.SUCCESS.value, Result.STANDBY.value)
+
+
+class DriveRecord:
+    """One address: its last document, and what is still known from those before it."""
+
+    __slots__ = (
+        "_daily",
+        "_daily_at",
+        "_estimated_at",
+        "_growth_since",
+        "_is_unit_wrong",
+        "_rules",
+        "_wearout",
+        "answered_at",
+        "document",
+        "firmware_issues",
+        "health",
+        "identity",
+    )
+
+    def __init__(self, document: PollDocument, rules: WearoutRules) -> None:
+        self.document = document
+        self.identity = DriveIdentity()
+        self.health: DriveHealth | None = None
+        self.answered_at: float | None = None
+        self.firmware_issues: tuple[FirmwareIssue, ...] = ()
+        self._rules = rules
+        self._daily: DriveHealth | None = None
+        self._daily_at = 0.0
+        self._wearout: WearoutEstimate | None = None
+        self._estimated_at = 0.0
+        self._growth_since: tuple[float, int, int] | None = None
+        self._is_unit_wrong = False
+
+    @property
+    def answers(self) -> bool:
+        """Whether the last poll had an answer."""
+        return self.document.result in _ANSWERS
+
+    @property
+    def wearout_method(self) -> str:
+        return self._wearout.method.value if self._wearout else ""
+
+    def wearout_seconds(self, now: float) -> tuple[float, float, float] | None:
+        """Low, middle and high estimate, counted from now; None where there is none."""
+        its = self._wearout
+        if its is None:
+            return None
+        passed = max(now - self._estimated_at, 0.0)
+        low, mid, high = its.low_seconds, its.mid_seconds, its.high_seconds
+        return max(low - passed, 0.0), max(mid - passed, 0.0), max(high - passed, 0.0)
+
+    def take(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
+        """Take in one poll.
+
+        kernel_written_bytes: what the kernel has written to the drive since it appeared; None if
+        that is not known.
+        """
+        self.document = document
+        if document.result == Result.SUCCESS.value:
+            self._answered(document, kernel_written_bytes)
+        elif document.result == Result.STANDBY.value:
+            self._slept(document)
+
+    def estimate(self, open_history: "Callable[[], History]", rated_bytes: int | None) -> None:
+        """Note what the last answer says of wear, and estimate anew where it is time to."""
+        key, health, at = key_of(self.identity), self.health, self.answered_at
+        if key is None or health is None or at is None:
+            return
+        worn, written, nand = health.endurance, health.host_written, health.nand_written
+        if worn is None and written is None:
+            return
+        history = open_history()
+        new = history.note(
+            key,
+            WearObservation(
+                at,
+                health.power_on_seconds,
+                worn.used_ratio if worn else None,
+                worn.step_ratio if worn else None,
+                written.bytes if written else None,
+                nand.bytes if nand else None,
+            ),
+        )
+        if new or at - self._estimated_at >= _ESTIMATE_SECONDS:
+            self._estimated_at = at
+            self._wearout = estimate(history.observations(key), at, self._rules, rated_bytes)
+
+    def _begin_anew(self) -> None:
+        """Another drive in the same place has no past here."""
+        self._daily, self._daily_at = None, 0.0
+        self._wearout, self._estimated_at = None, 0.0
+        self._growth_since, self._is_unit_wrong = None, False
+
+    def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
+        found = report.read(document.report)
+        if key_of(found.identity) != key_of(self.identity):
+            self._begin_anew()
+        health, at = found.health, document.began_at
+        if document.is_daily:
+            self._daily, self._daily_at = health, at
+        elif self._daily is not None and at - self._daily_at <= _DAILY_SECONDS:
+            health = _completed(health, self._daily)
+        self.identity, self.answered_at = found.identity, at
+        self.health = self._checked(health, at, kernel_written_bytes)
+        self.firmware_issues = firmware.issues(found.identity, health)
+
+    def _slept(self, document: PollDocument) -> None:
+        """It is in standby: what it counts stands still, and its temperature nobody knows."""
+        if self.health is None:
+            if self.identity == DriveIdentity():
+                self.identity = report.read(document.report).identity
+            self.health = DriveHealth(power_mode="standby")
+        else:
+            self.health = replace(self.health, power_mode="standby", temperatures={})
+        self.answered_at = document.began_at
+
+    def _checked(self, health: DriveHealth, at: float, kernel: int | None) -> DriveHealth:
+        """Without byte counts whose unit the kernel's own count has proven wrong."""
+        written = health.host_written
+        if written is None or written.source is UnitSource.STANDARD:
+            return health
+        if kernel is not None:
+            if self._growth_since is None or kernel < self._growth_since[2]:
+                self._growth_since = (at, written.bytes, kernel)
+            then, smart_then, kernel_then = self._growth_since
+            verdict = unit_check(
+                written.bytes - smart_then, written.unit_bytes, kernel - kernel_then, at - then
+            )
+            if verdict is not None:
+                self._is_unit_wrong = not verdict
+        if self._is_unit_wrong:
+            return replace(health, host_written=None, host_read=None, nand_written=None)
+        return health
+
+
+def key_of(who: DriveIdentity) -> str | None:
+    """What a drive is known by for its life; None where it does not say who it is."""
+    return usable_wwn(who.wwn) or (f"{who.model or ''} {who.serial}" if who.serial else None)
+
+
+def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
+    missing = {
+        name: getattr(daily, name) for name in _DAILY_FIELDS if getattr(health, name) is None
+    }
+    # Without the daily logs smartctl cannot tell whether these have entries.
+    exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
+    return replace(health, exit_status=exit_status, **missing)
