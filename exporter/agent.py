@@ -30,7 +30,8 @@ class Agent:
 
     def __init__(self, plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path) -> None:
         self._writer = DocumentWriter(directory)
-        self._problem = ""
+        #: Whose documents are missing for lack of room or rights; None is the heartbeat's.
+        self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
         self._stopping = self._is_reloading = False
         clock = SystemClock()
@@ -66,25 +67,29 @@ class Agent:
 
     def _call(self, roll: Roll) -> None:
         self._write(roll)
-        if roll.drives != self._drives:
+        # Before the first look there are documents of drives that are still to be found.
+        if roll.drives != self._drives and roll.scanned_at is not None:
             self._drives = roll.drives
+            self._unwritten &= {*roll.drives, None}
             try:
                 self._writer.sweep(set(roll.drives))
             except OSError as e:
                 log.warning("%s: %s", self._writer.directory, e.strerror)
 
     def _write(self, document: PollDocument | Roll) -> None:
+        which = None if isinstance(document, Roll) else (document.path, document.type)
         try:
             self._writer.write(document)
         except OSError as e:
-            problem = f"{self._writer.directory} cannot be written: {e.strerror}"
-            if problem != self._problem:
+            if not self._unwritten:
+                problem = f"{self._writer.directory} cannot be written: {e.strerror}"
                 log.error("%s; what the drives say is lost until it can", problem)  # noqa: TRY400
-            self._problem = problem
+            self._unwritten.add(which)
         else:
-            if self._problem:
+            # In a directory that is full a short document has room where a long one has not.
+            if self._unwritten == {which}:
                 log.info("%s can be written again", self._writer.directory)
-            self._problem = ""
+            self._unwritten.discard(which)
 
 
 def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:

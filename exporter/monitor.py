@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.process_collector import ProcessCollector
 
-from exporter import __version__, polling_plan
+from exporter import __version__, overview, polling_plan
 from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
@@ -161,26 +161,13 @@ class Monitor:
 
     def overview(self) -> list[tuple[str, ...]]:
         """The devices in a word each, a heading first; for people."""
-        seen, now = self.survey.topology, self._clock.monotonic()
-        rows: list[tuple[str, ...]] = [
-            ("Device", "Model", "Class", "In flight", "Busiest second (1 min)", "Bottleneck")
-        ]
         with self.sampler.settled():
-            for name, counted in (self.sampler.disks or {}).items():
-                activity = self.sampler.activities[name]
-                known = seen.devices.get(name) if seen else None
-                leaf = activity.drive.leaf
-                rows.append(
-                    (
-                        name,
-                        device.model(known.identity) if known else "",
-                        activity.drive.kind.value if leaf else "stacked",
-                        str(counted.io_now),
-                        f"{activity.busy_ratio_max.value(now) or 0.0:.0%}",
-                        activity.verdict.value(now).value if leaf else "",
-                    )
-                )
-        return rows
+            return overview.rows(
+                self.sampler,
+                self.survey.topology,
+                self.drives.watched(),
+                self._clock.monotonic(),
+            )
 
     def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
         """Plain values that a later run wants to know; `at_end` no page comes after them."""

@@ -55,8 +55,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "polling_plan",
         "tools",
     },
+    "overview": {"background", "collectors", "drives", "linux"},
     "monitor": {
-        *("", "attempts", "background", "check", "clock", "collectors", "config", "linux"),
+        *(
+            "",
+            "attempts",
+            "overview",
+            "background",
+            "check",
+            "clock",
+            "collectors",
+            "config",
+            "linux",
+        ),
         *("metrics.desc", "polling_plan", "tools"),
     },
     "daemon": {

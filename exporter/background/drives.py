@@ -112,12 +112,15 @@ class Drives:
         """Take in the list of the drives that there are."""
         with self._lock:
             before, self._roll = self._roll, roll
-            present = {Address(*each) for each in roll.drives}
-            for address in self._drives.keys() - present:
+            present = [Address(*each) for each in roll.drives]
+            if roll.scanned_at is None:
+                # It has just begun, and what it found before it was started again is still there.
+                present = list(dict.fromkeys([*present, *self._drives]))
+            for address in self._drives.keys() - set(present):
                 del self._drives[address]
-            if before is None or before.drives != roll.drives:
+            if before is None or before.drives != roll.drives or self._labels.keys() != {*present}:
                 self._nodes = nodes.read(self._sys, self._root)
-                self._labels = labels([Address(*each) for each in roll.drives], self._nodes)
+                self._labels = labels(present, self._nodes)
             identities = {address: drive.identity for address, drive in self._drives.items()}
             self._carried = carried(identities, self._nodes, self._around.disks())
             self._update_inventory(roll)
@@ -167,11 +170,12 @@ class Drives:
         with self._lock:
             disks = self._around.disks()
             stuck = {Address(*each) for each in self._roll.stuck} if self._roll else set()
+            polled = self._polled(now)
             found = [
                 self._watched(address, drive, now, disks, is_stuck=address in stuck)
                 for address, drive in self._drives.items()
                 if address in self._labels
-                and (self._is_polled(now) or now - drive.document.began_at <= self._age(drive))
+                and (address in polled or now - drive.document.began_at <= self._age(drive))
             ]
             missing = [_gone(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
@@ -210,9 +214,12 @@ class Drives:
             model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
         )
 
-    def _is_polled(self, now: float) -> bool:
+    def _polled(self, now: float) -> set[Address]:
+        """The drives of a poller that lives."""
         roll = self._roll
-        return roll is not None and now - roll.at <= FRESH_INTERVALS * roll.interval_seconds
+        if roll is None or now - roll.at > FRESH_INTERVALS * roll.interval_seconds:
+            return set()
+        return {Address(*each) for each in roll.drives}
 
     def _age(self, drive: DriveRecord) -> float:
         return self._max_age_intervals * max(drive.document.interval_seconds, 60.0)
