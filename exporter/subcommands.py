@@ -87,6 +87,7 @@ def _asked(chosen: Settings) -> "Asked":
     from exporter.clock import SystemClock  # noqa: PLC0415
     from exporter.commands.asking import Asked  # noqa: PLC0415
     from exporter.tools.children import SystemChildren  # noqa: PLC0415
+    from exporter.tools.command import SystemRunner  # noqa: PLC0415
 
     clock = SystemClock()
     state = existing_directory(chosen.state.directory, dict(os.environ))
@@ -96,6 +97,7 @@ def _asked(chosen: Settings) -> "Asked":
         chosen,
         clock,
         lambda: SystemChildren(clock),
+        SystemRunner(),
         kept=StateFile(state).peek() if state else {},
         history=(lambda: History.open(history, read_only=True)) if history and is_kept else None,
         progress=_progress,

@@ -103,18 +103,20 @@ class DriveRecord:
         if worn is None and written is None:
             return
         history = open_history()
-        new = history.note(
-            key,
-            WearObservation(
-                at,
-                health.power_on_seconds,
-                worn.used_ratio if worn else None,
-                worn.step_ratio if worn else None,
-                written.bytes if written else None,
-                nand.bytes if nand else None,
-            ),
+        seen = WearObservation(
+            at,
+            health.power_on_seconds,
+            worn.used_ratio if worn else None,
+            worn.step_ratio if worn else None,
+            written.bytes if written else None,
+            nand.bytes if nand else None,
         )
-        if new or at - self._estimated_at >= _ESTIMATE_SECONDS:
+        try:
+            new = history.note(key, seen)
+        except ValueError:
+            # A document may be dated at what is no instant.
+            return
+        if new or not 0 <= at - self._estimated_at < _ESTIMATE_SECONDS:
             self._estimated_at = at
             self._wearout = estimate(history.observations(key), at, self._rules, rated_bytes)
 
@@ -126,16 +128,17 @@ class DriveRecord:
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         found = report.read(document.report)
-        if key_of(found.identity) != key_of(self.identity):
+        who = _continued(self.identity, found.identity)
+        if key_of(who) != key_of(self.identity):
             self._begin_anew()
         health, at = found.health, document.began_at
         if document.is_daily:
             self._daily, self._daily_at = health, at
         elif self._daily is not None and at - self._daily_at <= _DAILY_SECONDS:
             health = _completed(health, self._daily)
-        self.identity, self.answered_at = found.identity, at
+        self.identity, self.answered_at = who, at
         self.health = self._checked(health, at, kernel_written_bytes)
-        self.firmware_issues = firmware.issues(found.identity, health)
+        self.firmware_issues = firmware.issues(who, health)
 
     def _slept(self, document: PollDocument) -> None:
         """It is in standby: what it counts stands still, and its temperature nobody knows."""
@@ -153,9 +156,10 @@ class DriveRecord:
         if written is None or written.source is UnitSource.STANDARD:
             return health
         if kernel is not None:
-            if self._growth_since is None or kernel < self._growth_since[2]:
-                self._growth_since = (at, written.bytes, kernel)
-            then, smart_then, kernel_then = self._growth_since
+            since = self._growth_since
+            if since is None or kernel < since[2] or at < since[0]:
+                since = self._growth_since = (at, written.bytes, kernel)
+            then, smart_then, kernel_then = since
             verdict = unit_check(
                 written.bytes - smart_then, written.unit_bytes, kernel - kernel_then, at - then
             )
@@ -169,6 +173,13 @@ class DriveRecord:
 def key_of(who: DriveIdentity) -> str | None:
     """What a drive is known by for its life; None where it does not say who it is."""
     return usable_wwn(who.wwn) or (f"{who.model or ''} {who.serial}" if who.serial else None)
+
+
+def _continued(before: DriveIdentity, now: DriveIdentity) -> DriveIdentity:
+    """Who a drive is: one that does not say it is who it was, unless the model differs."""
+    if key_of(now) is None and key_of(before) is not None and now.model in (None, before.model):
+        return before
+    return now
 
 
 def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:

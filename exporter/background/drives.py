@@ -6,7 +6,7 @@ Documents come from one thread; what is known is read from others, so `lock` is 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: A poller that has not been heard of for so many of its own intervals is gone.
-FRESH_INTERVALS = 4
+_FRESH_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,8 @@ class Drives:
             drive = self._drives.get(address)
             if drive is None:
                 drive = self._drives[address] = DriveRecord(document, self._rules)
-            elif document.began_at < drive.document.began_at and not document.is_daily:
+            elif document.began_at < drive.document.began_at <= self._clock.wall():
+                # What is dated later than now was dated by a clock that was ahead, and is no newer.
                 return
             label = self._labels.get(address, "")
             drive.take(document, self._around.written_bytes(label))
@@ -115,10 +116,13 @@ class Drives:
             present = [Address(*each) for each in roll.drives]
             if roll.scanned_at is None:
                 # It has just begun, and what it found before it was started again is still there.
-                present = list(dict.fromkeys([*present, *self._drives]))
+                paths = {path for path, _ in roll.drives}
+                present += [each for each in self._drives if each.path not in paths]
             for address in self._drives.keys() - set(present):
                 del self._drives[address]
-            if before is None or before.drives != roll.drives or self._labels.keys() != {*present}:
+            # A look may find a drive as it was that is called otherwise: it has got a namespace.
+            looked = before is None or before.scanned_at != roll.scanned_at
+            if looked or self._labels.keys() != {*present}:
                 self._nodes = nodes.read(self._sys, self._root)
                 self._labels = labels(present, self._nodes)
             identities = {address: drive.identity for address, drive in self._drives.items()}
@@ -175,11 +179,13 @@ class Drives:
                 self._watched(address, drive, now, disks, is_stuck=address in stuck)
                 for address, drive in self._drives.items()
                 if address in self._labels
-                and (address in polled or now - drive.document.began_at <= self._age(drive))
+                and (address in polled or self._is_recent(drive, drive.document.began_at, now))
             ]
             missing = [_gone(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
-        return found + missing
+        # One that has not said who it is may have the name of a missing one.
+        there = {(drive.label, drive.serial) for drive in found}
+        return found + [each for each in missing if (each.label, each.serial) not in there]
 
     def _opened(self) -> "History":
         """Not opened before a drive tells of wear: SQLite is 2 MB, and many hosts need none."""
@@ -201,28 +207,37 @@ class Drives:
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
             self._changed()
 
-    def _presumed(self, address: Address, kernel: Identity | None) -> DriveIdentity:
-        """Who a drive is that has not answered yet: as the kernel says, else as it was known."""
-        if kernel is not None and kernel.serial:
-            return DriveIdentity(
-                model=kernel.model, serial=kernel.serial, firmware=kernel.firmware, wwn=kernel.wwn
-            )
+    def _named(
+        self, address: Address, who: DriveIdentity, kernel: Identity | None
+    ) -> DriveIdentity:
+        """Who a drive is, with what it has not said: as the kernel says, else as it was known."""
+        if who.serial:
+            return who
+        named: Identity | KnownDrive | None = kernel if kernel and kernel.serial else None
         known = self._inventory.at(address)
-        if known is None:
-            return DriveIdentity()
-        return DriveIdentity(
-            model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
+        if named is None and known is not None and who.model in (None, known.model):
+            named = known
+        if named is None:
+            return who
+        return replace(
+            who,
+            model=who.model or named.model,
+            serial=named.serial,
+            firmware=who.firmware or named.firmware,
+            wwn=who.wwn or named.wwn,
         )
 
     def _polled(self, now: float) -> set[Address]:
         """The drives of a poller that lives."""
         roll = self._roll
-        if roll is None or now - roll.at > FRESH_INTERVALS * roll.interval_seconds:
+        if roll is None or not is_live(roll, now):
             return set()
         return {Address(*each) for each in roll.drives}
 
-    def _age(self, drive: DriveRecord) -> float:
-        return self._max_age_intervals * max(drive.document.interval_seconds, 60.0)
+    def _is_recent(self, drive: DriveRecord, then: float, now: float) -> bool:
+        """How old it is that is dated in the future, nobody knows: a clock has been set back."""
+        interval = max(drive.document.interval_seconds, 60.0)
+        return abs(now - then) <= self._max_age_intervals * interval
 
     def _watched(
         self,
@@ -234,10 +249,9 @@ class Drives:
         is_stuck: bool,
     ) -> WatchedDrive:
         document, label = drive.document, self._labels[address]
-        identity = drive.identity
-        if identity == DriveIdentity():
-            identity = self._presumed(address, disks.get(label))
-        is_fresh = drive.answered_at is not None and now - drive.answered_at <= self._age(drive)
+        identity = self._named(address, drive.identity, disks.get(label))
+        at = drive.answered_at
+        is_fresh = at is not None and self._is_recent(drive, at, now)
         return WatchedDrive(
             label=label,
             serial=identity.serial or "",
@@ -255,6 +269,11 @@ class Drives:
             blocks=self._carried.get(address, ()),
             is_stuck=is_stuck,
         )
+
+
+def is_live(roll: Roll, now: float) -> bool:
+    """Whether the poller that said this is still there; `now` is wall time."""
+    return abs(now - roll.at) <= _FRESH_INTERVALS * roll.interval_seconds
 
 
 def _gone(known: KnownDrive) -> WatchedDrive:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporter.attempts import Attempts
 from exporter.background.documents import DocumentReader
-from exporter.background.drives import FRESH_INTERVALS, Drives
+from exporter.background.drives import Drives, is_live
 from exporter.background.polling import Polling
 from exporter.clock import Clock
 from exporter.config import SmartSource
@@ -113,8 +113,7 @@ class SmartWatch:
         except SourceError as e:
             log.debug("no agent: %s", e)
             return None
-        age = self._clock.wall() - heartbeat.at
-        return heartbeat if age <= FRESH_INTERVALS * heartbeat.interval_seconds else None
+        return heartbeat if is_live(heartbeat, self._clock.wall()) else None
 
     def _read(self, heartbeat: Roll | None) -> tuple[SourceError, ...]:
         faults: list[SourceError] = []

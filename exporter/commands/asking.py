@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from exporter import polling_plan
 from exporter.background.documents import DocumentReader
@@ -16,14 +17,20 @@ from exporter.drives.watched import WatchedDrive
 from exporter.errors import ConfigError, ParseError, SourceError
 from exporter.linux import topology
 from exporter.linux.topology import Topology
+from exporter.tools import old_smartctl
 from exporter.tools.children import Children
+from exporter.tools.command import StatusRunner
 from exporter.tools.document import PollDocument, Roll, poll_document, roll
+from exporter.tools.outcome import Result
+from exporter.tools.smartctl import Address
 
 #: A drive's own limit, and what it takes to end a smartctl that does not want to.
 _BEYOND_LIMIT_SECONDS = 10.0
 
 #: An agent that was not heard of for so many of its own intervals is gone.
 _FRESH_INTERVALS = 4
+
+_TEXT_SECONDS = 30.0
 
 
 class Asked:
@@ -34,6 +41,7 @@ class Asked:
         settings: Settings,
         clock: Clock,
         children: Callable[[], Children],
+        runner: StatusRunner,
         *,
         kept: Mapping[str, object],
         history: Callable[[], History] | None,
@@ -47,6 +55,7 @@ class Asked:
         self._settings = settings
         self._clock = clock
         self._children = children
+        self._runner = runner
         self._progress = progress
         self.documents: dict[tuple[str, str], PollDocument] = {}
         self.problem = ""
@@ -80,6 +89,7 @@ class Asked:
             )
         else:
             self._poll()
+            self._ask_in_text()
         found = self._drives.watched()
         known = {each.label for each in found} | {b for each in found for b in each.blocks}
         return [*found, *self._without_drive(known)]
@@ -137,6 +147,29 @@ class Asked:
                 polling.step(0.2)
         finally:
             polling.close()
+
+    def _ask_in_text(self) -> None:
+        """A smartctl too old for JSON is asked for text, which pySMART reads."""
+        old = [each for each in self.documents.values() if each.result == Result.TOO_OLD.value]
+        for document in old:
+            address = Address(document.path, document.type)
+            program = self._settings.path.smartctl
+            try:
+                found = old_smartctl.read(self._runner, program, address, _TEXT_SECONDS)
+            except SourceError as e:
+                self._take(replace(document, message=f"{document.message}; as text: {e}"))
+                continue
+            now = self._clock.wall()
+            self._take(
+                replace(
+                    document,
+                    result=Result.SUCCESS.value,
+                    began_at=now,
+                    last_success_at=now,
+                    report=found,
+                    message="",
+                )
+            )
 
     def _take(self, document: PollDocument) -> None:
         self.documents[document.path, document.type] = document

@@ -1,0 +1,51 @@
+"""A drive that was taken out is missed no longer."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from exporter.background import forgetting
+from exporter.background.inventory import Inventory, Sighting
+from exporter.commands import forget
+from exporter.drives.health import DriveIdentity
+from exporter.errors import ConfigError
+from exporter.tools.smartctl import Address
+
+GONE = DriveIdentity(model="Flashworks S500", serial="S-GONE")
+THERE = DriveIdentity(model="Flashworks S500", serial="S-THERE")
+
+
+def kept() -> object:
+    """What a daemon has kept that saw two drives, and then one."""
+    inventory = Inventory()
+    there = Sighting(Address("/dev/sda", "sat"), "sda", THERE)
+    gone = Sighting(Address("/dev/sdb", "sat"), "sdb", GONE)
+    inventory.update([there, gone], 1000.0, complete=True)
+    inventory.update([there], 2000.0, complete=True)
+    return inventory.to_keep()
+
+
+def test_a_missing_drive_is_asked_to_be_forgotten(tmp_path: Path) -> None:
+    out = io.StringIO()
+    assert forget.run("S-GONE", tmp_path, kept(), out) == 0
+    assert "sdb (Flashworks S500, S-GONE) will be forgotten" in out.getvalue()
+    inventory = Inventory(kept())
+    assert forgetting.fulfil(inventory, forgetting.requests(tmp_path)) == 1
+    assert () == inventory.missing
+
+
+def test_a_drive_that_is_there_is_not_forgotten(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not missing; take it out first"):
+        forget.run("S-THERE", tmp_path, kept(), io.StringIO())
+    assert () == forgetting.requests(tmp_path)
+
+
+def test_a_drive_that_nobody_knows_is_said_with_those_that_are_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no drive 'S-X' was ever seen here; missing are: S-GONE"):
+        forget.run("S-X", tmp_path, kept(), io.StringIO())
+
+
+def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        forget.run("S-GONE", tmp_path / "none", kept(), io.StringIO())
