@@ -31,11 +31,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class Held(Generic[T]):
-    """What a reading gave or raised, and how long it took; to be looked at later."""
+    """What a reading gave or raised; to be looked at later."""
 
     value: T | None
-    problem: SourceError | OSError | None
-    seconds: float
+    problem: SourceError | OSError | None = None
 
     def get(self) -> T:
         """Raises what the reading raised."""
@@ -56,16 +55,13 @@ class Attempts:
         self._lock = threading.Lock()
         self._parts: dict[tuple[str, str], Outcome] = {}
 
-    def hold(self, read: Callable[[], T]) -> Held[T]:
+    @staticmethod
+    def hold(read: Callable[[], T]) -> Held[T]:
         """Read now what a later `take` makes sense of; what was raised is raised there."""
-        begin = self._clock.monotonic()
-        value: T | None = None
-        problem: SourceError | OSError | None = None
         try:
-            value = read()
+            return Held(read())
         except (SourceError, OSError) as e:
-            problem = e
-        return Held(value, problem, self._clock.monotonic() - begin)
+            return Held(None, e)
 
     def take(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0

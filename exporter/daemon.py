@@ -19,7 +19,6 @@ from exporter.errors import ConfigError
 from exporter.exposition import render
 from exporter.monitor import Monitor
 from exporter.scrape import Pages
-from exporter.tools.children import SystemChildren
 from exporter.tools.command import SystemRunner
 from exporter.web import address, live
 from exporter.web.server import Server
@@ -27,6 +26,7 @@ from exporter.web.site import Site
 
 if TYPE_CHECKING:
     from exporter.background.history import History
+    from exporter.tools.children import SystemChildren
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +59,7 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
     state = kept.open_directory(settings.state.directory, environment)
     # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
     learned = {**(state.load() if state else {}), "idle": None, "iowait": None}
-    monitor = Monitor(
-        settings, clock, SystemRunner(), learned, children=lambda: SystemChildren(clock)
-    )
+    monitor = Monitor(settings, clock, SystemRunner(), learned, children=lambda: _children(clock))
     monitor.begin()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
@@ -87,7 +85,7 @@ def serve(
         clock,
         SystemRunner(),
         state.load() if state else {},
-        children=lambda: SystemChildren(clock),
+        children=lambda: _children(clock),
         history=(lambda: _history(state)) if state else None,
     )
     running = _Running(monitor, state, clock)
@@ -119,6 +117,12 @@ def serve(
         running.stop()
 
 
+def _children(clock: Clock) -> "SystemChildren":
+    from exporter.tools.children import SystemChildren  # noqa: PLC0415
+
+    return SystemChildren(clock)
+
+
 def _history(state: StateFile) -> "History":
     from exporter.background.history import History  # noqa: PLC0415
 
@@ -143,8 +147,10 @@ class _Running:
             _LEAST_BETWEEN_LOOKS_SECONDS,
         )
         self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
-        smart = monitor.smart
-        self._asking = Rounds("smart", self._ask, smart.wake, smart.close)
+        self._asking: Rounds | None = None
+        if monitor.health is not None:
+            watch = monitor.health.watch
+            self._asking = Rounds("smart", self._ask, watch.wake, watch.close)
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
@@ -166,26 +172,31 @@ class _Running:
         self._monitor.begin()
         self._monitor.sampler.on_change(self._note_change)
         self._surveying.start()
-        if self._monitor.settings.collector["smart"]:
-            self._monitor.drives.on_change(self._saving.hurry)
+        if self._monitor.health is not None and self._asking is not None:
+            self._monitor.health.drives.on_change(self._saving.hurry)
             self._asking.start()
 
     def _note_change(self) -> None:
         self._surveying.hurry()
-        self._monitor.smart.look_again()
+        if self._monitor.health is not None:
+            self._monitor.health.watch.look_again()
 
     def _ask(self) -> None:
-        self._monitor.smart.step()
+        health = self._monitor.health
+        if health is None:
+            return
+        health.watch.step()
         if self._state is not None:
             try:
-                self._monitor.drives.forget(self._state.directory, self._save_inventory)
+                health.drives.forget(self._state.directory, self._save_inventory)
             except OSError as e:
                 log.warning("%s: nothing is forgotten: %s", self._state.directory, e.strerror or e)
 
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         self._sampling.stop(_STOP_SECONDS / 3)
-        self._asking.stop(_STOP_SECONDS / 3)
+        if self._asking is not None:
+            self._asking.stop(_STOP_SECONDS / 3)
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
         saving.join(_STOP_SECONDS)

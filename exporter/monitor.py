@@ -7,31 +7,28 @@ from typing import TYPE_CHECKING, Any
 
 from prometheus_client.process_collector import ProcessCollector
 
-from exporter import __version__, overview, polling_plan
+from exporter import __version__, overview
 from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
-from exporter.background.drives import Drives, Surroundings
-from exporter.background.inventory import Inventory
-from exporter.background.polling import Polling
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
-from exporter.background.smart import SmartWatch
 from exporter.background.survey import Survey
 from exporter.check import device_filter
 from exporter.clock import Clock
-from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure, smart
+from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure
 from exporter.config import Settings
 from exporter.linux import softirqs, softnet_stat
 from exporter.linux.files import Parsed
 from exporter.linux.identity import Identity
 from exporter.metrics.desc import Sample
-from exporter.tools.children import Children
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
 
 if TYPE_CHECKING:
     from exporter.background.history import History
+    from exporter.health_monitor import HealthMonitor
+    from exporter.tools.children import Children
 
 
 class Monitor:
@@ -44,7 +41,7 @@ class Monitor:
         runner: Runner,
         state: dict[str, Any],
         *,
-        children: Callable[[], Children],
+        children: "Callable[[], Children]",
         history: "Callable[[], History] | None" = None,
     ) -> None:
         self._clock = clock
@@ -79,24 +76,8 @@ class Monitor:
         self.sampler.cpu.idle = never_back.restored(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
         self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
-        self.drives = Drives(
-            clock,
-            settings.path.sysfs,
-            settings.path.rootfs,
-            Surroundings(self._disks, self._written_bytes, _rated_bytes(settings)),
-            inventory=Inventory(state.get("inventory")),
-            history=history,
-            max_age_intervals=settings.smart.max_age_intervals,
-        )
-        self.smart = SmartWatch(
-            settings.smart.source,
-            settings.smart.directory,
-            self.drives,
-            clock=clock,
-            attempts=self.attempts,
-            proc=settings.path.procfs,
-            begin_polling=lambda: self._polling(children()),
-        )
+        self._kept_inventory = state.get("inventory")
+        self.health = self._health(children, history) if on["smart"] else None
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
@@ -149,6 +130,8 @@ class Monitor:
             request_sizes=settings.disk.request_sizes,
         )
         self.settings = self.survey.settings = settings
+        if self.health is not None:
+            self.health.reconfigure(settings)
 
     def samples(self) -> Iterable[Sample]:
         """The page. What fails leaves its own samples out."""
@@ -165,7 +148,7 @@ class Monitor:
             return overview.rows(
                 self.sampler,
                 self.survey.topology,
-                self.drives.watched(),
+                self.health.drives.watched() if self.health else [],
                 self._clock.monotonic(),
             )
 
@@ -176,19 +159,23 @@ class Monitor:
                 "baselines": self._baselines.to_keep(),
                 "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
                 "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
-                "inventory": self.drives.to_keep(),
+                "inventory": self.health.drives.to_keep() if self.health else self._kept_inventory,
             }
 
-    def _polling(self, children: Children) -> Polling:
-        path = self.settings.path
-        return Polling(
-            children,
+    def _health(
+        self, children: "Callable[[], Children]", history: "Callable[[], History] | None"
+    ) -> "HealthMonitor":
+        from exporter.health_monitor import HealthMonitor  # noqa: PLC0415
+
+        return HealthMonitor(
+            self.settings,
             self._clock,
-            polling_plan.of(self.settings),
-            sys=path.sysfs,
-            root=path.rootfs,
-            take=self.drives.take,
-            call=self.drives.call,
+            self.attempts,
+            disks=self._disks,
+            written_bytes=self._written_bytes,
+            children=children,
+            kept_inventory=self._kept_inventory,
+            history=history,
         )
 
     def _disks(self) -> dict[str, Identity]:
@@ -249,7 +236,7 @@ class Monitor:
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
-        families = self.drives.families()
+        families = self.health.drives.families() if self.health else {}
         return Parsed([] if seen is None else list(device.samples(seen, self._wanted, families)))
 
     def _filesystem(self) -> Parsed[list[Sample]]:
@@ -257,30 +244,10 @@ class Monitor:
         return Parsed([] if seen is None else list(filesystem.samples(seen, self._wanted)))
 
     def _smart(self) -> Parsed[list[Sample]]:
-        seen, shown = self.survey.topology, self.settings.smart
+        seen = self.survey.topology
         names = {} if seen is None else seen.devices
         described = {n for n, its in names.items() if its.block.is_leaf and self._wanted(n)}
-        heartbeat = self.drives.roll
-        found: list[Sample] = []
-        for drive in self.drives.watched():
-            found += smart.identity_samples(drive, described)
-            found += smart.drive_samples(
-                drive,
-                raw_attributes=shown.raw_attributes,
-                attribute_values=shown.attribute_values,
-            )
-        stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
-        by_agent = heartbeat and not self.smart.asks_itself
-        found += smart.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
-        return Parsed(found)
+        return Parsed(self.health.samples(described) if self.health else [])
 
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own.process_samples(iter(self._process.collect()))))
-
-
-def _rated_bytes(settings: Settings) -> dict[str, int]:
-    return {
-        name: int(device.rated_bytes_written)
-        for name, device in settings.device.items()
-        if device.rated_bytes_written is not None
-    }

@@ -26,6 +26,15 @@ def of(settings: Settings) -> PollingPlan:
     )
 
 
+def rated_bytes(settings: Settings) -> dict[str, int]:
+    """How much each drive's maker lets be written, where somebody configured it, by label."""
+    return {
+        name: int(device.rated_bytes_written)
+        for name, device in settings.device.items()
+        if device.rated_bytes_written is not None
+    }
+
+
 def _override(device: DeviceSettings) -> Override:
     return Override(
         type="" if device.smart_type == OFF else device.smart_type,

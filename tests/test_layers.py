@@ -55,11 +55,16 @@ MAY_IMPORT: dict[str, set[str]] = {
         "polling_plan",
         "tools",
     },
+    "health_monitor": {
+        *("attempts", "background", "clock", "collectors", "config", "linux", "metrics.desc"),
+        *("polling_plan", "tools"),
+    },
     "overview": {"background", "collectors", "drives", "linux"},
     "monitor": {
         *(
             "",
             "attempts",
+            "health_monitor",
             "overview",
             "background",
             "check",

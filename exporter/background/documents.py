@@ -72,11 +72,12 @@ class DocumentWriter:
 
 
 class DocumentReader:
-    """Finds documents that have changed since it last looked."""
+    """Finds documents that have changed since it last looked; `names` are those there were."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._seen: dict[str, tuple[int, int, int]] = {}
+        self.names: frozenset[str] = frozenset()
 
     def roll(self) -> bytes:
         """The heartbeat's text.
@@ -96,6 +97,7 @@ class DocumentReader:
         """
         with _Directory(self.directory) as directory:
             names = [name for name in directory.names() if name.startswith("drive-")]
+            self.names = frozenset(names)
             for name in sorted(names, key=lambda name: (".daily" not in name, name)):
                 try:
                     version = directory.version(name)
@@ -108,7 +110,7 @@ class DocumentReader:
                     self._seen.pop(name, None)
                 except ReadError as e:
                     yield name, e
-            for gone in self._seen.keys() - set(names):
+            for gone in self._seen.keys() - self.names:
                 del self._seen[gone]
 
 

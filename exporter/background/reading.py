@@ -14,13 +14,22 @@ from exporter.linux import diskstats, pressure, stat
 
 
 class Reading(NamedTuple):
-    """The text of each source at one moment; None where it is not watched."""
+    """The text of each source at one moment; None where it is not watched.
+
+    seconds: what reading them took, all together.
+    """
 
     monotonic: float
     boottime: float
+    seconds: float
     diskstats: Held[str] | None
     stat: Held[str] | None
     pressure: Held[str] | None
+
+    @property
+    def devices(self) -> int:
+        """How many lines diskstats has: another number where a device has come or gone."""
+        return (self.diskstats.value or "").count("\n") if self.diskstats else 0
 
 
 class Sources:
@@ -47,13 +56,10 @@ class Sources:
     def read(self) -> Reading:
         """Never raises; what a file's reading raised is kept with it."""
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        return Reading(
-            now,
-            boottime,
-            self._hold(self._read_disks) if self._with_disks else None,
-            self._hold(self._read_stat) if self._with_cpus else None,
-            self._hold(self._read_pressure) if self._with_pressure else None,
-        )
+        disks = self._hold(self._read_disks) if self._with_disks else None
+        cpus = self._hold(self._read_stat) if self._with_cpus else None
+        waiting = self._hold(self._read_pressure) if self._with_pressure else None
+        return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
 
     def _read_disks(self) -> str:
         return diskstats.text(self._proc)

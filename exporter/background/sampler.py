@@ -35,8 +35,8 @@ from exporter.linux.stat import Stat
 #: A sample later than so many intervals is a gap: its mean says nothing of a second.
 _GAP_INTERVALS = 3
 
-#: So many readings, or so many seconds of them, are worked through together.
-_TOGETHER, _TOGETHER_SECONDS = 5, 5.0
+#: So many readings, or so many seconds of them, are worked through together where nobody looks.
+_TOGETHER, _TOGETHER_SECONDS = 15, 15.0
 
 T = TypeVar("T")
 
@@ -86,6 +86,7 @@ class Sampler:
         self._changed: Callable[[], None] = _nothing
         self._pending: list[Reading] = []
         self._settled_at: float | None = None
+        self._devices = 0
         self._lines: diskstats.Lines = {}
         self._whole = True
         self._boottime = 0.0
@@ -151,9 +152,11 @@ class Sampler:
             self.sampled_at = reading.monotonic
             self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
-            first = self._settled_at is None
-            waiting = len(self._pending)
-            if first or waiting >= _TOGETHER or waiting * self.interval >= _TOGETHER_SECONDS:
+            waiting, devices = len(self._pending), reading.devices
+            # A device that has come or gone is to be looked at, and not in a while.
+            changed, self._devices = devices != self._devices, devices
+            enough = waiting >= _TOGETHER or waiting * self.interval >= _TOGETHER_SECONDS
+            if changed or enough or self._settled_at is None:
                 self._settle()
 
     @contextmanager
@@ -170,9 +173,10 @@ class Sampler:
 
     def _work_through(self, reading: Reading) -> None:
         now = reading.monotonic
-        lines = self._parsed("disk", reading.diskstats, self._parse_disks)
-        cpus = self._parsed("cpu", reading.stat, stat.parse)
-        waiting = self._parsed("pressure", reading.pressure, _parse_waiting)
+        spent = reading.seconds
+        lines = self._parsed("disk", reading.diskstats, self._parse_disks, spent)
+        cpus = self._parsed("cpu", reading.stat, stat.parse, spent)
+        waiting = self._parsed("pressure", reading.pressure, _parse_waiting, spent)
         seconds = 0.0 if self._settled_at is None else now - self._settled_at
         slept = (reading.boottime - self._boottime) - seconds
         gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
@@ -190,11 +194,15 @@ class Sampler:
         self._settled_at = now
 
     def _parsed(
-        self, collector: str, held: Held[str] | None, parse: Callable[[str], Parsed[T]]
+        self,
+        collector: str,
+        held: Held[str] | None,
+        parse: Callable[[str], Parsed[T]],
+        spent: float,
     ) -> T | None:
         if held is None:
             return None
-        return self._attempts.take(collector, "tick", lambda: parse(held.get()), held.seconds)
+        return self._attempts.take(collector, "tick", lambda: parse(held.get()), spent)
 
     def _parse_disks(self, text: str) -> Parsed[diskstats.Lines]:
         parsed = diskstats.parse(text, self._lines)

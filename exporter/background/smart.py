@@ -8,7 +8,7 @@ from pathlib import Path
 from exporter.attempts import Attempts
 from exporter.background.documents import DocumentReader
 from exporter.background.drives import Drives, is_live
-from exporter.background.polling import Polling
+from exporter.background.polling import ROLL_SECONDS, Polling
 from exporter.clock import Clock
 from exporter.config import SmartSource
 from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
@@ -19,7 +19,7 @@ from exporter.tools.document import Roll, poll_document, roll
 log = logging.getLogger(__name__)
 
 #: How often the agent's directory is looked at.
-_LOOK_SECONDS = 2.0
+_LOOK_SECONDS = 5.0
 
 
 class SmartWatch:
@@ -47,6 +47,12 @@ class SmartWatch:
         self._proc = proc
         self._begin_polling = begin_polling
         self._polling: Polling | None = None
+        self._is_stale = False
+        #: Whoever wakes the poller must not meet one that is being closed.
+        self._waking = threading.Lock()
+        #: Documents that were refused, until they change or go; and why there is no heartbeat.
+        self._refused: dict[str, SourceError] = {}
+        self._no_heartbeat = ""
         self._woken = threading.Event()
         self._said = ""
 
@@ -56,17 +62,22 @@ class SmartWatch:
 
     def look_again(self) -> None:
         """A device has come or gone. For other threads."""
-        polling = self._polling
-        if polling is not None:
-            polling.look_again()
+        with self._waking:
+            if self._polling is not None:
+                self._polling.look_again()
         self.wake()
 
     def wake(self) -> None:
         """Let the `step` under way return soon. For other threads."""
         self._woken.set()
-        polling = self._polling
-        if polling is not None:
-            polling.wake()
+        with self._waking:
+            if self._polling is not None:
+                self._polling.wake()
+
+    def begin_anew(self) -> None:
+        """Let whoever polls begin anew, by `begin_polling`. For other threads."""
+        self._is_stale = True
+        self.wake()
 
     def step(self) -> None:
         """One round: what has changed in the directory, or whoever is due to be asked."""
@@ -93,39 +104,40 @@ class SmartWatch:
         self._drives.close()
 
     def _ask(self) -> None:
+        if self._is_stale:
+            self._is_stale = False
+            self._end_polling()
         if self._polling is None:
             self._polling = self._begin_polling()
-        self._polling.step(_LOOK_SECONDS)
+        self._polling.step(ROLL_SECONDS)
         known = self._drives.roll
         self._note((CommandError(known.problem),) if known and known.problem else ())
 
     def _end_polling(self) -> None:
-        if self._polling is not None:
-            self._polling.close()
-            self._polling = None
+        with self._waking:
+            polling, self._polling = self._polling, None
+        if polling is not None:
+            polling.close()
 
     def _heartbeat(self) -> Roll | None:
         """The agent's, where it is fresh; None where it is not, or nobody asked for it."""
         if self._source is SmartSource.EXEC:
             return None
+        self._no_heartbeat = ""
         try:
             heartbeat = roll(self._reader.roll())
+        except NotThere:
+            return None
         except SourceError as e:
-            log.debug("no agent: %s", e)
+            self._no_heartbeat = str(e)
             return None
         return heartbeat if is_live(heartbeat, self._clock.wall()) else None
 
     def _read(self, heartbeat: Roll | None) -> tuple[SourceError, ...]:
         faults: list[SourceError] = []
         try:
-            for name, text in self._reader.changed():
-                if isinstance(text, ReadError):
-                    faults.append(text)
-                    continue
-                try:
-                    self._drives.take(poll_document(text))
-                except ParseError as e:
-                    faults.append(ParseError(f"{name}: {e}"))
+            self._take_documents()
+            faults += self._refused.values()
         except NotThere as e:
             faults.append(ReadError(f"{e}: is ssd-smart-agent running?"))
         except SourceError as e:
@@ -134,13 +146,30 @@ class SmartWatch:
             self._drives.call(heartbeat)
             if heartbeat.problem:
                 faults.append(CommandError(heartbeat.problem))
+        elif self._no_heartbeat:
+            faults.insert(0, ReadError(self._no_heartbeat))
         elif not faults:
             faults.append(
                 ReadError(f"{self._reader.directory}: the agent is silent; is it running?")
             )
         return tuple(faults)
 
+    def _take_documents(self) -> None:
+        for name, text in self._reader.changed():
+            self._refused.pop(name, None)
+            if isinstance(text, ReadError):
+                self._refused[name] = text
+                continue
+            try:
+                self._drives.take(poll_document(text))
+            except ParseError as e:
+                self._refused[name] = ParseError(f"{name}: {e}")
+        for gone in self._refused.keys() - self._reader.names:
+            del self._refused[gone]
+
     def _nobody(self) -> ReadError:
+        if self._no_heartbeat:
+            return ReadError(f"nobody asks the drives that we could believe: {self._no_heartbeat}")
         return ReadError(
             f"nobody asks the drives: no agent speaks in {self._reader.directory}, and this process"
             " has not the rights to; start ssd-smart-agent, or run as root"

@@ -120,7 +120,9 @@ def _health(health: DriveHealth, who: tuple[str, str]) -> Iterator[Sample]:
     if health.power_mode is not None:
         yield metrics.POWER_MODE(1, *who, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
-        # It sleeps, and was not asked for more.
+        # It sleeps, and was not asked for more; or what it answered says nothing at all.
+        if health.power_mode is None:
+            yield metrics.AVAILABLE(0, *who)
         return
     yield metrics.AVAILABLE(int(not health.unreadable), *who)
     for bit, name in enumerate(EXIT_BITS):

@@ -66,7 +66,7 @@ class Asked:
             clock,
             path.sysfs,
             path.rootfs,
-            Surroundings(lambda: disks, lambda _device: None, _rated_bytes(settings)),
+            Surroundings(lambda: disks, lambda _device: None, polling_plan.rated_bytes(settings)),
             inventory=Inventory(kept.get("inventory")),
             history=history,
             max_age_intervals=settings.smart.max_age_intervals,
@@ -203,11 +203,3 @@ def _protocol(document: PollDocument) -> str:
 
 def _is_no_drive(name: str) -> bool:
     return name.startswith(("loop", "ram", "zram", "sr", "fd", "nbd"))
-
-
-def _rated_bytes(settings: Settings) -> dict[str, int]:
-    return {
-        name: int(device.rated_bytes_written)
-        for name, device in settings.device.items()
-        if device.rated_bytes_written is not None
-    }

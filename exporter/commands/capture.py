@@ -23,7 +23,7 @@ from exporter.errors import ConfigError
 _LARGEST_BYTES = 64 << 20
 
 #: A name of a file that stays within its directory.
-_FILE_NAME = re.compile(r"[^A-Za-z0-9_,-]+")
+_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_FILE_NAME = 100
 
 _README = """\

@@ -1,0 +1,104 @@
+"""The health of one host's drives, put together; no threads, no network.
+
+Imported only where it is wanted: it is 2 MB of a daemon that may hold 32.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from exporter import polling_plan
+from exporter.attempts import Attempts
+from exporter.background.drives import Drives, Surroundings
+from exporter.background.inventory import Inventory
+from exporter.background.polling import Polling
+from exporter.background.smart import SmartWatch
+from exporter.clock import Clock
+from exporter.collectors import smart
+from exporter.config import Settings
+from exporter.linux.identity import Identity
+from exporter.metrics.desc import Sample
+from exporter.tools.children import Children
+
+if TYPE_CHECKING:
+    from exporter.background.history import History
+
+
+class HealthMonitor:
+    """Who asks the drives (`watch`), and what they said (`drives`).
+
+    disks: who the kernel says that each disk is. written_bytes: what it has written to a device.
+    kept_inventory: what an earlier run kept of `drives.to_keep`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        attempts: Attempts,
+        *,
+        disks: Callable[[], Mapping[str, Identity]],
+        written_bytes: Callable[[str], int | None],
+        children: Callable[[], Children],
+        kept_inventory: Any,
+        history: "Callable[[], History] | None",
+    ) -> None:
+        self._clock = clock
+        self._children = children
+        self.settings = settings
+        path = settings.path
+        self.drives = Drives(
+            clock,
+            path.sysfs,
+            path.rootfs,
+            Surroundings(disks, written_bytes, polling_plan.rated_bytes(settings)),
+            inventory=Inventory(kept_inventory),
+            history=history,
+            max_age_intervals=settings.smart.max_age_intervals,
+        )
+        self.watch = SmartWatch(
+            settings.smart.source,
+            settings.smart.directory,
+            self.drives,
+            clock=clock,
+            attempts=attempts,
+            proc=path.procfs,
+            begin_polling=self._polling,
+        )
+
+    def reconfigure(self, settings: Settings) -> None:
+        """Take over settings that were read again; whoever asks the drives begins anew.
+
+        The source and its directory keep until a restart.
+        """
+        before, self.settings = self.settings, settings
+        if polling_plan.of(before) != polling_plan.of(settings):
+            self.watch.begin_anew()
+
+    def samples(self, described: Collection[str]) -> list[Sample]:
+        """What the drives say; `described` are the block devices that are described elsewhere."""
+        shown = self.settings.smart
+        found: list[Sample] = []
+        for drive in self.drives.watched():
+            found += smart.identity_samples(drive, described)
+            found += smart.drive_samples(
+                drive,
+                raw_attributes=shown.raw_attributes,
+                attribute_values=shown.attribute_values,
+            )
+        heartbeat = self.drives.roll
+        stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
+        by_agent = heartbeat is not None and not self.watch.asks_itself
+        found += smart.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        return found
+
+    def _polling(self) -> Polling:
+        path = self.settings.path
+        return Polling(
+            self._children(),
+            self._clock,
+            polling_plan.of(self.settings),
+            sys=path.sysfs,
+            root=path.rootfs,
+            take=self.drives.take,
+            call=self.drives.call,
+        )

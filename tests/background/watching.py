@@ -1,0 +1,134 @@
+"""A daemon that hears of its drives, and the agent whose directory it may read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from exporter.attempts import Attempts
+from exporter.background.documents import DocumentWriter
+from exporter.background.drives import Drives, Surroundings
+from exporter.background.inventory import Inventory
+from exporter.background.polling import Polling, PollingPlan
+from exporter.background.smart import SmartWatch
+from exporter.config import SmartSource
+from exporter.linux.files import Parsed
+from exporter.tools.document import PollDocument, Roll
+from tests.background.asking import Smartctl, ata, nvme
+from tests.fakes import FakeClock
+from tests.linux import node_trees, trees
+from tests.linux.trees import Sys
+from tests.stand_ins.children import FakeChildren
+
+T = TypeVar("T")
+
+SDA = ("/dev/sda", "sat")
+NVME = ("/dev/nvme0", "nvme")
+
+#: /proc/self/status of a process with CAP_SYS_RAWIO and CAP_SYS_ADMIN, and of one with none.
+ROOT = "Name:\tpython\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n"
+NOBODY = "Name:\tpython\nCapEff:\t0000000000000000\nSeccomp:\t0\n"
+
+
+class Told(Attempts):
+    """Attempts that remember what was wrong the last time."""
+
+    problem = ""
+
+    def take(
+        self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
+    ) -> T | None:
+        found = read()
+        self.problem = "; ".join(map(str, found.faults))
+        return super().take(collector, part, lambda: found, spent)
+
+
+class Watching:
+    """A daemon's SmartWatch, and the agent whose directory it may read."""
+
+    def __init__(self, place: Path, source: SmartSource, status: str) -> None:
+        self.place = place
+        sys = Sys(place / "sys")
+        trees.sata(sys, "sda")
+        trees.nvme(sys)
+        node_trees.dev(sys, "sda", "nvme0")
+        self.status = place / "proc/self/status"
+        self.status.parent.mkdir(parents=True)
+        self.status.write_text(status)
+        self.clock = FakeClock()
+        self.attempts = Told(self.clock)
+        self.directory = place / "run"
+        self.agent = DocumentWriter(self.directory)
+        self.smartctl = Smartctl((*SDA, "ATA"), (*NVME, "NVMe"))
+        self.smartctl.says(*SDA, ata("S00001"))
+        self.smartctl.says(*NVME, nvme("FW000000"))
+        self.children: list[FakeChildren] = []
+        self.drives = Drives(
+            self.clock,
+            sys.root,
+            place,
+            Surroundings(dict, lambda _: None),
+            inventory=Inventory(),
+            history=None,
+            max_age_intervals=4.0,
+        )
+        self.watch = SmartWatch(
+            source,
+            self.directory,
+            self.drives,
+            clock=self.clock,
+            attempts=self.attempts,
+            proc=place / "proc",
+            begin_polling=self._begin,
+        )
+
+    def _begin(self) -> Polling:
+        self.children.append(FakeChildren(self.clock, self.smartctl))
+        return Polling(
+            self.children[-1],
+            self.clock,
+            PollingPlan(),
+            sys=self.place / "sys",
+            root=self.place,
+            take=self.drives.take,
+            call=self.drives.call,
+        )
+
+    def document(self, who: tuple[str, str], **others: Any) -> PollDocument:
+        values: dict[str, Any] = {
+            "result": "success",
+            "began_at": self.clock.wall(),
+            "seconds": 0.25,
+            "interval_seconds": 900.0,
+            "last_success_at": self.clock.wall(),
+            "counts": {"success": 1},
+            "report": ata("S00001") if who == SDA else nvme("FW000000"),
+        }
+        return PollDocument(*who, **values | others)
+
+    def agent_says(self, *documents: PollDocument, **others: Any) -> None:
+        """The agent leaves documents, and lives."""
+        drives = tuple((each.path, each.type) for each in documents)
+        values: dict[str, Any] = {"scanned_at": self.clock.wall(), "drives": drives}
+        for each in documents:
+            self.agent.write(each)
+        self.agent.write(Roll(self.clock.wall(), 15.0, **values | others))
+
+    def step(self, rounds: int = 1) -> "Watching":
+        for _ in range(rounds):
+            # Nobody is waited for: the clock is not the real one.
+            self.watch.wake()
+            self.watch.step()
+        return self
+
+    def seen(self) -> list[tuple[str, str, bool]]:
+        return [(drive.label, drive.serial, drive.up) for drive in self.drives.watched()]
+
+    @property
+    def problem(self) -> str:
+        is_good = dict(self.attempts.outcomes())["smart"].success
+        assert is_good == (self.attempts.problem == "")
+        return self.attempts.problem
+
+
+def watching(place: Path, source: SmartSource, status: str = NOBODY) -> Watching:
+    return Watching(place, source, status)

@@ -1,0 +1,55 @@
+"""Whether this process may send commands to drives."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.linux import capabilities
+
+#: The bits of linux/capability.h.
+RAWIO, ADMIN = 1 << 17, 1 << 21
+
+
+def status(held: int) -> str:
+    return f"Name:\tpython\nCapPrm:\t{2**41 - 1:016x}\nCapEff:\t{held:016x}\nCapBnd:\t0\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "may"),
+    [
+        (0, False),
+        (RAWIO, True),
+        (ADMIN, True),
+        (2**41 - 1, True),
+        ((2**41 - 1) & ~(RAWIO | ADMIN), False),
+    ],
+)
+def test_one_of_two_capabilities_that_are_in_effect_is_enough(held: int, may: bool) -> None:
+    assert may == capabilities.parse(status(held))
+
+
+@pytest.mark.parametrize("text", ["", "CapEff:", "CapEff:\tz\n", "CapEff\t3f\n", "CapPrm:\t3f\n"])
+def test_what_is_not_known_is_no_right(text: str) -> None:
+    assert not capabilities.parse(text)
+
+
+@given(st.text())
+def test_any_text_says_yes_or_no(text: str) -> None:
+    assert capabilities.parse(text) in (True, False)
+
+
+def test_the_file_of_this_process_is_read() -> None:
+    with open("/proc/self/status", encoding="utf-8") as file:
+        expected = capabilities.parse(file.read())
+    assert expected == capabilities.may_ask_drives(Path("/proc"))
+    assert expected or os.geteuid() != 0
+
+
+def test_without_the_file_there_is_no_right(tmp_path: Path) -> None:
+    assert not capabilities.may_ask_drives(tmp_path)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "self/status").mkdir()
+    assert not capabilities.may_ask_drives(tmp_path)
