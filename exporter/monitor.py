@@ -236,8 +236,8 @@ class Monitor:
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
-        families = self.health.drives.families() if self.health else {}
-        return Parsed([] if seen is None else list(device.samples(seen, self._wanted, families)))
+        known = self.health.drives.identities() if self.health else {}
+        return Parsed([] if seen is None else list(device.samples(seen, self._wanted, known)))
 
     def _filesystem(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology

@@ -31,9 +31,17 @@ _DAILY_EXIT_BITS = 0b1100_0000
 
 _ANSWERS = (Result.SUCCESS.value, Result.STANDBY.value)
 
+#: The drive is not to blame for these: it has never heard of the question.
+_NOT_ASKED = (
+    Result.NOT_STARTED.value,
+    Result.TOO_OLD.value,
+    Result.REFUSED.value,
+    Result.BAD_REQUEST.value,
+)
+
 
 class DriveRecord:
-    """One address: its last document, and what is still known from those before it."""
+    """One address: its last document but for the report, and what is known from all."""
 
     __slots__ = (
         "_daily",
@@ -51,7 +59,7 @@ class DriveRecord:
     )
 
     def __init__(self, document: PollDocument, rules: WearoutRules) -> None:
-        self.document = document
+        self.document = replace(document, report={})
         self.identity = DriveIdentity()
         self.health: DriveHealth | None = None
         self.answered_at: float | None = None
@@ -68,6 +76,11 @@ class DriveRecord:
     def answers(self) -> bool:
         """Whether the last poll had an answer."""
         return self.document.result in _ANSWERS
+
+    @property
+    def was_asked(self) -> bool:
+        """Whether the last poll got as far as the drive."""
+        return self.document.result not in _NOT_ASKED
 
     @property
     def wearout_method(self) -> str:
@@ -88,7 +101,8 @@ class DriveRecord:
         kernel_written_bytes: what the kernel has written to the drive since it appeared; None if
         that is not known.
         """
-        self.document = document
+        # The report takes ten times the room of what is kept of it.
+        self.document = replace(document, report={})
         if document.result == Result.SUCCESS.value:
             self._answered(document, kernel_written_bytes)
         elif document.result == Result.STANDBY.value:

@@ -155,13 +155,13 @@ class Drives:
         with self._lock:
             return self._inventory.to_keep()
 
-    def families(self) -> dict[str, str]:
-        """The drives' families by label, as smartctl's drive database has them."""
+    def identities(self) -> dict[str, DriveIdentity]:
+        """Who each drive that has answered says it is, by label."""
         with self._lock:
             return {
-                label: drive.identity.family
+                label: drive.identity
                 for address, label in self._labels.items()
-                if (drive := self._drives.get(address)) is not None and drive.identity.family
+                if (drive := self._drives.get(address)) is not None and drive.health is not None
             }
 
     def watched(self) -> list[WatchedDrive]:
@@ -258,6 +258,7 @@ class Drives:
             address=str(address),
             identity=identity,
             up=drive.answers,
+            was_asked=drive.was_asked,
             health=drive.health if is_fresh else None,
             last_success_unix_time=document.last_success_at,
             poll_seconds=document.seconds,

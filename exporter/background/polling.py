@@ -47,6 +47,10 @@ _SCAN_SECONDS = 30.0
 #: So long it is waited while an earlier look is still under way.
 _SCAN_AGAIN_SECONDS = 5.0
 
+#: At a start a thousand drives say who they are, one by one: what follows for all of them together
+#: is worked out so often, and when the last one has.
+_GATHER_SECONDS = 1.0
+
 _SETTLED = frozenset({Result.SUCCESS, Result.STANDBY})
 
 
@@ -116,6 +120,7 @@ class Polling:
         self._next_scan = clock.monotonic()
         self._next_roll = clock.monotonic()
         self._changed = False
+        self._learned_at: float | None = None
         self._look()
 
     @property
@@ -142,19 +147,28 @@ class Polling:
             begun = self._poll.rescan(_SCAN_SECONDS)
             self._next_scan = now + (self._plan.rescan_seconds if begun else _SCAN_AGAIN_SECONDS)
         until = min(now + timeout, self._next_roll, self._next_scan)
+        if self._learned_at is not None:
+            until = min(until, self._learned_at + _GATHER_SECONDS)
         for poll in self._poll.step(max(0.0, until - now)):
             self._finish(poll)
         scan = self._poll.take_scan()
         if scan is not None:
             self._take_scan(scan)
-        if self._changed:
+        if self._has_news():
             self._retarget()
-        if self._changed or self._clock.monotonic() >= self._next_roll:
+            self._call_roll()
+        elif self._clock.monotonic() >= self._next_roll:
             self._call_roll()
 
     def close(self) -> None:
         """End what runs, within a bounded time."""
         self._poll.close()
+
+    def _has_news(self) -> bool:
+        """There are other drives, or of these another one has said who it is."""
+        if self._changed or self._learned_at is None:
+            return self._changed
+        return self.is_settled or self._clock.monotonic() - self._learned_at >= _GATHER_SECONDS
 
     def _take_scan(self, scan: Finished) -> None:
         problem = scan.message
@@ -199,6 +213,7 @@ class Polling:
             if address not in hidden
         )
         self._poll.set_targets(self._targets)
+        self._changed, self._learned_at = False, None
 
     def _target(self, candidate: Candidate) -> Target:
         plan = self._plan
@@ -269,10 +284,10 @@ class Polling:
             addressing.is_direct(address, self._nodes),
             sum(log in report for log in _LOGS),
         )
-        self._changed = True
+        if self._learned_at is None:
+            self._learned_at = self._clock.monotonic()
 
     def _call_roll(self) -> None:
-        self._changed = False
         self._next_roll = self._clock.monotonic() + ROLL_SECONDS
         self._call(
             Roll(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from exporter.drives.health import DriveIdentity
 from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
 from exporter.linux.device import Device
@@ -11,17 +12,20 @@ from exporter.linux.topology import Topology
 from exporter.metrics import identity as metrics
 from exporter.metrics.desc import Sample
 
+_UNKNOWN = DriveIdentity()
+
 
 def samples(
-    topology: Topology, wanted: Callable[[str], bool], families: Mapping[str, str]
+    topology: Topology, wanted: Callable[[str], bool], drives: Mapping[str, DriveIdentity]
 ) -> Iterator[Sample]:
     """Every drive whose name is wanted, and the md arrays on wanted drives.
 
-    `families` are those of the drives that SMART tells of, by name.
+    `drives` are those that SMART tells of, by name: what a drive itself says of its name counts
+    more than what the kernel heard, for behind a USB bridge that is the bridge.
     """
     for name, device in topology.devices.items():
         if device.block.is_leaf and wanted(name):
-            yield from _described(name, device, families.get(name, ""))
+            yield from _described(name, device, drives.get(name, _UNKNOWN))
             yield from _state(name, device)
             yield from _pcie_errors(name, device, topology)
         elif device.degraded_members is not None and any(map(wanted, topology.leaves_of(name))):
@@ -33,17 +37,17 @@ def model(who: Identity) -> str:
     return " ".join(filter(None, (who.vendor, who.model)))
 
 
-def _described(name: str, device: Device, family: str) -> Iterator[Sample]:
+def _described(name: str, device: Device, its: DriveIdentity) -> Iterator[Sample]:
     who, block, queue = device.identity, device.block, device.block.queue
     yield metrics.DEVICE_INFO(
         1,
         name,
         ",".join(who.controllers),
-        model(who),
-        family,
-        who.serial or "",
-        who.firmware or "",
-        who.wwn or "",
+        its.model or model(who),
+        its.family or "",
+        its.serial or who.serial or "",
+        its.firmware or who.firmware or "",
+        who.wwn or its.wwn or "",
         who.transport or "",
         who.protocol or "",
         _flag(queue.rotational),

@@ -105,8 +105,10 @@ def samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iter
 
 
 def _asking(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
-    # Before the first poll has ended, nobody knows whether the drive answers.
-    if drive.up or drive.polls or drive.message or drive.is_missing or drive.is_stuck:
+    # Before the first poll has ended, nobody knows whether the drive answers; nor where smartctl
+    # is missing, or has not the rights: that is no drive's failure.
+    told = drive.up or drive.polls or drive.message or drive.is_stuck
+    if drive.is_missing or (told and drive.was_asked):
         yield metrics.UP(int(drive.up and not drive.is_missing), *who)
     if drive.last_success_unix_time is not None:
         yield metrics.LAST_SUCCESS(drive.last_success_unix_time, *who)

@@ -14,6 +14,7 @@ class WatchedDrive:
     label: the `device` label: a block device's name, or the place behind a controller.
     serial: the drive's own, else what the kernel says; empty where neither knows.
     address: how smartctl is told of it, for people: "/dev/sda -d sat".
+    was_asked: the last poll got as far as the drive; smartctl was there and had the rights.
     health: None where no poll has succeeded within the maximum age.
     polls: how many polls ended how, since the poller began.
     message: why the last poll failed, or what is wrong with it, in words; else empty.
@@ -26,6 +27,7 @@ class WatchedDrive:
     address: str
     identity: DriveIdentity = field(default_factory=DriveIdentity)
     up: bool = False
+    was_asked: bool = True
     health: DriveHealth | None = None
     last_success_unix_time: float | None = None
     poll_seconds: float | None = None

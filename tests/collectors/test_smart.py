@@ -29,6 +29,7 @@ from tests.collectors.page import Values, page
 
 HOUR = 3600.0
 WHO = ("nvme0n1", "FW9A01")
+ALL = {"raw_attributes": True, "attribute_values": True}
 
 WARNINGS = (
     *("spare", "temperature", "reliability", "read_only"),
@@ -281,6 +282,13 @@ def test_stale_health_is_not_shown_and_the_last_success_is() -> None:
 
 def test_a_drive_that_was_never_asked_is_neither_up_nor_down() -> None:
     assert {} == samples(WatchedDrive("sda", "S1", "/dev/sda"))
+
+
+def test_a_smartctl_that_is_missing_or_has_not_the_rights_is_no_drives_failure() -> None:
+    drive = WatchedDrive("sda", "S1", "/dev/sda", was_asked=False, polls={"not_started": 1})
+    families = {sample.desc for sample in smart.drive_samples(drive, **ALL)}
+    assert metrics.UP not in families
+    assert metrics.POLLS in families
 
 
 @pytest.mark.parametrize(
