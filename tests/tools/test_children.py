@@ -364,6 +364,18 @@ def test_closing_ends_what_runs(smartctl: StandIn) -> None:
     assert before == open_files()
 
 
+def test_closing_takes_less_than_a_second_whatever_time_a_child_has(smartctl: StandIn) -> None:
+    children = SystemChildren(SystemClock())
+    children.start("a", [smartctl.program, smartctl.hangs("sda")], 0.05)
+    children.start("b", [smartctl.program, smartctl.hangs("sdb")], 1000)
+    pids = ours("SDR")
+    assert [] == children.wait(0.5)  # SIGTERM has been sent to one of them
+    begun = time.monotonic()
+    children.close()
+    assert time.monotonic() - begun < 0.8
+    assert [] == [pid for pid in pids if is_there(pid)]
+
+
 def test_closing_leaves_what_may_not_be_killed(smartctl: StandIn, tmp_path: Path) -> None:
     """It goes on to its end, though nobody reads what it prints."""
     go = tmp_path / "go"
