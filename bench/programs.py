@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench.kernel import Kernel
 
+COMMAND = (sys.executable, "-m", "exporter")
 NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NANOSECONDS = 1e9
@@ -38,13 +39,20 @@ class Program:
     def scrape(self) -> float:
         """Seconds for one scrape over a connection that is kept, as Prometheus does."""
         begin = time.perf_counter()
-        self._connection.request("GET", "/metrics", headers=HEADERS)
+        self._answer(HEADERS)
+        return time.perf_counter() - begin
+
+    def page(self) -> str:
+        """The page, to be looked at."""
+        return self._answer({}).decode()
+
+    def _answer(self, headers: dict[str, str]) -> bytes:
+        self._connection.request("GET", "/metrics", headers=headers)
         response = self._connection.getresponse()
         body = response.read()
-        took = time.perf_counter() - begin
         if response.status != 200 or not body:
             raise RuntimeError(f"{self.name} answered {response.status}")
-        return took
+        return body
 
     def cpu_seconds(self) -> float:
         """CPU time so far, of all threads; from schedstat, for stat counts in 10 ms."""
@@ -55,10 +63,15 @@ class Program:
         return total / _NANOSECONDS
 
     def rss_megabytes(self) -> float:
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise RuntimeError(f"{self.name} has ended")
+        return rss_megabytes(self.pid)
+
+
+def rss_megabytes(pid: int) -> float:
+    """VmRSS of a process that runs."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError(f"process {pid} has ended")
 
 
 @contextlib.contextmanager
@@ -66,9 +79,7 @@ def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
     """This project's exporter."""
     port = _free_port()
     argv = [
-        sys.executable,
-        "-m",
-        "exporter",
+        *COMMAND,
         f"--web.listen-address=127.0.0.1:{port}",
         f"--path.procfs={kernel.proc}",
         f"--path.sysfs={kernel.sys}",

@@ -136,6 +136,16 @@ class SystemChildren:
     def stuck(self) -> frozenset[Hashable]:
         return frozenset(child.key for child in self._given_up.values())
 
+    def pid(self, key: Hashable) -> int | None:
+        """The process of a child that runs; None where there is none, as after a failed start."""
+        return next((pid for pid, child in self._running.items() if child.key == key), None)
+
+    def end(self, key: Hashable) -> None:
+        """End a child now, as if its time were over; `wait` tells when it has ended."""
+        for child in self._running.values():
+            if child.key == key and child.stage is Stage.RUNNING:
+                child.deadline = self._clock.monotonic()
+
     def close(self) -> None:
         now = self._clock.monotonic()
         self._grace_seconds = min(self._grace_seconds, _LAST_SECONDS)

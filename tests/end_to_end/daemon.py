@@ -103,6 +103,16 @@ class Daemon:
         self._more = more
 
     def __enter__(self) -> "Daemon":  # noqa: PYI034 - Self came with Python 3.11
+        self.launch()
+        try:
+            self._wait_ready()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def launch(self) -> None:
+        """Start it and wait for nothing."""
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 self._argv,
@@ -111,12 +121,6 @@ class Daemon:
                 stderr=log,
                 env=environment(self._more),
             )
-        try:
-            self._wait_ready()
-        except BaseException:
-            self.kill()
-            raise
-        return self
 
     def __exit__(
         self,
@@ -187,15 +191,21 @@ class Daemon:
         self.process.kill()
         self.process.wait(_STOP_SECONDS)
 
+    def is_serving(self) -> bool:
+        """Whether it has said so; from then on `port` is known."""
+        said = _SERVES.search(self.log)
+        if said is not None:
+            self.port = int(said[1])
+        return said is not None
+
     def _wait_ready(self) -> None:
         until = time.monotonic() + _START_SECONDS
-        while (said := _SERVES.search(self.log)) is None:
+        while not self.is_serving():
             if self.process.poll() is not None:
                 raise RuntimeError(f"the daemon ended with {self.process.returncode}: {self.log}")
             if time.monotonic() >= until:
                 raise TimeoutError(f"the daemon does not serve: {self.log}")
             time.sleep(0.02)
-        self.port = int(said[1])
 
 
 def _samples(text: str) -> int:

@@ -5,6 +5,7 @@ what it does then is a shell script of its own beside it.
 """
 
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -30,7 +31,10 @@ class StandIn:
 
     def does(self, drive: str, script: str) -> str:
         """Let the drive do this; its path."""
-        (self._drives / drive).write_text(script)
+        # Replaced whole, for it may be running.
+        new = self._drives / f".{drive}.new"
+        new.write_text(script)
+        os.replace(new, self._drives / drive)
         return f"/dev/{drive}"
 
     def says(self, drive: str, output: str = GOOD, status: int = 0) -> str:

@@ -1,0 +1,125 @@
+"""The smart-agent as a process of its own, which leaves its documents where a test says."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tests.end_to_end.daemon import environment
+
+_START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+_RSS = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
+
+
+class Agent:
+    """A context manager that holds an agent; `settled` waits for its first documents.
+
+    `directory` keeps its configuration and its log, `documents` is its run directory.
+    """
+
+    process: subprocess.Popen[bytes]
+
+    def __init__(self, directory: Path, documents: Path, *flags: str, config: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.documents = documents
+        self.config = directory / "agent.toml"
+        self.config.write_text(config)
+        self._log = directory / "agent.log"
+        self._argv = [sys.executable, "-m", "exporter", "smart-agent"]
+        self._argv += [f"--config.file={self.config}", *flags]
+
+    def __enter__(self) -> "Agent":  # noqa: PYI034 - Self came with Python 3.11
+        self.launch()
+        return self
+
+    def launch(self) -> None:
+        """Start it and wait for nothing."""
+        with self._log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
+            )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.process.poll() is None:
+            self.stop()
+
+    @property
+    def log(self) -> str:
+        """What it has said so far, and what those before it said."""
+        return self._log.read_text()
+
+    @property
+    def complaints(self) -> list[str]:
+        """What was logged as a warning or an error, and lines that are no log lines."""
+        return [line for line in self.log.splitlines() if " level=info " not in line]
+
+    def heartbeat(self) -> dict[str, Any]:
+        """Raises FileNotFoundError where there is none."""
+        found: dict[str, Any] = json.loads((self.documents / "agent.json").read_text())
+        return found
+
+    def polls(self) -> dict[str, dict[str, Any]]:
+        """The last document of each drive, by the drive's path."""
+        files = [f for f in self.documents.glob("drive-*.json") if ".daily." not in f.name]
+        found = [json.loads(file.read_text()) for file in files]
+        return {each["path"]: each for each in found}
+
+    def settled(self, drives: int) -> "Agent":
+        """As soon as it has left a document of so many drives, and said that they are all."""
+        self.wait_until(
+            lambda: drives == len(self.polls()) == len(self.heartbeat()["drives"]),
+            f"{drives} documents",
+        )
+        return self
+
+    def wait_until(
+        self, is_true: Callable[[], bool], what: str, seconds: float = _START_SECONDS
+    ) -> None:
+        """AssertionError where that takes longer; FileNotFoundError is not yet."""
+        until = time.monotonic() + seconds
+        while not _or_not_yet(is_true):
+            assert self.process.poll() is None, self.log
+            assert time.monotonic() < until, f"{what}: {self.log}"
+            time.sleep(0.02)
+
+    def resident_kilobytes(self) -> int:
+        """VmRSS."""
+        found = _RSS.search(Path("/proc", str(self.process.pid), "status").read_text())
+        if found is None:
+            raise AssertionError("the agent has ended")
+        return int(found[1])
+
+    def reload(self) -> None:
+        self.process.send_signal(signal.SIGHUP)
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status; what does not end is killed, and TimeoutExpired raised."""
+        self.process.terminate()
+        try:
+            return self.process.wait(_STOP_SECONDS)
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(_STOP_SECONDS)
+
+
+def _or_not_yet(is_true: Callable[[], bool]) -> bool:
+    try:
+        return is_true()
+    except FileNotFoundError:
+        return False

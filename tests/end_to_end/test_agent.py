@@ -1,0 +1,344 @@
+"""The smart-agent as a process, and the daemon that reads what it leaves."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import exporter
+from exporter.background.documents import DocumentWriter
+from exporter.tools.document import PollDocument, Roll
+from tests.end_to_end.agent import Agent
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.made_up import MadeUpDrives
+from tests.end_to_end.waiting import SOON, await_page, up
+from tests.rig import smart_reports
+
+#: VmRSS of the half with rights, steady, with 24 drives.
+MOST_KILOBYTES = 16 * 1024
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away and mounts")
+
+
+@pytest.fixture
+def drives(tmp_path: Path) -> MadeUpDrives:
+    return MadeUpDrives(tmp_path / "drives", 6)
+
+
+def agent_of(drives: MadeUpDrives, directory: Path) -> Agent:
+    return Agent(directory, drives.directory, *drives.flags, config=drives.config())
+
+
+def daemon_of(drives: MadeUpDrives, directory: Path) -> Daemon:
+    return Daemon(directory, *drives.flags, config=drives.config("directory"))
+
+
+def success(daemon: Daemon) -> float:
+    return daemon.page().value("ssd_collector_success", collector="smart")
+
+
+def log_lines(daemon: Daemon) -> list[str]:
+    return [line for line in daemon.complaints if "collector smart" in line]
+
+
+def test_what_24_drives_say_arrives_on_the_page_and_the_agent_stays_small(tmp_path: Path) -> None:
+    """With reports of 20 KB, after each drive was asked at least three times."""
+    drives = MadeUpDrives(tmp_path / "drives", 24)
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(24)
+        with daemon_of(drives, tmp_path / "daemon") as daemon:
+            page = await_page(daemon, lambda page: 24 == sum(up(page).values()))
+            for number in range(24):
+                who = {"device": f"rig{number}", "serial": f"RIG{'AN'[number % 2]}{number:06d}"}
+                assert 30 + number % 20 == page.value(
+                    "ssd_smart_temperature_celsius", sensor="drive", **who
+                )
+            beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
+            assert pytest.approx(time.time(), abs=20) == beat
+            agent.wait_until(
+                lambda: all(sum(poll["counts"].values()) >= 3 for poll in agent.polls().values()),
+                "three polls of each",
+                30 + SOON,
+            )
+            assert agent.resident_kilobytes() <= MOST_KILOBYTES
+            polls = "ssd_smart_polls_total"
+            page = await_page(
+                daemon, lambda page: all(v >= 3 for _, v in page.find(polls, result="success"))
+            )
+            assert page.value("ssd_smart_agent_heartbeat_timestamp_seconds") > beat
+            assert 1 == page.value("ssd_collector_success", collector="smart")
+        assert [] == daemon.complaints
+        assert 0 == agent.stop()
+    assert [] == agent.complaints
+
+
+def test_the_agent_imports_the_standard_library_only() -> None:
+    """And cannot import more: what it is started with knows no site-packages."""
+    package = Path(exporter.__file__).parent
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); import exporter.agent\n"
+        "for name, module in sorted(sys.modules.items()):\n"
+        "    print(name, getattr(module, '__file__', None) or '')\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code, str(package.parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    library = Path(sysconfig.get_path("stdlib")).resolve(), package.resolve()
+    loaded = dict(line.split(" ", 1) for line in said.splitlines())
+    files = {name: Path(file).resolve() for name, file in loaded.items() if file}
+    foreign = {
+        name: file
+        for name, file in files.items()
+        if not any(file.is_relative_to(place) for place in library) or "site-packages" in file.parts
+    }
+    assert {} == foreign
+    # Neither what serves nor what judges; socket's C half alone is there, for sd_notify.
+    unwanted = {"argparse", "http", "socket", "sqlite3", "ssl", "subprocess", "tomllib"}
+    assert set() == unwanted & loaded.keys()
+    assert set() == {
+        name for name in loaded if name.startswith(("exporter.web", "exporter.config"))
+    }
+
+
+def test_the_running_agent_has_no_socket_and_nothing_of_site_packages(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        process = Path("/proc", str(agent.process.pid))
+        opened = [os.readlink(file) for file in (process / "fd").iterdir()]
+        assert [] == [file for file in opened if file.startswith("socket:")]
+        assert "site-packages" not in (process / "maps").read_text()
+
+
+def test_sigterm_ends_the_agent_within_a_second_while_drives_hang(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Those that take no notice of SIGTERM are killed, for nobody else would."""
+    running = [drives.hangs(name) for name in ("rig1", "rig2", "rig4")]
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.wait_until(lambda: all(file.read_text() for file in running), "they hang")
+        begin = time.monotonic()
+        assert 0 == agent.stop()
+        assert time.monotonic() - begin < 1
+    for file in running:
+        assert not Path("/proc", file.read_text().strip()).exists()
+    assert [] == agent.complaints
+
+
+def test_sighup_reads_the_settings_again(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """What it leaves alone from then on leaves the directory, and nothing else does."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        process = agent.process.pid
+        agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
+        agent.reload()
+        seen = [len(agent.polls())]
+
+        def is_swept() -> bool:
+            seen.append(len(agent.polls()))
+            return seen[-1] == 4
+
+        agent.wait_until(is_swept, "two are left out")
+        assert {6, 4} == set(seen)
+        assert process == agent.process.pid
+        assert {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls())
+        assert 0 == agent.stop()
+    assert [] == agent.complaints
+
+
+def test_settings_of_no_use_end_the_agent_with_a_line_that_says_why(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    config = drives.config(more="timeout_second = 3\n")
+    with Agent(tmp_path / "agent", drives.directory, *drives.flags, config=config) as agent:
+        assert 2 == agent.process.wait(SOON)
+    (line,) = agent.log.splitlines()
+    assert "did you mean timeout_seconds?" in line
+
+
+def test_a_run_directory_that_vanishes_is_made_again(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """With the one above it too that is not possible: that is said once."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        shutil.rmtree(drives.directory)
+        agent.wait_until(lambda: 6 == len(agent.polls()), "written anew", 15 + SOON)
+        assert [] == agent.complaints
+        shutil.rmtree(drives.directory.parent)
+        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so", 15 + SOON)
+        time.sleep(10)
+        (complaint,) = agent.complaints
+        assert f"{drives.directory} cannot be written: No such file or directory" in complaint
+        drives.directory.parent.mkdir()
+        agent.wait_until(lambda: "can be written again" in agent.log, "it is healed", 30 + SOON)
+        assert 6 == len(agent.polls())
+        assert 1 == agent.log.count("can be written again")
+
+
+@contextmanager
+def small_disk(directory: Path, kilobytes: int) -> Iterator[Callable[[int], None]]:
+    """A disk in memory, and what makes it larger."""
+    directory.mkdir()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0750", "rig", directory], check=True
+    )
+
+    def resize(kilobytes: int) -> None:
+        options = f"remount,size={kilobytes}k"
+        subprocess.run(["mount", "-o", options, directory], check=True)
+
+    try:
+        yield resize
+    finally:
+        subprocess.run(["umount", "--lazy", directory], check=True)
+
+
+@needs_root
+def test_a_run_directory_that_is_full_costs_what_does_not_fit_and_one_line(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """The NVMe drives' reports and the heartbeat fit, those of the SATA drives do not."""
+    with small_disk(drives.directory, 44) as resize, agent_of(drives, tmp_path / "agent") as agent:
+        agent.wait_until(lambda: 6 == len(agent.heartbeat()["drives"]), "its heartbeat")
+        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so")
+        with daemon_of(drives, tmp_path / "daemon") as daemon:
+            # Half a minute: each is asked anew, the short ones are written, the long ones not.
+            agent.wait_until(
+                lambda: any(sum(p["counts"].values()) >= 3 for p in agent.polls().values()),
+                "three polls",
+                30 + SOON,
+            )
+            (complaint,) = agent.complaints
+            assert "cannot be written: No space left on device" in complaint
+            assert [] == list(drives.directory.glob(".*"))
+            assert "can be written again" not in agent.log
+            there = len(agent.polls())
+            assert 0 < there < 6
+            page = await_page(daemon, lambda page: there == sum(up(page).values()))
+            resize(4096)
+            page = await_page(daemon, lambda page: 6 == sum(up(page).values()), 15 + SOON)
+            assert 1 == page.value("ssd_collector_success", collector="smart")
+        assert [] == daemon.complaints
+        agent.wait_until(lambda: "can be written again" in agent.log, "it says that too")
+
+
+def forge_owner(file: Path) -> str:
+    os.chown(file, 12345, -1)
+    return "it belongs to user 12345"
+
+
+def forge_mode(file: Path) -> str:
+    file.chmod(0o666)
+    return "others than its owner can write it"
+
+
+def forge_link(file: Path) -> str:
+    elsewhere = file.with_name("elsewhere")
+    file.rename(elsewhere)
+    file.symlink_to(elsewhere)
+    return "symbolic links"
+
+
+def forge_second_name(file: Path) -> str:
+    os.link(file, file.with_name("second"))
+    return "it has several names"
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [pytest.param(forge_owner, marks=needs_root), forge_mode, forge_link, forge_second_name],
+)
+def test_a_forged_document_is_refused_and_said(
+    tmp_path: Path, drives: MadeUpDrives, forge: Callable[[Path], str]
+) -> None:
+    """As long as it is there; then the drive's own word counts again."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        agent.kill()  # or it would soon write over what we forge
+    with daemon_of(drives, tmp_path / "daemon") as daemon:
+        await_page(daemon, lambda page: 6 == sum(up(page).values()))
+        (file,) = drives.directory.glob("drive-dev-rig3-*[!y].json")
+        true = file.read_bytes()
+        false = json.loads(true)
+        false["report"]["nvme_smart_health_information_log"]["media_errors"] = 666
+        false["began_at"] += 1
+        new = file.with_name("new")
+        new.write_text(json.dumps(false))
+        why = forge(new)
+        os.replace(new, file)
+        await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
+        time.sleep(5)
+        page = daemon.page()
+        assert 0 == page.value("ssd_collector_success", collector="smart")
+        assert 3 == page.value("ssd_smart_media_errors_total", device="rig3")
+        (line,) = log_lines(daemon)
+        assert why in line
+        assert str(file) in line
+
+        new.write_bytes(true)
+        new.chmod(0o640)
+        os.replace(new, file)
+        await_page(daemon, lambda page: 1 == page.value("ssd_collector_success", collector="smart"))
+        assert 3 == daemon.page().value("ssd_smart_media_errors_total", device="rig3")
+        assert "reads whole again" in daemon.log
+
+
+def test_a_directory_that_others_can_write_is_not_believed_at_all(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+    drives.directory.chmod(0o777)
+    with daemon_of(drives, tmp_path / "daemon") as daemon:
+        page = await_page(
+            daemon,
+            lambda page: (
+                [0] == [v for _, v in page.find("ssd_collector_success", collector="smart")]
+            ),
+        )
+        assert {} == up(page)
+        (line,) = log_lines(daemon)
+        assert f"{drives.directory}: others than its owner can write it: not believed" in line
+
+
+def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_time(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Its last words are those of 55 s ago: the shortest that values may be shown is a minute."""
+    begun = time.time() - 55
+    writer = DocumentWriter(drives.directory)
+    there = []
+    for number in range(2):
+        report = smart_reports.of(number)
+        path, kind = report["device"]["name"], report["device"]["type"]
+        there.append((path, kind))
+        counts = {"success": 9}
+        writer.write(
+            PollDocument(path, kind, "success", begun, 0.1, 10.0, counts=counts, report=report)
+        )
+    writer.write(Roll(begun, 15.0, begun, tuple(there)))
+    config = drives.config("directory", "max_age_intervals = 1\n")
+    with Daemon(tmp_path / "daemon", *drives.flags, config=config) as daemon:
+        page = await_page(daemon, lambda page: {"rig0": 1.0, "rig1": 1.0} == up(page))
+        assert 1 == page.value("ssd_collector_success", collector="smart")
+        assert 2 == len(list(page.find("ssd_smart_healthy")))
+        page = await_page(daemon, lambda page: not up(page), 5 + SOON)
+        assert time.time() - begun > 60
+        assert [] == [name for name, _ in page.samples if name.startswith("ssd_ata_attribute")]
+        assert [] == list(page.find("ssd_smart_healthy"))
+        beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
+        assert pytest.approx(begun, abs=0.01) == beat
+        await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
+        (line,) = log_lines(daemon)
+        assert "the agent is silent; is it running?" in line

@@ -1,0 +1,172 @@
+"""kill -9 of the daemon and the agent at random moments.
+
+20 times here; as often as SSD_ROUNDS in the environment says.
+"""
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import time
+from pathlib import Path
+
+from tests.end_to_end.agent import Agent
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.made_up import MadeUpDrives
+from tests.end_to_end.page import Page
+from tests.end_to_end.waiting import await_page, up
+from tests.rig import smart_reports
+
+ROUNDS = int(os.environ.get("SSD_ROUNDS", "20"))
+DRIVES = 6
+
+#: From before the daemon serves until it has read everything, and further on.
+LATEST_SECONDS = 1.5
+
+#: The two things that a drive says differ by its age.
+AGES = (0, 5000)
+
+#: A drive that was here on the first day and is so no more.
+GONE = "RIGN000099"
+
+
+def values(page: Page, device: str) -> dict[str, float]:
+    """What a page shows of a drive's own counts and measures."""
+    names = (
+        *("ssd_smart_temperature_celsius", "ssd_smart_power_on_seconds_total"),
+        *("ssd_smart_media_errors_total", "ssd_smart_host_written_bytes_total"),
+        *("ssd_smart_host_read_bytes_total", "ssd_smart_power_cycles_total"),
+        *("ssd_ata_attribute_raw",),
+    )
+    return {
+        f"{name}{sorted(labels.items())}": value
+        for name in names
+        for labels, value in page.find(name, device=device)
+    }
+
+
+def check_kept(state: Path, known: set[str]) -> None:
+    """What is kept is whole, and no drive of those known before is lost; adds to `known`."""
+    history = state / "history.sqlite"
+    if history.exists() and history.stat().st_size:
+        connection = sqlite3.connect(history)
+        try:
+            assert [("ok",)] == connection.execute("PRAGMA integrity_check").fetchall()
+        finally:
+            connection.close()
+    if (state / "state.json").exists():
+        kept = json.loads((state / "state.json").read_text())
+        serials = {drive["serial"] for drive in kept.get("inventory") or []}
+        assert known <= serials
+        known |= serials
+    assert [] == list(state.glob("*.kept-*")), "nothing was found broken"
+
+
+class Scene:
+    """The agent, the daemon that reads what it leaves, and drives with two things to say.
+
+    whole: what a page that nobody disturbs shows of each drive, once for each thing.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.drives = MadeUpDrives(root / "drives", DRIVES)
+        self.gone = self.drives.plug(99, smart_reports.of(99))
+        flags = self.drives.flags
+        self.agent = Agent(
+            root / "agent", self.drives.directory, *flags, config=self.drives.config()
+        )
+        self.daemon = Daemon(root / "daemon", *flags, config=self.drives.config("directory"))
+        self.whole: dict[str, list[dict[str, float]]] = {name: [] for name in self.drives.names}
+        self.pages = self.shown = 0
+
+    def learn(self) -> None:
+        """Let each drive say the one thing, then the other; between them a drive is pulled."""
+        for age in AGES:
+            for number in range(DRIVES):
+                self.drives.says(f"rig{number}", smart_reports.of(number, age))
+            with self.agent, self.daemon:
+                there = len(self.drives.names)
+                self.agent.settled(there)
+                page = await_page(
+                    self.daemon,
+                    lambda page: there == sum(up(page).values()),  # noqa: B023
+                )
+                for name in self.drives.names:
+                    self.whole[name].append(values(page, name))
+            if age == AGES[0]:
+                self.drives.pull(self.gone)
+        for number in range(DRIVES):
+            self.drives.says(f"rig{number}", *(smart_reports.of(number, age) for age in AGES))
+
+    def watch(self, seconds: float) -> None:
+        """Every page that there is meanwhile shows of a drive what it said, or nothing."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if not self.daemon.is_serving():
+                time.sleep(0.01)
+                continue
+            page = self.daemon.page()
+            self.pages += 1
+            for name in self.drives.names:
+                shown = values(page, name)
+                assert not shown or shown in self.whole[name], (name, shown)
+                self.shown += bool(shown)
+
+    def kill(self, *victims: Agent | Daemon) -> None:
+        """At one moment; what they left is whole, and they are started again."""
+        for victim in victims:
+            assert victim.process.poll() is None, victim.log
+            victim.process.send_signal(signal.SIGKILL)
+        for victim in victims:
+            victim.process.wait(10)
+        for file in self.drives.directory.glob("*.json"):
+            json.loads(file.read_text())
+
+    def close(self) -> None:
+        for each in (self.agent, self.daemon):
+            each.kill()
+
+
+def test_killed_at_any_moment_no_half_document_is_served_and_nothing_kept_is_lost(
+    tmp_path: Path,
+) -> None:
+    """Each drive says one of two things; a page shows one of them whole, or neither."""
+    chance = random.Random(seed := random.randrange(1 << 32))
+    print(f"seed {seed}")
+    scene, known = Scene(tmp_path), set[str]()
+    scene.learn()
+    assert all(
+        len(one) >= 5 and one != other
+        for name in scene.drives.names
+        for one, other in [scene.whole[name]]
+    )
+    check_kept(scene.daemon.state, known)
+    assert DRIVES + 1 == len(known)
+    assert GONE in known
+
+    both: tuple[Agent | Daemon, ...] = scene.agent, scene.daemon
+    for each in both:
+        each.launch()
+    try:
+        for _ in range(ROUNDS):
+            scene.watch(chance.uniform(0, LATEST_SECONDS))
+            victims = [each for each in both if chance.random() < 0.6] or [scene.daemon]
+            scene.kill(*victims)
+            if scene.daemon in victims:
+                check_kept(scene.daemon.state, known)
+            for victim in victims:
+                victim.launch()
+    finally:
+        scene.close()
+    assert scene.pages > ROUNDS
+    assert scene.shown > ROUNDS
+
+    with scene.agent, scene.daemon:
+        scene.agent.settled(DRIVES)
+        all_up = {**dict.fromkeys(scene.drives.names, 1.0), scene.gone: 0.0}
+        page = await_page(scene.daemon, lambda page: all_up == up(page))
+        assert 0 == page.value("ssd_device_up", device=scene.gone, serial=GONE)
+        assert 0 == scene.daemon.stop()
+    check_kept(scene.daemon.state, known)
+    assert [] == [line for line in scene.agent.complaints if "level=error" in line]

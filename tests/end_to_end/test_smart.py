@@ -1,0 +1,207 @@
+"""The daemon as it asks drives itself: one that is sick, one that was swapped, no smartctl."""
+
+import os
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.made_up import MadeUpDrives
+from tests.end_to_end.page import Page
+from tests.end_to_end.waiting import SOON, await_page, up
+from tests.rig import smart_reports
+
+#: After its second a drive has two more until SIGKILL.
+KNOWN_TO_HANG = 3.0
+
+#: One that hung is asked again when twice its interval of 10 s has passed.
+HEALED = 20.0 + SOON
+
+LAST_SUCCESS = "ssd_smart_last_success_timestamp_seconds"
+
+
+@pytest.fixture
+def drives(tmp_path: Path) -> MadeUpDrives:
+    return MadeUpDrives(tmp_path / "drives", 24)
+
+
+@pytest.fixture
+def end_later() -> Iterator[list[Path]]:
+    """Files with the number of a process that a test may leave behind."""
+    files: list[Path] = []
+    yield files
+    for file in files:
+        with suppress(OSError, ValueError):
+            os.kill(int(file.read_text()), signal.SIGKILL)
+
+
+def test_one_drive_that_hangs_costs_one_drive_until_it_answers(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    drives.hangs("rig7")
+    others = dict.fromkeys(drives.names, 1.0)
+    del others["rig7"]
+    begun = time.monotonic()
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
+        page = await_page(daemon, lambda page: others == up(page))
+        # Nobody had to wait for it, not even behind it.
+        assert time.monotonic() - begun < SOON
+        took = []
+        for _ in range(50):
+            asked = time.perf_counter()
+            assert 200 == daemon.get("/metrics").status
+            took.append(time.perf_counter() - asked)
+        assert statistics.median(took) < 0.05
+
+        page = await_page(daemon, lambda page: others | {"rig7": 0.0} == up(page))
+        assert time.monotonic() - begun < SOON + KNOWN_TO_HANG
+        assert 1 == page.value("ssd_smart_polls_total", device="rig7", result="timed_out")
+        assert [] == list(page.find("ssd_smart_healthy", device="rig7"))
+
+        drives.says("rig7", smart_reports.of(7))
+        page = await_page(daemon, lambda page: 24 == sum(up(page).values()), HEALED)
+        now = time.time()
+        assert 7 == page.value("ssd_smart_media_errors_total", device="rig7", serial="RIGN000007")
+        # All the time the others were asked every 10 s.
+        ages = {labels["device"]: now - at for labels, at in page.find(LAST_SUCCESS)}
+        assert {} == {device: age for device, age in ages.items() if age > 10 + SOON / 2}
+        assert {0.0} == {value for _, value in page.find("ssd_command_stuck")}
+    assert [] == daemon.complaints
+
+
+def growth(before: Page, after: Page) -> dict[str, float]:
+    """What Prometheus's increase() makes of two scrapes, for the counters of drives."""
+    found = {}
+    for (name, labels), value in after.samples.items():
+        family = name.removesuffix("_total")
+        if not name.startswith("ssd_smart_") or after.kinds.get(family) != "counter":
+            continue
+        last = before.samples.get((name, labels))
+        if last is not None:
+            # A counter that fell began anew. Of a series with one sample nothing is known.
+            found[f"{name}{sorted(labels)}"] = value - last if value >= last else value
+    return found
+
+
+def test_a_drive_swapped_under_the_same_name_is_a_new_series_and_no_increase(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Whether the new one has counted less than the old one, or more."""
+    swapped = {
+        "rig0": (smart_reports.ata(0, age=90_000), smart_reports.ata(0, serial="SWAP0")),
+        "rig1": (smart_reports.nvme(1), smart_reports.nvme(1, age=90_000, serial="SWAP1")),
+    }
+    for name, (old, _) in swapped.items():
+        drives.says(name, old)
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
+        before = await_page(daemon, lambda page: 24 == sum(up(page).values()))
+        for name, (_, new) in swapped.items():
+            drives.says(name, new)
+        new_ones = {"SWAP0", "SWAP1"}
+        after = await_page(
+            daemon, lambda page: new_ones <= page.labels("ssd_smart_healthy", "serial"), 15 + SOON
+        )
+        assert {"RIGA000000", "RIGN000001"}.isdisjoint(after.labels("ssd_smart_healthy", "serial"))
+        asked = "ssd_smart_polls_total"
+        later = await_page(
+            daemon,
+            lambda page: all(
+                page.value(asked, serial=serial, result="success")
+                > after.value(asked, serial=serial, result="success")
+                for serial in new_ones
+            ),
+            15 + SOON,
+        )
+    for earlier, then in ((before, after), (after, later), (before, later)):
+        grown = growth(earlier, then)
+        assert len(grown) > 100
+        assert {} == {
+            series: by for series, by in grown.items() if by and not series.startswith(asked)
+        }
+    # What was taken out is missed until somebody says that it was meant.
+    for name, serial in (("rig0", "RIGA000000"), ("rig1", "RIGN000001")):
+        assert 0 == later.value("ssd_device_up", device=name, serial=serial)
+
+
+@pytest.mark.parametrize(
+    ("scan", "said"),
+    [
+        (None, ["No such file", "install smartmontools or set --smartctl.path"]),
+        ("echo 'smartctl 6.6 2016-05-31 r4324'; echo '=> UNRECOGNIZED OPTION: json'; exit 1",
+         ["smartctl 6.6", "7.0 or newer"]),
+        ("exec yes", ["more than 1048576 bytes"]),
+        ("kill -SEGV $$", ["killed by signal 11"]),
+        ("echo '{\"smartctl\":'", ["smartctl's JSON"]),
+        ("exit 0", ["printed no JSON"]),
+    ],
+    ids=["missing", "too old", "prints for ever", "dies", "cut off", "silent"],
+)  # fmt: skip
+def test_a_smartctl_that_is_of_no_use_costs_its_own_values_and_is_said(
+    tmp_path: Path, drives: MadeUpDrives, scan: str | None, said: list[str]
+) -> None:
+    flags = [*drives.flags]
+    if scan is None:
+        flags.append("--smartctl.path=/nowhere/smartctl")
+    else:
+        drives.stand_in.does("--scan-open", f"{scan}\n")
+    with Daemon(tmp_path / "daemon", *flags, config=drives.config()) as daemon:
+
+        def is_known(page: Page) -> bool:
+            return 0 in [
+                value for _, value in page.find("ssd_collector_success", collector="smart")
+            ]
+
+        page = await_page(daemon, is_known)
+        assert {} == up(page)
+        assert daemon.next_page(3).value("ssd_sampler_samples_total") > 3
+        (complaint,) = [line for line in daemon.complaints if "collector smart" in line]
+        assert [] == [words for words in said if words not in complaint], complaint
+
+
+def test_a_drive_s_own_trouble_is_its_own(tmp_path: Path, drives: MadeUpDrives) -> None:
+    drives.stand_in.prints_forever("rig1")
+    drives.stand_in.dies("rig2", "SEGV")
+    drives.stand_in.says("rig3", "no JSON at all")
+    drives.stand_in.is_in_standby("rig4")
+    drives.stand_in.does("rig5", "exit 2\n")
+    results = {
+        "rig1": "too_much_output",
+        "rig2": "killed",
+        "rig3": "unreadable",
+        "rig4": "standby",
+        "rig5": "unreadable",
+    }
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
+        page = await_page(daemon, lambda page: 24 == len(up(page)))
+    polls = page.find("ssd_smart_polls_total")
+    assert results == {
+        labels["device"]: labels["result"] for labels, _ in polls if labels["result"] != "success"
+    }
+    assert {name: float(name == "rig4" or name not in results) for name in up(page)} == up(page)
+    assert 1 == page.value("ssd_collector_success", collector="smart")
+    assert [] == daemon.complaints
+
+
+def test_sigterm_ends_the_daemon_within_a_second_while_drives_are_asked_and_one_hangs(
+    tmp_path: Path, drives: MadeUpDrives, end_later: list[Path]
+) -> None:
+    end_later += [drives.hangs(name) for name in ("rig2", "rig9")]
+    heeding = tmp_path / "heeding"
+    drives.stand_in.does("rig4", f"echo $$ > {heeding}\nexec sleep 300\n")
+    with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
+        until = time.monotonic() + SOON
+        while not all(file.exists() for file in (*end_later, heeding)):
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        begin = time.monotonic()
+        assert 0 == daemon.stop()
+        assert time.monotonic() - begin < 1
+    assert [] == daemon.complaints
+    # What can be ended is not left behind.
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(heeding.read_text()), 0)
