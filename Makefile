@@ -9,14 +9,15 @@ TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl cur
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test check format golden docs corpus bench clean packages test-packages
+.PHONY: help run venv dev test check format golden docs corpus soak dashboards bench clean packages test-packages
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: packages venv  ## Install what is needed and watch this host on 127.0.0.1:10177 (ARGS=... for flags)
+run: packages venv  ## Install what is needed and watch this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
-	@exec $(BIN)/ssd-exporter --state.directory=var $(ARGS)
+	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(PROBE_DIR)' > var/probe.toml
+	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
 venv: $(VENV)/.installed  ## Make .venv with the command ssd-exporter in it
 
@@ -29,6 +30,7 @@ check: dev  ## Lint, formatting, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --python-version 3.11 -p dashboards
 
 format: dev  ## Format the code
 	$(BIN)/ruff format .
@@ -39,6 +41,12 @@ golden: dev  ## Write tests/hosts/*/expected.prom anew; read the difference befo
 
 docs: dev  ## Write METRICS.md anew from the catalogue
 	$(BIN)/python -m exporter.metrics > METRICS.md
+
+dashboards: dev  ## Write dashboards/*.json anew; after a change of alerts/thresholds.yml too
+	$(BIN)/python -m dashboards
+
+soak: test-packages dev  ## kill -9 of daemon and agent at 200 random moments (3 minutes)
+	SSD_ROUNDS=200 $(BIN)/pytest --timeout=1800 tests/end_to_end/test_kill.py
 
 corpus: dev  ## Read real smartctl outputs (../shared/smartctl-corpus) and compare with what is expected
 	$(BIN)/python -m tests.corpus

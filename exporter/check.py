@@ -6,8 +6,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from exporter.background import addressing
-from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, Settings
+from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, ProbeSettings, Settings
+from exporter.diagnosis.probe_gate import GateRules
 from exporter.errors import ConfigError
+from exporter.tools import fio_settings
+from exporter.tools.fio_profiles import PROFILES
 from exporter.web.address import parse as parse_address
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -42,6 +45,7 @@ def checked(settings: Settings) -> Settings:
         parse_address(address)
     _check_rules(settings)
     _check_smart(settings)
+    _check_probe(settings.probe)
     device_filter(settings.disk)
     return settings
 
@@ -70,6 +74,51 @@ def _check_smart(settings: Settings) -> None:
                 _between(f"device.{name}.{key}", value, least, most)
 
 
+def _check_probe(probe: ProbeSettings) -> None:
+    for directory in probe.directory:
+        text = str(directory)
+        if not directory.is_absolute() or "\\" in text or not text.isprintable():
+            raise ConfigError(
+                f"probe.directory is {text}",
+                "name it by its whole path, without backslashes and control characters",
+            )
+    _between("probe.first_delay_seconds", probe.first_delay_seconds, 0, 86_400)
+    _between("probe.budget_bytes_per_day", probe.budget_bytes_per_day, 0, 1e15)
+    made = {name: fio_settings.profile(name, each) for name, each in probe.profile.items()}
+    for name in probe.profiles:
+        profile = made.get(name) or PROFILES.get(name)
+        if profile is None:
+            known = ", ".join(dict.fromkeys((*PROFILES, *made)))
+            raise ConfigError(f"probe.profiles has {name!r}", f"profiles are {known}")
+        if profile.interval_seconds is None:
+            raise ConfigError(
+                f"probe.profiles has {name}, which has no interval",
+                f"set probe.profile.{name}.interval_seconds",
+            )
+    _check_gate(probe.gate)
+
+
+def _check_gate(gate: GateRules) -> None:
+    for name in (
+        *("busy_ratio", "pressure_ratio", "cgroup_pressure_ratio", "free_ratio"),
+        "guard_pressure_ratio",
+    ):
+        _between(f"probe.gate.{name}", getattr(gate, name), 0, 1)
+    for name, least, most in (
+        ("host_uptime_seconds", 0, 86_400),
+        ("hot_margin_celsius", 0, 100),
+        ("hot_celsius", 0, 200),
+        ("worn_ratio", 0, 10),
+        ("free_bytes", 0, 1e18),
+        ("free_inodes", 0, 1e12),
+        ("forced_after_skips", 1, 1_000_000),
+        ("guard_samples", 1, 1000),
+        ("guard_queue", 1, 100_000),
+        ("guard_await_ratio", 1, 1000),
+    ):
+        _between(f"probe.gate.{name}", getattr(gate, name), least, most)
+
+
 def _check_rules(settings: Settings) -> None:
     rules = settings.rules
     ratios = {
@@ -80,6 +129,10 @@ def _check_rules(settings: Settings) -> None:
         "bottleneck.softirq_ratio": rules.bottleneck.softirq_ratio,
         "bottleneck.idle_ratio": rules.bottleneck.idle_ratio,
         "bottleneck.iowait_ratio": rules.bottleneck.iowait_ratio,
+        "write_falloff.busy_ratio": rules.write_falloff.busy_ratio,
+        "write_falloff.read_share": rules.write_falloff.read_share,
+        "write_falloff.reference_ratio": rules.write_falloff.reference_ratio,
+        "write_falloff.size_ratio": rules.write_falloff.size_ratio,
     }
     for name, ratio in ratios.items():
         _between(f"rules.{name}", ratio, 0, 1)
@@ -90,6 +143,14 @@ def _check_rules(settings: Settings) -> None:
     ):
         for kind, number in by_class.items():
             _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
+    falloff = rules.write_falloff
+    # A drive as fast as before has not fallen off.
+    _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
+    _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
+    _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)
+    _between("rules.write_falloff.reference_samples", falloff.reference_samples, 1, 1000)
+    for name in ("rest_seconds", "reference_seconds", "reference_most_seconds", "lasting_seconds"):
+        _between(f"rules.write_falloff.{name}", getattr(falloff, name), 1, 3600)
     _between("rules.baseline.operations", rules.baseline.operations, 1, 1_000_000)
     _between("rules.baseline.observations", rules.baseline.observations, 1, 1_000_000)
     _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)

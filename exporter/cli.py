@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from exporter import __version__, logs
+from exporter import __version__, allocator, logs
 from exporter.check import checked
 from exporter.config import COLLECTORS, Settings
 from exporter.errors import ConfigError
@@ -29,6 +29,7 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--smartctl.path": ("path.smartctl", "PROGRAM", "the smartctl to run"),
     "--fio.path": ("path.fio", "PROGRAM", "the fio to run"),
     "--state.directory": ("state.directory", "DIR", "where to keep what was learned"),
+    "--probe.directory": ("probe.directory", "DIR", "where probes may write; off without"),
     "--collector.disk.device-include": ("disk.device_include", "REGEX", "only these devices"),
     "--collector.disk.device-exclude": ("disk.device_exclude", "REGEX", "all but these devices"),
     "--log.level": ("log.level", "LEVEL", "debug, info, warning or error"),
@@ -154,6 +155,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(given)
         chosen = settings(arguments)
         logs.begin(chosen.log.level, chosen.log.format)
+        if argv is None and not arguments.config_check and not arguments.once:
+            allocator.begin_anew()
         # After the flags: --help and mistakes need nothing of the daemon's.
         from exporter import daemon  # noqa: PLC0415
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from exporter.background.disk_activity import Rules
 from exporter.diagnosis.drive import DriveClass
+from exporter.diagnosis.probe_gate import GateRules
+from exporter.tools.fio_settings import ProfileSettings
 
 #: Every collector, and whether it is on by default.
 COLLECTORS: Mapping[str, bool] = {
@@ -23,6 +25,7 @@ COLLECTORS: Mapping[str, bool] = {
     "device": True,
     "filesystem": True,
     "smart": True,
+    "probe": True,
     "process": True,
 }
 
@@ -168,6 +171,36 @@ class SmartSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ProbeSettings:
+    """directory: where probes may write: a directory of ours on the filesystem of MySQL's data, not
+    within it; one for each drive. Without one nothing is probed.
+
+    profiles: those that run periodically, of the built-in ones and of [probe.profile.NAME].
+
+    first_delay_seconds: from the start to the first probe, splayed by host, 0 to 86400.
+
+    budget_bytes_per_day: what the scheduled profiles may write to a drive in a day (UTC), counted
+    with what the filesystem adds. Where `rated_bytes_written` of the drive is set, no more than
+    0.05 % of it a year.
+
+    copy_on_write: probe btrfs, ZFS and the like too, where each block that is written goes to a new
+    place.
+
+    profile: parameters of a profile; a built-in one's are changed, another name is a new profile.
+
+    gate: when a probe may run, and when one that runs is ended.
+    """
+
+    directory: tuple[Path, ...] = ()
+    profiles: tuple[str, ...] = ("fsync", "page_read", "page_write")
+    first_delay_seconds: float = 600.0
+    budget_bytes_per_day: int = 1 << 30
+    copy_on_write: bool = False
+    profile: Mapping[str, ProfileSettings] = field(default_factory=dict)
+    gate: GateRules = field(default_factory=GateRules)
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceSettings:
     """class: what the device is, where the kernel says it wrongly: nvme, ssd or rotational. RAID
     controllers call their SSD volumes rotational.
@@ -221,6 +254,7 @@ class Settings:
     cpu: CpuSettings = field(default_factory=CpuSettings)
     cgroup: CgroupSettings = field(default_factory=CgroupSettings)
     smart: SmartSettings = field(default_factory=SmartSettings)
+    probe: ProbeSettings = field(default_factory=ProbeSettings)
     rules: Rules = field(default_factory=Rules)
     state: StateSettings = field(default_factory=StateSettings)
     log: LogSettings = field(default_factory=LogSettings)

@@ -87,6 +87,7 @@ def serve(
         state.load() if state else {},
         children=lambda: _children(clock),
         history=(lambda: _history(state)) if state else None,
+        state_directory=state.directory if state else None,
     )
     running = _Running(monitor, state, clock)
     pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
@@ -147,10 +148,18 @@ class _Running:
             _LEAST_BETWEEN_LOOKS_SECONDS,
         )
         self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
-        self._asking: Rounds | None = None
+        self._of_health: list[Rounds] = []
         if monitor.health is not None:
-            watch = monitor.health.watch
-            self._asking = Rounds("smart", self._ask, watch.wake, watch.close)
+            watch, wear = monitor.health.watch, monitor.health.wear
+            self._of_health.append(Rounds("smart", self._ask, watch.wake, watch.close))
+            if wear is not None:
+                self._of_health.append(Rounds("wear", wear.step, wear.wake, wear.close))
+            monitor.health.drives.on_change(self._saving.hurry)
+        self._probing: Rounds | None = None
+        if monitor.probe is not None:
+            probe = monitor.probe.probe
+            probe.on_done(self._saving.hurry)
+            self._probing = Rounds("probe", probe.step, probe.stop, probe.close)
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
@@ -161,6 +170,8 @@ class _Running:
         surveying.join(_FIRST_LOOK_SECONDS)
         for pace in (self._sampling, self._saving):
             pace.start()
+        for rounds in self._of_health:
+            rounds.start()
         # At once, so that a run that is killed is known to have run.
         self._saving.hurry()
 
@@ -172,9 +183,8 @@ class _Running:
         self._monitor.begin()
         self._monitor.sampler.on_change(self._note_change)
         self._surveying.start()
-        if self._monitor.health is not None and self._asking is not None:
-            self._monitor.health.drives.on_change(self._saving.hurry)
-            self._asking.start()
+        if self._probing is not None:
+            self._probing.start()
 
     def _note_change(self) -> None:
         self._surveying.hurry()
@@ -195,8 +205,11 @@ class _Running:
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         self._sampling.stop(_STOP_SECONDS / 3)
-        if self._asking is not None:
-            self._asking.stop(_STOP_SECONDS / 3)
+        for rounds in self._of_health:
+            rounds.stop(_STOP_SECONDS / 3)
+        if self._probing is not None:
+            # fio prints what it has done when it is ended, and that is settled.
+            self._probing.stop(_STOP_SECONDS)
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
         saving.join(_STOP_SECONDS)

@@ -12,9 +12,11 @@ from exporter.background.drives import Drives, Surroundings
 from exporter.background.inventory import Inventory
 from exporter.background.polling import Polling
 from exporter.background.smart import SmartWatch
+from exporter.background.wear import Wear
 from exporter.clock import Clock
 from exporter.collectors import smart
 from exporter.config import Settings
+from exporter.diagnosis.wearout import WearoutRules
 from exporter.linux.identity import Identity
 from exporter.metrics.desc import Sample
 from exporter.tools.children import Children
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class HealthMonitor:
-    """Who asks the drives (`watch`), and what they said (`drives`).
+    """Who asks the drives (`watch`), what they said (`drives`), and how they wear (`wear`).
 
     disks: who the kernel says that each disk is. written_bytes: what it has written to a device.
     kept_inventory: what an earlier run kept of `drives.to_keep`.
@@ -46,13 +48,14 @@ class HealthMonitor:
         self._children = children
         self.settings = settings
         path = settings.path
+        self.wear = None if history is None else Wear(history, WearoutRules())
         self.drives = Drives(
             clock,
             path.sysfs,
             path.rootfs,
             Surroundings(disks, written_bytes, polling_plan.rated_bytes(settings)),
             inventory=Inventory(kept_inventory),
-            history=history,
+            wear=self.wear,
             max_age_intervals=settings.smart.max_age_intervals,
         )
         self.watch = SmartWatch(
@@ -71,6 +74,7 @@ class HealthMonitor:
         The source and its directory keep until a restart.
         """
         before, self.settings = self.settings, settings
+        self.drives.judge_by(polling_plan.rated_bytes(settings), settings.smart.max_age_intervals)
         if polling_plan.of(before) != polling_plan.of(settings):
             self.watch.begin_anew()
 

@@ -1,8 +1,10 @@
 """The monitor: the sources and collectors of one host, put together; no threads, no network."""
 
+import logging
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client.process_collector import ProcessCollector
@@ -11,6 +13,8 @@ from exporter import __version__, overview
 from exporter.attempts import Attempts
 from exporter.background import never_back
 from exporter.background.baselines import Baselines
+from exporter.background.condition import Condition, condition
+from exporter.background.probe_windows import ProbeWindows
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
 from exporter.background.survey import Survey
@@ -28,7 +32,10 @@ from exporter.tools.versions import version
 if TYPE_CHECKING:
     from exporter.background.history import History
     from exporter.health_monitor import HealthMonitor
+    from exporter.probe_monitor import ProbeMonitor
     from exporter.tools.children import Children
+
+log = logging.getLogger(__name__)
 
 
 class Monitor:
@@ -43,10 +50,12 @@ class Monitor:
         *,
         children: "Callable[[], Children]",
         history: "Callable[[], History] | None" = None,
+        state_directory: Path | None = None,
     ) -> None:
         self._clock = clock
         self._runner = runner
         self._boot_id = own.boot_id(settings.path.procfs)
+        self._probed = ProbeWindows()
         self._process = ProcessCollector(registry=None)
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
@@ -72,12 +81,16 @@ class Monitor:
             interval=settings.sampler.interval_seconds,
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
+            condition=self._condition,
+            is_probed=self._probed.covers,
         )
         self.sampler.cpu.idle = never_back.restored(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
         self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
         self._kept_inventory = state.get("inventory")
         self.health = self._health(children, history) if on["smart"] else None
+        self._kept_probe = state.get("probe")
+        self.probe = self._probing(state_directory) if on["probe"] else None
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
@@ -91,6 +104,8 @@ class Monitor:
             "smart": self._smart,
             "process": self._own_process,
         }
+        if self.probe is not None:
+            self._collectors["probe"] = self._probe
 
     def begin(self) -> None:
         """Find out once what does not change: the versions of what is installed."""
@@ -107,7 +122,7 @@ class Monitor:
     def reconfigure(self, settings: Settings) -> None:
         """Take over settings that were read again.
 
-        Paths, addresses, collectors and the state's place keep until a restart.
+        Paths, addresses, collectors, probes and the state's place keep until a restart.
 
         What was sampled and learned goes on.
         """
@@ -118,6 +133,7 @@ class Monitor:
             web=kept.web,
             state=kept.state,
             collector=kept.collector,
+            probe=kept.probe,
         )
         self._wanted = device_filter(settings.disk)
         self._baselines.learn_by(settings.rules.baseline)
@@ -144,22 +160,23 @@ class Monitor:
 
     def overview(self) -> list[tuple[str, ...]]:
         """The devices in a word each, a heading first; for people."""
+        # Before the sampler is held: who holds it waits for nobody.
+        drives = self.health.drives.watched() if self.health else []
         with self.sampler.settled():
             return overview.rows(
-                self.sampler,
-                self.survey.topology,
-                self.health.drives.watched() if self.health else [],
-                self._clock.monotonic(),
+                self.sampler, self.survey.topology, drives, self._clock.monotonic()
             )
 
     def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
         """Plain values that a later run wants to know; `at_end` no page comes after them."""
+        inventory = self.health.drives.to_keep() if self.health else self._kept_inventory
         with self.sampler.settled():
             return {
                 "baselines": self._baselines.to_keep(),
                 "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
                 "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
-                "inventory": self.health.drives.to_keep() if self.health else self._kept_inventory,
+                "inventory": inventory,
+                "probe": self.probe.to_keep() if self.probe else self._kept_probe,
             }
 
     def _health(
@@ -178,9 +195,47 @@ class Monitor:
             history=history,
         )
 
+    def _probing(self, state_directory: Path | None) -> "ProbeMonitor | None":
+        if not self.settings.probe.directory:
+            return None
+        if state_directory is None:
+            log.warning("probes are off: there is no state directory to count their bytes in")
+            return None
+        from exporter.probe_monitor import ProbeMonitor  # noqa: PLC0415
+
+        return ProbeMonitor(
+            self.settings,
+            self._clock,
+            self.attempts,
+            runner=self._runner,
+            boot_id=self._boot_id,
+            state=state_directory,
+            kept=self._kept_probe,
+            windows=self._probed,
+            topology=lambda: self.survey.topology,
+            busy_seconds=self._busy_seconds,
+            identity=self._identity,
+            health=lambda device: self.health.drives.health_of(device) if self.health else None,
+        )
+
+    def _busy_seconds(self, device: str) -> float | None:
+        with self.sampler.settled():
+            activity = self.sampler.activities.get(device)
+            return None if activity is None else activity.busy_ratio.buckets().sum
+
+    def _identity(self, device: str) -> str:
+        activity = self.sampler.activities.get(device)
+        return device if activity is None else activity.drive.identity
+
     def _disks(self) -> dict[str, Identity]:
         seen = self.survey.topology
         return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
+
+    def _condition(self, device: str) -> Condition:
+        seen = self.survey.topology
+        known = None if seen is None else seen.devices.get(device)
+        link = None if known is None else known.state.link
+        return condition(link, self.health.drives.health_of(device) if self.health else None)
 
     def _written_bytes(self, device: str) -> int | None:
         disk = (self.sampler.disks or {}).get(device)
@@ -248,6 +303,9 @@ class Monitor:
         names = {} if seen is None else seen.devices
         described = {n for n, its in names.items() if its.block.is_leaf and self._wanted(n)}
         return Parsed(self.health.samples(described) if self.health else [])
+
+    def _probe(self) -> Parsed[list[Sample]]:
+        return Parsed(list(self.probe.samples()) if self.probe else [])
 
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own.process_samples(iter(self._process.collect()))))

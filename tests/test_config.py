@@ -157,6 +157,12 @@ def test_a_value_of_another_type_is_refused_by_its_whole_key(text: str, expected
         ("[rules.saturation]\nbusy_ratio = 95", "rules.saturation.busy_ratio is 95; it must lie b"),
         ("[rules.saturation]\nawait_factor = 0.5", "rules.saturation.await_factor is 0.5; it mus"),
         (
+            "[rules.write_falloff]\nfalloff_ratio = 1",
+            "rules.write_falloff.falloff_ratio is 1; it m",
+        ),
+        ("[rules.write_falloff]\nsize_ratio = 30", "rules.write_falloff.size_ratio is 30; it must"),
+        ("[rules.write_falloff]\nlasting_seconds = 0", "rules.write_falloff.lasting_seconds is 0"),
+        (
             "[rules.saturation.await_floor_seconds]\nssd = -1",
             "rules.saturation.await_floor_seconds.ssd is -1; it must lie between 0 and",
         ),

@@ -22,19 +22,25 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": set(),
     "toml_records": {"errors"},
     "attempts": {"clock", "errors", "linux.files"},
-    "config": {"background.disk_activity", "diagnosis.drive"},
+    "config": {
+        *("background.disk_activity", "diagnosis.drive", "diagnosis.probe_gate"),
+        "tools.fio_settings",
+    },
     "background": {
         *("attempts", "clock", "config", "diagnosis", "drives", "errors", "linux", "metrics"),
         "tools",
     },
     "collectors": {
         *("attempts", "background", "diagnosis", "drives", "errors", "linux", "metrics"),
-        "tools.outcome",
+        *("tools.fio_report", "tools.outcome"),
     },
     "exposition": {"metrics.desc"},
     "scrape": {"exposition", "metrics.desc"},
     "web": {"", "errors", "scrape"},
-    "check": {"background.addressing", "config", "errors", "web.address"},
+    "check": {
+        *("background.addressing", "config", "diagnosis.probe_gate", "errors", "web.address"),
+        *("tools.fio_profiles", "tools.fio_settings"),
+    },
     "polling_plan": {"background", "config"},
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
     "agent": {
@@ -59,12 +65,17 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("attempts", "background", "clock", "collectors", "config", "linux", "metrics.desc"),
         *("polling_plan", "tools"),
     },
+    "probe_monitor": {
+        *("attempts", "background", "clock", "collectors", "config", "drives", "linux"),
+        *("metrics.desc", "polling_plan", "tools"),
+    },
     "overview": {"background", "collectors", "drives", "linux"},
     "monitor": {
         *(
             "",
             "attempts",
             "health_monitor",
+            "probe_monitor",
             "overview",
             "background",
             "check",
@@ -79,7 +90,18 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("", "background", "clock", "config", "errors", "exposition", "logs", "monitor"),
         *("notify", "scrape", "tools", "web"),
     },
-    "cli": {"", "check", "config", "daemon", "errors", "logs", "subcommands", "toml_records"},
+    "allocator": set(),
+    "cli": {
+        "",
+        "allocator",
+        "check",
+        "config",
+        "daemon",
+        "errors",
+        "logs",
+        "subcommands",
+        "toml_records",
+    },
     "__main__": {"cli"},
     "": set(),
 }

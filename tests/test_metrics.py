@@ -44,6 +44,9 @@ UNITLESS = {
     "ssd_smart_firmware_issue",
     "ssd_smart_power_mode",
     "ssd_smart_plp_healthy",
+    "ssd_probe_iops",
+    "ssd_probe_running",
+    "ssd_probe_steady_state",
     "ssd_command_stuck",
     # What a vendor's attribute counts, and in which unit, is the vendor's.
     "ssd_ata_attribute_raw",
@@ -66,6 +69,8 @@ LABELS = {
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
     *("result", "command"),
+    *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
+    *("direct", "fsync", "file_bytes", "fio_version"),
 }
 
 #: No label may be called so: they belong to Prometheus or to the histogram.

@@ -1,12 +1,15 @@
 """What the sampler has seen of one device since it began to watch it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from exporter.background.condition import Condition
 from exporter.background.distribution import Distribution
+from exporter.background.falloffs import Falloffs
 from exporter.background.windows import Prevailing, RollingMax
 from exporter.diagnosis.baseline import BaselineRules, DriveBaselines
 from exporter.diagnosis.bottleneck import BottleneckRules, Cause, bottleneck
-from exporter.diagnosis.drive import Drive
+from exporter.diagnosis.drive import Drive, DriveClass
 from exporter.diagnosis.interval import DiskInterval
 from exporter.diagnosis.saturation import (
     Knees,
@@ -17,6 +20,7 @@ from exporter.diagnosis.saturation import (
     slow,
     waited_for,
 )
+from exporter.diagnosis.write_falloff import WriteFalloffRules
 from exporter.metrics import disk as metrics
 
 #: The window of every rolling maximum, and its label value.
@@ -38,6 +42,7 @@ class Rules:
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
     bottleneck: BottleneckRules = field(default_factory=BottleneckRules)
+    write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +58,15 @@ class Surroundings:
 
 
 class DiskActivity:
-    """One device's distributions, counters, maxima, baselines and verdict."""
+    """One device's distributions, counters, maxima, baselines and verdict.
+
+    condition: what is known of its heat and its link; asked only while it is slow.
+    falloffs: None for what is no SSD of its own: they mean something else on a disk with tracks,
+        on a volume and on a stack.
+    """
 
     __slots__ = (
+        "_condition",
         "_counted_seconds",
         "_knees",
         "_rules",
@@ -64,6 +75,7 @@ class DiskActivity:
         "busy_ratio",
         "busy_ratio_max",
         "drive",
+        "falloffs",
         "flush_await",
         "queue_depth",
         "queue_depth_max",
@@ -79,8 +91,16 @@ class DiskActivity:
         "write_size",
     )
 
-    def __init__(self, drive: Drive, rules: Rules, baselines: DriveBaselines, born: float) -> None:
+    def __init__(
+        self,
+        drive: Drive,
+        rules: Rules,
+        baselines: DriveBaselines,
+        born: float,
+        condition: Callable[[], Condition] = Condition,
+    ) -> None:
         self._rules = rules
+        self._condition = condition
         self.drive = drive
         self.busy_ratio = Distribution(metrics.BUSY_RATIO)
         self.queue_depth = Distribution(metrics.QUEUE_DEPTH)
@@ -100,6 +120,8 @@ class DiskActivity:
         self.verdict: Prevailing[Cause] = Prevailing(VERDICT_WINDOW_SECONDS, Cause.NONE, born)
         self.baselines = baselines
         self._knees = self._now_slow()
+        self.falloffs: Falloffs | None = None
+        self._watch_falloffs()
 
     def keep_sizes(self) -> None:
         """Keep the sizes of requests too, from now on."""
@@ -109,21 +131,26 @@ class DiskActivity:
 
     def judge_by(self, rules: Rules) -> None:
         """The settings were read again."""
-        self._rules = rules
+        before, self._rules = self._rules, rules
         self._knees = self._now_slow()
+        if self.falloffs is not None and rules.write_falloff != before.write_falloff:
+            self.falloffs.judge_by(rules.write_falloff)
 
     def recognise(self, drive: Drive, baselines: DriveBaselines) -> None:
         """The survey has told what drive this is."""
         self.drive, self.baselines = drive, baselines
         self._knees = self._now_slow()
+        self._watch_falloffs()
 
     def rest(self, seconds: float) -> None:
         """The device did nothing and has nothing in flight."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
 
-    def work(self, now: float, disk: DiskInterval, around: Surroundings) -> None:
-        """Take in what the device did until `now`."""
+    def work(
+        self, now: float, disk: DiskInterval, around: Surroundings, *, is_probed: bool = False
+    ) -> None:
+        """Take in what the device did until `now`; what a probe of ours did saturates nothing."""
         busy_ratio, queue_depth = disk.busy_ratio, disk.queue_depth
         self.busy_ratio.observe(busy_ratio, disk.seconds)
         self.queue_depth.observe(queue_depth, disk.seconds)
@@ -152,24 +179,40 @@ class DiskActivity:
         elif not disk.stalled:
             self._counted_seconds = 0.0
         if self.drive.leaf:
-            self._judge(now, disk, around)
+            falloffs, slowed_by = self.falloffs, None
+            if falloffs is not None and (
+                busy_ratio >= falloffs.busy_ratio or falloffs.burst.is_open
+            ):
+                # A probe may write until the cache is full: nobody's work became slower then.
+                slowed_by = None if is_probed else falloffs.observe(now, disk)
+            self._judge(now, disk, around, slowed_by, is_probed=is_probed)
             self._learn(disk, busy_ratio)
 
-    def _judge(self, now: float, disk: DiskInterval, around: Surroundings) -> None:
+    def _judge(
+        self,
+        now: float,
+        disk: DiskInterval,
+        around: Surroundings,
+        slowed_by: Cause | None,
+        *,
+        is_probed: bool,
+    ) -> None:
         rules = self._rules
         if disk.busy_ratio < rules.bottleneck.work_busy_ratio and not disk.stalled:
             return
         is_full = full(disk, self.drive.kind, self._knees, rules.saturation)
         is_waited_for = waited_for(around.pressure_ratio, rules.saturation)
-        if saturated(is_full=is_full, is_waited_for=is_waited_for):
+        if saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
             self.saturated_seconds += disk.seconds
         cause = bottleneck(
             disk,
             is_full=is_full,
-            is_slow=slow(disk, self._knees),
+            # What is full is slow, and need not be asked twice.
+            is_slow=is_full or slow(disk, self._knees),
             is_waited_for=is_waited_for,
             is_cpu_bound=around.is_cpu_bound,
             rules=rules.bottleneck,
+            slowed_by=slowed_by,
         )
         if cause is not Cause.NONE:
             self.verdict.observe(now, disk.seconds, cause)
@@ -184,6 +227,13 @@ class DiskActivity:
             changed = self.baselines.write.observe(disk.writes, disk.write_seconds) or changed
         if changed:
             self._knees = self._now_slow()
+
+    def _watch_falloffs(self) -> None:
+        its = self.drive
+        if not its.leaf or its.volume or its.kind is DriveClass.ROTATIONAL:
+            self.falloffs = None
+        elif self.falloffs is None:
+            self.falloffs = Falloffs(self._rules.write_falloff, self._condition)
 
     def _now_slow(self) -> Knees:
         rules, kind = self._rules.saturation, self.drive.kind

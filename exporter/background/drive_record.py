@@ -1,27 +1,18 @@
 """What the documents of one address have told of the drive there."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from exporter.background.same_drive import usable_wwn
 from exporter.diagnosis.host_bytes import unit_check
 from exporter.diagnosis.wear_counter import WearObservation
-from exporter.diagnosis.wearout import WearoutEstimate, WearoutRules, estimate
 from exporter.drives import firmware, report
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
 from exporter.tools.document import PollDocument
 from exporter.tools.outcome import Result
 
-if TYPE_CHECKING:
-    from exporter.background.history import History
-
 #: What only the daily set tells is believed for so long.
 _DAILY_SECONDS = 2 * 86_400.0
-
-#: An estimate looks through a year of observations, and moves within weeks.
-_ESTIMATE_SECONDS = 3600.0
 
 #: What the daily set alone asks for.
 _DAILY_FIELDS = ("self_test", "error_log_entries", "interface_errors")
@@ -46,11 +37,8 @@ class DriveRecord:
     __slots__ = (
         "_daily",
         "_daily_at",
-        "_estimated_at",
         "_growth_since",
         "_is_unit_wrong",
-        "_rules",
-        "_wearout",
         "answered_at",
         "document",
         "firmware_issues",
@@ -58,17 +46,14 @@ class DriveRecord:
         "identity",
     )
 
-    def __init__(self, document: PollDocument, rules: WearoutRules) -> None:
+    def __init__(self, document: PollDocument) -> None:
         self.document = replace(document, report={})
         self.identity = DriveIdentity()
         self.health: DriveHealth | None = None
         self.answered_at: float | None = None
         self.firmware_issues: tuple[FirmwareIssue, ...] = ()
-        self._rules = rules
         self._daily: DriveHealth | None = None
         self._daily_at = 0.0
-        self._wearout: WearoutEstimate | None = None
-        self._estimated_at = 0.0
         self._growth_since: tuple[float, int, int] | None = None
         self._is_unit_wrong = False
 
@@ -83,17 +68,9 @@ class DriveRecord:
         return self.document.result not in _NOT_ASKED
 
     @property
-    def wearout_method(self) -> str:
-        return self._wearout.method.value if self._wearout else ""
-
-    def wearout_seconds(self, now: float) -> tuple[float, float, float] | None:
-        """Low, middle and high estimate, counted from now; None where there is none."""
-        its = self._wearout
-        if its is None:
-            return None
-        passed = max(now - self._estimated_at, 0.0)
-        low, mid, high = its.low_seconds, its.mid_seconds, its.high_seconds
-        return max(low - passed, 0.0), max(mid - passed, 0.0), max(high - passed, 0.0)
+    def knows_logs(self) -> bool:
+        """Whether a daily set was read of this drive."""
+        return self._daily is not None
 
     def take(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         """Take in one poll.
@@ -108,16 +85,15 @@ class DriveRecord:
         elif document.result == Result.STANDBY.value:
             self._slept(document)
 
-    def estimate(self, open_history: "Callable[[], History]", rated_bytes: int | None) -> None:
-        """Note what the last answer says of wear, and estimate anew where it is time to."""
-        key, health, at = key_of(self.identity), self.health, self.answered_at
-        if key is None or health is None or at is None:
-            return
+    def wear(self) -> WearObservation | None:
+        """What the last answer says of wear; None where it says nothing."""
+        health, at = self.health, self.answered_at
+        if health is None or at is None:
+            return None
         worn, written, nand = health.endurance, health.host_written, health.nand_written
         if worn is None and written is None:
-            return
-        history = open_history()
-        seen = WearObservation(
+            return None
+        return WearObservation(
             at,
             health.power_on_seconds,
             worn.used_ratio if worn else None,
@@ -125,19 +101,10 @@ class DriveRecord:
             written.bytes if written else None,
             nand.bytes if nand else None,
         )
-        try:
-            new = history.note(key, seen)
-        except ValueError:
-            # A document may be dated at what is no instant.
-            return
-        if new or not 0 <= at - self._estimated_at < _ESTIMATE_SECONDS:
-            self._estimated_at = at
-            self._wearout = estimate(history.observations(key), at, self._rules, rated_bytes)
 
     def _begin_anew(self) -> None:
         """Another drive in the same place has no past here."""
         self._daily, self._daily_at = None, 0.0
-        self._wearout, self._estimated_at = None, 0.0
         self._growth_since, self._is_unit_wrong = None, False
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:

@@ -8,25 +8,21 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 from exporter.background import forgetting
 from exporter.background.drive_labels import carried, labels
 from exporter.background.drive_record import DriveRecord, key_of
 from exporter.background.inventory import Inventory, Sighting
 from exporter.background.known_drive import KnownDrive
+from exporter.background.wear import Wear
 from exporter.clock import Clock
-from exporter.diagnosis.wearout import WearoutRules
-from exporter.drives.health import DriveIdentity
+from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched import WatchedDrive
 from exporter.linux import nodes
 from exporter.linux.identity import Identity
 from exporter.linux.nodes import Nodes
 from exporter.tools.document import PollDocument, Roll
 from exporter.tools.smartctl import Address
-
-if TYPE_CHECKING:
-    from exporter.background.history import History
 
 log = logging.getLogger(__name__)
 
@@ -63,20 +59,16 @@ class Drives:
         surroundings: Surroundings,
         *,
         inventory: Inventory,
-        history: "Callable[[], History] | None",
+        wear: Wear | None,
         max_age_intervals: float,
-        keeps_history: bool = True,
     ) -> None:
         self._clock = clock
         self._sys = sys
         self._root = root
         self._around = surroundings
         self._inventory = inventory
-        self._open_history = history
-        self._history: History | None = None
+        self._wear = wear
         self._max_age_intervals = max_age_intervals
-        self._keeps_history = keeps_history
-        self._rules = WearoutRules()
         self._drives: dict[Address, DriveRecord] = {}
         self._roll: Roll | None = None
         self._nodes = Nodes()
@@ -100,14 +92,15 @@ class Drives:
         with self._lock:
             drive = self._drives.get(address)
             if drive is None:
-                drive = self._drives[address] = DriveRecord(document, self._rules)
+                drive = self._drives[address] = DriveRecord(document)
             elif document.began_at < drive.document.began_at <= self._clock.wall():
                 # What is dated later than now was dated by a clock that was ahead, and is no newer.
                 return
             label = self._labels.get(address, "")
             drive.take(document, self._around.written_bytes(label))
-            if drive.answers and self._open_history is not None:
-                drive.estimate(self._opened, self._around.rated_bytes.get(label))
+            key, seen = key_of(drive.identity), drive.wear()
+            if drive.answers and self._wear and key and seen:
+                self._wear.hear(key, seen, self._around.rated_bytes.get(label))
 
     def call(self, roll: Roll) -> None:
         """Take in the list of the drives that there are."""
@@ -128,8 +121,6 @@ class Drives:
             identities = {address: drive.identity for address, drive in self._drives.items()}
             self._carried = carried(identities, self._nodes, self._around.disks())
             self._update_inventory(roll)
-            if self._history is not None and self._keeps_history:
-                self._history.flush()
 
     def forget(self, directory: Path, save: Callable[[], None]) -> None:
         """Forget the missing drives that somebody asked to be forgotten in the state directory.
@@ -144,11 +135,11 @@ class Drives:
         save()
         forgetting.remove(directory, asked)
 
-    def close(self) -> None:
-        """Keep what is new of the history."""
+    def judge_by(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
+        """The settings were read again."""
         with self._lock:
-            if self._history is not None and self._keeps_history:
-                self._history.close()
+            self._around = replace(self._around, rated_bytes=rated_bytes)
+            self._max_age_intervals = max_age_intervals
 
     def to_keep(self) -> list[dict[str, object]]:
         """The inventory, for the state file."""
@@ -163,6 +154,18 @@ class Drives:
                 for address, label in self._labels.items()
                 if (drive := self._drives.get(address)) is not None and drive.health is not None
             }
+
+    def health_of(self, label: str) -> DriveHealth | None:
+        """What a drive last said of its health, if it is recent.
+
+        It waits for nobody, as the sampler must not.
+        """
+        for address, its_label in self._labels.items():
+            drive = self._drives.get(address) if its_label == label else None
+            at = None if drive is None else drive.answered_at
+            if drive is not None and at is not None:
+                return drive.health if self._is_recent(drive, at, self._clock.wall()) else None
+        return None
 
     def watched(self) -> list[WatchedDrive]:
         """Every drive, by label, and after them those that are gone.
@@ -186,12 +189,6 @@ class Drives:
         # One that has not said who it is may have the name of a missing one.
         there = {(drive.label, drive.serial) for drive in found}
         return found + [each for each in missing if (each.label, each.serial) not in there]
-
-    def _opened(self) -> "History":
-        """Not opened before a drive tells of wear: SQLite is 2 MB, and many hosts need none."""
-        if self._history is None and self._open_history is not None:
-            self._history = self._open_history()
-        return cast("History", self._history)
 
     def _update_inventory(self, roll: Roll) -> None:
         addresses = [Address(*each) for each in roll.drives]
@@ -252,6 +249,8 @@ class Drives:
         identity = self._named(address, drive.identity, disks.get(label))
         at = drive.answered_at
         is_fresh = at is not None and self._is_recent(drive, at, now)
+        key = key_of(drive.identity)
+        outlook = self._wear.outlook(key, now) if self._wear and key else None
         return WatchedDrive(
             label=label,
             serial=identity.serial or "",
@@ -259,14 +258,15 @@ class Drives:
             identity=identity,
             up=drive.answers,
             was_asked=drive.was_asked,
+            knows_logs=drive.knows_logs,
             health=drive.health if is_fresh else None,
             last_success_unix_time=document.last_success_at,
             poll_seconds=document.seconds,
             polls=document.counts,
             message=document.message,
             firmware_issues=drive.firmware_issues,
-            wearout_seconds=drive.wearout_seconds(now),
-            wearout_method=drive.wearout_method,
+            wearout_seconds=None if outlook is None else outlook[1],
+            wearout_method="" if outlook is None else outlook[0],
             blocks=self._carried.get(address, ()),
             is_stuck=is_stuck,
         )

@@ -41,6 +41,13 @@ _LOGS = (
     "temperature",
 )
 
+#: Who a drive is, of a report.
+_NAMES = (
+    *("device", "model_name", "scsi_model_name", "scsi_vendor", "scsi_product", "scsi_revision"),
+    *("serial_number", "wwn", "logical_unit_id", "firmware_version", "user_capacity"),
+    *("nvme_total_capacity", "nvme_namespaces", "rotation_rate"),
+)
+
 #: So long may a look for drives take. It opens each, and one that hangs holds it up.
 _SCAN_SECONDS = 30.0
 
@@ -81,6 +88,7 @@ class _Asked:
     counts: dict[str, int] = field(default_factory=dict)
     last_success_at: float | None = None
     answer: Answer | None = None
+    names: tuple[object, ...] = ()
 
 
 class Polling:
@@ -270,6 +278,11 @@ class Polling:
         )
 
     def _note_answer(self, asked: _Asked, address: Address, report: Json) -> None:
+        # Every poll says the same of these; to make sense of them each time is a tenth of it.
+        names = tuple(report.get(key) for key in _NAMES)
+        if asked.answer is not None and names == asked.names:
+            return
+        asked.names = names
         identity = identify(Fields(report))
         if asked.answer is not None:
             if asked.answer.identity == identity:

@@ -9,10 +9,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from exporter.attempts import Attempts, Held
 from exporter.background.baselines import Baselines
+from exporter.background.condition import Condition
 from exporter.background.disk_activity import (
     MAX_WINDOW_SECONDS,
     DiskActivity,
@@ -58,7 +60,9 @@ class CpuActivity:
 class Sampler:
     """Takes a sample at each `tick`; collectors read within `settled`.
 
-    `disks` and `stat` are the last sample's records, None where the last reading failed.
+    `condition` tells of a device's heat and link and must not wait, `is_probed` whether a probe of
+    ours ran on it between two moments. `disks` and `stat` are the last
+    sample's records, None where the last reading failed.
     """
 
     def __init__(
@@ -73,8 +77,12 @@ class Sampler:
         interval: float,
         per_cpu: bool = False,
         request_sizes: bool = False,
+        condition: Callable[[str], Condition] = lambda _device: Condition(),
+        is_probed: Callable[[str, float, float], bool] = lambda *_: False,
     ) -> None:
         self._sources = sources
+        self._condition = condition
+        self._is_probed = is_probed
         self._clock = clock
         self._attempts = attempts
         self._rules = rules
@@ -281,13 +289,20 @@ class Sampler:
                 # What the survey has told is of the device that was.
                 self.activities[device] = self._begin(device, now, presumed(device))
             else:
-                activity.work(now, interval, around)
+                is_probed = self._is_probed(device, now - seconds, now)
+                activity.work(now, interval, around, is_probed=is_probed)
         self.disks = disks
 
     def _begin(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._changed()
         drive = drive or self._drives.get(device) or presumed(device)
-        activity = DiskActivity(drive, self._rules, self._baselines.of(drive.identity), now)
+        activity = DiskActivity(
+            drive,
+            self._rules,
+            self._baselines.of(drive.identity),
+            now,
+            partial(self._condition, device),
+        )
         if self._request_sizes:
             activity.keep_sizes()
         return activity

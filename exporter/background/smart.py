@@ -101,7 +101,6 @@ class SmartWatch:
     def close(self) -> None:
         """End what runs, within a bounded time, and keep what is known."""
         self._end_polling()
-        self._drives.close()
 
     def _ask(self) -> None:
         if self._is_stale:

@@ -14,6 +14,9 @@ from exporter.linux.topology import Topology
 _SERVERS_KNOWN_SECONDS = 300.0
 _SERVERS_UNKNOWN_SECONDS = 60.0
 
+#: scsi is what no bus is known of: a RAID controller's volume.
+_OF_VOLUMES = frozenset({"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"})
+
 
 class Survey:
     """Keeps the last topology, an immutable value that is swapped whole.
@@ -91,4 +94,5 @@ def _drive(name: str, device: Device, override: DeviceSettings | None) -> Drive:
         kind=kind,
         leaf=device.block.is_leaf,
         instance=device.block.diskseq,
+        volume=who.transport in _OF_VOLUMES,
     )

@@ -49,6 +49,7 @@ def samples(
         if activity.drive.leaf:
             yield metrics.SATURATED(activity.saturated_seconds, name)
             yield from _baselines(name, activity, rules)
+            yield from _falloffs(name, activity)
             prevailing = activity.verdict.value(now)
             for cause in Cause:
                 yield metrics.BOTTLENECK(int(cause is prevailing), name, cause.value)
@@ -76,6 +77,15 @@ def _maxima(name: str, activity: DiskActivity, now: float) -> Iterator[Sample]:
         yield metrics.READ_AWAIT_MAX(read_await, name, MAX_WINDOW)
     if (write_await := activity.write_await_max.value(now)) is not None:
         yield metrics.WRITE_AWAIT_MAX(write_await, name, MAX_WINDOW)
+
+
+def _falloffs(name: str, activity: DiskActivity) -> Iterator[Sample]:
+    if (its := activity.falloffs) is None:
+        return
+    yield metrics.WRITE_FALLOFF_EVENTS(its.events, name)
+    if its.last is not None:
+        yield metrics.WRITE_FALLOFF_RATIO(its.last.ratio, name)
+        yield metrics.WRITE_FALLOFF_BURST(its.last.burst_bytes, name)
 
 
 def _baselines(name: str, activity: DiskActivity, rules: SaturationRules) -> Iterator[Sample]:

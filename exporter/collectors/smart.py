@@ -37,6 +37,9 @@ _BOUNDS = ("low", "mid", "high")
 
 _SECONDS_PER_HOUR = 3600
 
+#: Error log entries, self-test errors: only who reads these logs can tell.
+_BITS_OF_LOGS = (6, 7)
+
 
 def drive_samples(
     drive: WatchedDrive, *, raw_attributes: bool, attribute_values: bool
@@ -45,7 +48,7 @@ def drive_samples(
     who = drive.label, drive.serial
     found = list(_asking(drive, who))
     if drive.health is not None:
-        found += _health(drive.health, who)
+        found += _health(drive.health, who, knows_logs=drive.knows_logs)
         found += _outlook(drive, who)
         rows = _by_name(drive.health)
         if raw_attributes:
@@ -118,7 +121,7 @@ def _asking(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
         yield metrics.POLLS(count, *who, result)
 
 
-def _health(health: DriveHealth, who: tuple[str, str]) -> Iterator[Sample]:
+def _health(health: DriveHealth, who: tuple[str, str], *, knows_logs: bool) -> Iterator[Sample]:
     if health.power_mode is not None:
         yield metrics.POWER_MODE(1, *who, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
@@ -128,6 +131,9 @@ def _health(health: DriveHealth, who: tuple[str, str]) -> Iterator[Sample]:
         return
     yield metrics.AVAILABLE(int(not health.unreadable), *who)
     for bit, name in enumerate(EXIT_BITS):
+        if bit in _BITS_OF_LOGS and not knows_logs:
+            # Nobody has looked yet: 0 would say that there are no entries.
+            continue
         yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *who, name)
     for desc, number in _plain(health):
         if number is not None:

@@ -11,8 +11,10 @@ from exporter.background.drives import Drives, Surroundings
 from exporter.background.history import History
 from exporter.background.inventory import Inventory
 from exporter.background.polling import Polling
+from exporter.background.wear import Wear
 from exporter.clock import Clock
 from exporter.config import Settings, SmartSource
+from exporter.diagnosis.wearout import WearoutRules
 from exporter.drives.watched import WatchedDrive
 from exporter.errors import ConfigError, ParseError, SourceError
 from exporter.linux import topology
@@ -62,15 +64,15 @@ class Asked:
         parsed = topology.read(path.sysfs, path.procfs, path.rootfs)
         self._topology: Topology = parsed.value
         disks = {name: its.identity for name, its in self._topology.devices.items()}
+        self._wear = None if history is None else Wear(history, WearoutRules(), keeps=False)
         self._drives = Drives(
             clock,
             path.sysfs,
             path.rootfs,
             Surroundings(lambda: disks, lambda _device: None, polling_plan.rated_bytes(settings)),
             inventory=Inventory(kept.get("inventory")),
-            history=history,
+            wear=self._wear,
             max_age_intervals=settings.smart.max_age_intervals,
-            keeps_history=False,
         )
 
     def ask(self) -> list[WatchedDrive]:
@@ -90,6 +92,8 @@ class Asked:
         else:
             self._poll()
             self._ask_in_text()
+        if self._wear is not None:
+            self._wear.work_through()
         found = self._drives.watched()
         known = {each.label for each in found} | {b for each in found for b in each.blocks}
         return [*found, *self._without_drive(known)]

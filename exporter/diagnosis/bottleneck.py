@@ -10,7 +10,7 @@ from exporter.diagnosis.interval import DiskInterval
 class Cause(str, Enum):
     """The closed set of verdicts.
 
-    write_cache, thermal and link need what probes and SMART tell; nothing yields them yet.
+    write_cache, thermal and link are of a drive that became slower in the middle of a write.
     """
 
     NONE = "none"
@@ -60,15 +60,22 @@ def bottleneck(
     is_waited_for: bool | None,
     is_cpu_bound: bool,
     rules: BottleneckRules,
+    slowed_by: Cause | None = None,
 ) -> Cause:
     """The verdict over one interval.
 
+    slowed_by: why the device is slower than it was when this write began; None where it is not,
+    or nobody knows why. A device that hangs is more than slow.
     device: it hangs, or it is full, whether or not PSI sees anybody wait: InnoDB waits for its
     own asynchronous I/O where PSI does not look.
     unknown: requests are slow and somebody waits for them, and yet the device is not out of
     parallelism and no CPU is bound: a throttled volume, a sick device, a single-threaded writer.
     """
-    if disk.stalled or is_full:
+    if disk.stalled:
+        return Cause.DEVICE
+    if slowed_by is not None:
+        return slowed_by
+    if is_full:
         return Cause.DEVICE
     if disk.busy_ratio < rules.work_busy_ratio:
         return Cause.NONE

@@ -18,6 +18,8 @@ class Drive:
 
     identity: under which its baseline is kept: WWN, else model and serial, else its name.
     instance: changes when another device takes the same name (the kernel's disk sequence).
+    volume: not a drive but what a RAID controller, a SAN or a hypervisor makes of some: its cache
+        and whatever else works on it are out of sight.
     leaf: a drive, as against a stack over drives: a dm's or md's queue is not a disk's
         (https://github.com/netdata/netdata/issues/2646), so only leaves are judged.
     """
@@ -26,6 +28,7 @@ class Drive:
     kind: DriveClass
     leaf: bool = True
     instance: int | None = None
+    volume: bool = False
 
 
 def presumed(device: str) -> Drive:

@@ -103,6 +103,7 @@ class WriteBurst:
     """What one device writes, sample by sample; it remembers the burst that it is in.
 
     is_slow: in this sample the device still is as slow as the falloff left it.
+    is_open: it is in a burst; else a sample less busy than the rules' busy_ratio may be left out.
     """
 
     __slots__ = (
@@ -110,11 +111,13 @@ class WriteBurst:
         "_first",
         "_first_bytes",
         "_first_seconds",
+        "_limit",
         "_reference",
         "_rules",
         "_saturated_at",
         "_slow",
         "_told",
+        "is_open",
         "is_slow",
     )
 
@@ -122,6 +125,8 @@ class WriteBurst:
         self._rules = rules
         self._saturated_at = -math.inf
         self._bytes = 0
+        self._limit = 0.0
+        self.is_open = False
         self._begin()
 
     def observe(self, now: float, disk: DiskInterval) -> WriteFalloff | None:
@@ -130,17 +135,16 @@ class WriteBurst:
         The falloff, once a burst, in the sample that makes it certain.
         """
         rules = self._rules
-        if disk.busy_ratio < rules.busy_ratio:
-            if self._bytes:
-                self._pause(disk)
-            return None
         read_bytes, written_bytes = disk.read_bytes, disk.written_bytes
-        if read_bytes and read_bytes >= rules.read_share * (read_bytes + written_bytes):
-            if self._bytes:
-                self._pause(disk)
+        if disk.busy_ratio < rules.busy_ratio or (
+            read_bytes and read_bytes >= rules.read_share * (read_bytes + written_bytes)
+        ):
+            if self.is_open:
+                self._pause(now, disk)
             return None
-        if now - disk.seconds - self._saturated_at >= rules.rest_seconds and self._bytes:
+        if now - disk.seconds - self._saturated_at >= rules.rest_seconds and self.is_open:
             self._begin()
+        self.is_open = True
         self._saturated_at = now
         before_bytes = self._bytes
         self._bytes += written_bytes
@@ -150,15 +154,17 @@ class WriteBurst:
         if self._told is not None:
             self.is_slow = written_bytes <= self._told * disk.seconds
             return None
-        falloff = self._compare(before_bytes, disk, reference)
-        if self._slow is None and reference.seconds < rules.reference_most_seconds:
+        if self._slow is not None or written_bytes <= self._limit * disk.seconds:
+            return self._compare(before_bytes, disk, reference)
+        if reference.seconds < rules.reference_most_seconds:
             expected = reference.bytes_per_second * disk.seconds
             if abs(written_bytes - expected) <= rules.reference_ratio * expected:
                 reference.add(disk)
-        return falloff
+                self._limit = rules.falloff_ratio * reference.bytes_per_second
+        return None
 
     def _begin(self) -> None:
-        self.is_slow = False
+        self.is_open = self.is_slow = False
         self._bytes = self._first_bytes = 0
         self._first: list[tuple[int, DiskInterval]] = []
         self._first_seconds = 0.0
@@ -166,8 +172,11 @@ class WriteBurst:
         self._slow: _SlowRun | None = None
         self._told: float | None = None
 
-    def _pause(self, disk: DiskInterval) -> None:
+    def _pause(self, now: float, disk: DiskInterval) -> None:
         """The device has room left, but its cache fills on."""
+        if now - self._saturated_at >= self._rules.rest_seconds:
+            self._begin()
+            return
         self._bytes += disk.written_bytes
         self._slow = None
         self.is_slow = False
@@ -187,6 +196,7 @@ class WriteBurst:
         self._reference = reference = _fast([sample for _, sample in first], rules)
         if reference is None:
             return None
+        self._limit = rules.falloff_ratio * reference.bytes_per_second
         # A small cache ends among the first samples of a slow drive already.
         for before, sample in first:
             if falloff := self._compare(before, sample, reference):
@@ -196,9 +206,7 @@ class WriteBurst:
     def _compare(
         self, before_bytes: int, disk: DiskInterval, reference: _Writes
     ) -> WriteFalloff | None:
-        rules = self._rules
-        limit = rules.falloff_ratio * reference.bytes_per_second
-        slow = self._slow
+        rules, limit, slow = self._rules, self._limit, self._slow
         if slow is None:
             if disk.written_bytes > limit * disk.seconds:
                 return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
-from exporter.metrics import compat, cpu, disk, identity, own, smart
+from exporter.metrics import compat, cpu, disk, identity, own, probe, smart
 from exporter.metrics.desc import Desc
 
 SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
@@ -11,6 +11,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
     ("SMART", smart),
     ("Block I/O", disk),
     ("CPU and pressure", cpu),
+    ("fio probes", probe),
     ("The exporter itself", own),
     ("node_exporter's own families (`--compat.node-exporter`)", compat),
 )

@@ -180,6 +180,25 @@ STALLED = Desc(
     _DEVICE,
     "counter",
 )
+WRITE_FALLOFF_EVENTS = Desc(
+    "ssd_disk_write_falloff_events_total",
+    "How often the drive became a third slower or more in the middle of a write that asked for all "
+    "it can do: the end of its write cache, garbage collection, heat or a slower link. SSDs only, "
+    "and no volumes of RAID controllers, SANs or hypervisors.",
+    _DEVICE,
+    "counter",
+)
+WRITE_FALLOFF_RATIO = Desc(
+    "ssd_disk_write_falloff_last_ratio",
+    "Write speed after the last falloff, as a share of that before.",
+    _DEVICE,
+)
+WRITE_FALLOFF_BURST = Desc(
+    "ssd_disk_write_falloff_last_burst_bytes",
+    "What had been written without a rest until the last falloff: what was free of the write cache "
+    "then, where that was the cause.",
+    _DEVICE,
+)
 
 _WINDOWED = ("device", "window")
 BUSY_RATIO_MAX = Desc("ssd_disk_busy_ratio_max", "The busiest second of the window.", _WINDOWED)

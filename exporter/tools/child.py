@@ -11,6 +11,9 @@ from enum import Enum
 
 _CHUNK_BYTES = 1 << 16
 
+#: What a child may have of the CPU: a fraction where anybody else wants it.
+_NICE = 10
+
 
 class End(str, Enum):
     """How it ended with a child."""
@@ -187,6 +190,9 @@ def spawn(
     finally:
         for _, writing in pipes:
             os.close(writing)
+    # A database's host has better things to do; nothing is lost where that is not allowed.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _NICE)
     return pid, [reading for reading, _ in pipes]
 
 

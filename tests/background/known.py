@@ -7,6 +7,8 @@ from typing import Any
 
 from exporter.background.drives import Drives, Surroundings
 from exporter.background.inventory import Inventory
+from exporter.background.wear import Wear
+from exporter.diagnosis.wearout import WearoutRules
 from exporter.drives.watched import WatchedDrive
 from exporter.linux.identity import Identity
 from exporter.tools.document import PollDocument, Roll
@@ -37,19 +39,23 @@ class Known:
         self.rated: dict[str, int] = {}
         self.listed: tuple[tuple[str, str], ...] = ()
         self.counts: dict[tuple[str, str], dict[str, int]] = {}
+        history = others.pop("history", None)
+        self.wear = None if history is None else Wear(history, WearoutRules())
         self.drives = Drives(
             self.clock,
             sys.root,
             place,
             Surroundings(lambda: self.disks, self.kernel_written.get, self.rated),
             inventory=others.pop("inventory", Inventory()),
-            history=others.pop("history", None),
+            wear=self.wear,
             max_age_intervals=4.0,
         )
 
     def answer(self, who: tuple[str, str], report: Report | None = None, **others: Any) -> None:
         """A poll of a drive ends now."""
         self.drives.take(self.document(who, report, **others))
+        if self.wear is not None:
+            self.wear.work_through()
 
     def document(
         self, who: tuple[str, str], report: Report | None = None, **others: Any

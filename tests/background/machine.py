@@ -6,6 +6,7 @@ from pathlib import Path
 
 from exporter.attempts import Attempts
 from exporter.background.baselines import Baselines
+from exporter.background.condition import Condition
 from exporter.background.disk_activity import Rules
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
@@ -59,6 +60,7 @@ class Machine:
         interval: float = 1.0,
         per_cpu: bool = False,
         wanted: Callable[[str], bool] = lambda _device: True,
+        condition: Callable[[str], Condition] = lambda _device: Condition(),
     ) -> Sampler:
         """A sampler that has seen nothing yet."""
         rules = Rules()
@@ -71,6 +73,7 @@ class Machine:
             wanted=wanted,
             interval=interval,
             per_cpu=per_cpu,
+            condition=condition,
         )
 
     def disks(self, *disks: DiskStats) -> None:

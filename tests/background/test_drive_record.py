@@ -149,7 +149,7 @@ def test_the_estimate_goes_on_after_a_restart(tmp_path: Path) -> None:
         tmp_path,
         Surroundings(dict, lambda _: None),
         inventory=kept(known),
-        history=lambda: History.open(file),
+        wear=again.wear,
         max_age_intervals=4.0,
     )
     again.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120)))

@@ -51,6 +51,16 @@ def test_a_drive_that_fails_keeps_its_values_as_long_as_they_are_not_too_old(
         assert has_health == (drive.health is not None)
 
 
+def test_health_is_told_of_one_drive_as_long_as_it_is_on_the_page(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    assert known.watched()["nvme0n1"].health == known.drives.health_of("nvme0n1") is not None
+    assert known.drives.health_of("sda") is None
+    known.clock.advance(241)
+    known.live()
+    assert known.watched()["nvme0n1"].health is known.drives.health_of("nvme0n1") is None
+
+
 def test_a_drive_that_is_asked_ever_less_often_stays_on_the_page(known: Known) -> None:
     """One that hangs is asked an hour later; meanwhile it has failed."""
     known.answer(NVME, nvme("FW000000"))

@@ -25,7 +25,7 @@ class Host:
             tmp_path,
             around,
             inventory=Inventory(),
-            history=None,
+            wear=None,
             max_age_intervals=4.0,
         )
 

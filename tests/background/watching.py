@@ -68,7 +68,7 @@ class Watching:
             place,
             Surroundings(dict, lambda _: None),
             inventory=Inventory(),
-            history=None,
+            wear=None,
             max_age_intervals=4.0,
         )
         self.watch = SmartWatch(

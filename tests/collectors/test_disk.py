@@ -197,10 +197,51 @@ def test_a_drive_changed_under_its_name_leaves_the_page_whole(machine: Machine) 
     assert {("sdx",): 0, ("sdy",): 0} == shown(machine)["ssd_disk_io_now"]
 
 
-def test_a_drive_has_at_most_110_series(machine: Machine) -> None:
+def fall_off(machine: Machine) -> None:
+    """Ten seconds at 500 MiB/s, and 15 at 100."""
+    counted = NEW
+    machine.disks(counted)
+    machine.tick()
+    for megabytes in (*[500] * 10, *[100] * 15):
+        counted = grown(
+            counted,
+            writes_completed=megabytes,
+            written_bytes=megabytes << 20,
+            write_time_seconds=8.0,
+            io_time_seconds=1.0,
+        )
+        machine.disks(counted)
+        machine.tick()
+
+
+def test_a_drive_that_never_fell_off_has_a_count_and_no_last_time(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
-    machine.disks(grown(NEW, **BUSY))
+    families = shown(machine)
+    assert {("sdx",): 0} == families["ssd_disk_write_falloff_events_total"]
+    assert not [name for name in families if "falloff_last" in name]
+
+
+def test_the_last_falloff_is_shown_with_its_bytes_and_its_ratio(machine: Machine) -> None:
+    fall_off(machine)
+    families = shown(machine)
+    assert {("sdx",): 1} == families["ssd_disk_write_falloff_events_total"]
+    assert {("sdx",): pytest.approx(0.2)} == families["ssd_disk_write_falloff_last_ratio"]
+    burst_bytes = families["ssd_disk_write_falloff_last_burst_bytes"]
+    assert {("sdx",): pytest.approx(5000 << 20, rel=1e-6)} == burst_bytes
+
+
+def test_what_is_not_watched_for_falloffs_has_none_of_their_families(machine: Machine) -> None:
+    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL)})
+    fall_off(machine)
+    assert not [name for name in shown(machine) if "falloff" in name]
+
+
+def test_a_drive_has_at_most_110_series(machine: Machine) -> None:
+    fall_off(machine)
+    before = dict.fromkeys(BUSY, 0.0) | {"writes_completed": 6500, "written_bytes": 6500 << 20}
+    before |= {"write_time_seconds": 200.0, "io_time_seconds": 25.0}
+    machine.disks(grown(NEW, **{name: before[name] + BUSY[name] for name in BUSY}))
     machine.tick()
     count = 0
     for values in shown(machine).values():

@@ -210,6 +210,12 @@ def test_the_bits_of_the_exit_status_are_named() -> None:
     assert {"command_failed", "error_log_entries", "self_test_errors"} == set_bits
 
 
+def test_what_only_the_logs_tell_is_not_known_before_they_were_read() -> None:
+    drive = dataclasses.replace(watched(NVME), knows_logs=False)
+    shown = {labels[2] for labels in samples(drive)["ssd_smart_exit_bit"]}
+    assert {"error_log_entries", "self_test_errors"} == set(EXIT_BITS) - shown
+
+
 def test_a_critical_warning_is_named() -> None:
     health = dataclasses.replace(
         NVME, healthy=False, critical_warnings={**NVME.critical_warnings, "temperature": True}

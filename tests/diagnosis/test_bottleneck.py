@@ -32,6 +32,7 @@ def verdict(
     kind: DriveClass,
     cpu: CpuInterval | None,
     pressure_ratio: float | None = 0.5,
+    slowed_by: Cause | None = None,
 ) -> Cause:
     floor = SATURATION.await_floor_seconds[kind]
     knees = Knees(floor, floor)
@@ -42,6 +43,7 @@ def verdict(
         is_waited_for=waited_for(pressure_ratio, SATURATION),
         is_cpu_bound=cpu is not None and cpu_bound(cpu, RULES),
         rules=RULES,
+        slowed_by=slowed_by,
     )
 
 
@@ -99,6 +101,13 @@ def test_utilisation_alone_is_no_verdict() -> None:
 def test_a_hang_is_the_device_whatever_else_holds() -> None:
     hanging = NEW._replace(io_now=2)
     assert verdict(over(hanging, hanging), DriveClass.NVME, PI_CPUS, 0.0) is Cause.DEVICE
+
+
+@pytest.mark.parametrize("cause", [Cause.WRITE_CACHE, Cause.THERMAL, Cause.LINK])
+def test_what_slowed_a_drive_down_is_said_rather_than_that_it_is_full(cause: Cause) -> None:
+    assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS, slowed_by=cause) is cause
+    hanging = NEW._replace(io_now=2)
+    assert verdict(over(hanging, hanging), DriveClass.SSD, None, slowed_by=cause) is Cause.DEVICE
 
 
 def test_slow_requests_without_a_queue_are_unknown_where_somebody_waits() -> None:

@@ -86,7 +86,7 @@ class Host:
         self._steps: list[tuple[Path, Step]] = []
         for name in _FILES:
             (place / name).mkdir()
-        for each in (folder.parent / self.case.like, folder) if self.case.like else (folder,):
+        for each in _lineage(folder):
             lay(each, place)
             self._steps += ((each, step) for step in _case(each).then)
         for path in self.case.gone:
@@ -100,6 +100,7 @@ class Host:
             children=lambda: FakeChildren(self._smartctl),
         )
         self._has_changed = False
+        self._looked_at = self.clock.monotonic()
         self._samples: list[Sample] = []
 
     def play(self) -> "Host":
@@ -173,10 +174,16 @@ class Host:
             pass
         if self._has_changed:
             self._has_changed = False
-            self.monitor.survey.look()
+            self._look()
             if self.monitor.health is not None:
                 self.monitor.health.watch.look_again()
+        elif self.clock.monotonic() - self._looked_at >= self.case.settings.survey.interval_seconds:
+            self._look()
         self._ask()
+
+    def _look(self) -> None:
+        self._looked_at = self.clock.monotonic()
+        self.monitor.survey.look()
 
     def _ask(self) -> None:
         """Everybody who is due; the drives that a scan finds are due at once."""
@@ -197,6 +204,12 @@ def _case(folder: Path) -> Case:
     values = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
     case: Case = record(Case, values, folder.name, Case())
     return case
+
+
+def _lineage(folder: Path) -> list[Path]:
+    """The machine that one is like, the one that this is like, and so on; last the machine."""
+    like = _case(folder).like
+    return [*(_lineage(folder.parent / like) if like else ()), folder]
 
 
 def lay(folder: Path, place: Path) -> None:

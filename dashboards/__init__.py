@@ -1,0 +1,1 @@
+"""The Grafana dashboards, as Python: `python -m dashboards` writes the JSON files beside it."""

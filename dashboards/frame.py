@@ -1,0 +1,186 @@
+"""What every dashboard has: the variables, links between them, rows and annotations."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models import dashboard as model
+
+from dashboards.panel_parts import DATASOURCE, Panel
+
+TAG = "ssd-exporter"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A choice above the panels: the values of `label` on the series of `selector`.
+
+    `all_value` stands for All in a matcher; empty means the list of what can be chosen. `pattern`
+    keeps its first group of each value. A hidden one always stands on All.
+    """
+
+    name: str
+    selector: str
+    label: str
+    all_value: str = ""
+    pattern: str = ""
+    is_hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Panels under a heading; collapsed ones cost no query until somebody opens them."""
+
+    title: str
+    panels: tuple[Panel, ...]
+    is_collapsed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """Marks on the time axis of every panel, where the expression has a value."""
+
+    name: str
+    expression: str
+    title: str
+    text: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dashboard:
+    """One JSON file."""
+
+    uid: str
+    title: str
+    description: str
+    rows: tuple[Row, ...]
+    variables: tuple[Variable, ...]
+    annotations: tuple[Annotation, ...] = ()
+    past: str = "now-3h"
+
+
+def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, ...]:
+    """Job and instance, of the targets that have this family."""
+    return (
+        Variable("job", family, "job", all_value=".+"),
+        Variable("instance", f'{family}{{job=~"$job"}}', "instance", all_value=".+"),
+    )
+
+
+def drive_variable() -> Variable:
+    """The drives: whole ones, for dm and md stand on them.
+
+    All is the list of them and no pattern, so that no panel shows a stack's layers beside its
+    drives.
+    """
+    return Variable("device", 'ssd_device_info{job=~"$job", instance=~"$instance"}', label="device")
+
+
+def built(dashboard: Dashboard) -> model.Dashboard:
+    """The dashboard as the SDK's records, panels numbered in the order in which they stand."""
+    builder = (
+        build.Dashboard(dashboard.title)
+        .uid(dashboard.uid)
+        .description(dashboard.description)
+        .tags([TAG])
+        .readonly()
+        .tooltip(model.DashboardCursorSync.CROSSHAIR)
+        .refresh("1m")
+        .time(dashboard.past, "now")
+        .timezone("browser")
+        .with_variable(
+            build.DatasourceVariable("datasource").label("Data source").type("prometheus")
+        )
+        .link(
+            build.DashboardLink("SSD dashboards")
+            .type(model.DashboardLinkType.DASHBOARDS)
+            .tags([TAG])
+            .as_dropdown(True)
+            .include_vars(True)
+            .keep_time(True)
+            .tooltip("The other SSD dashboards, for the same hosts, drives and time")
+        )
+    )
+    for variable in dashboard.variables:
+        builder.with_variable(_variable(variable))
+    for annotation in dashboard.annotations:
+        builder.annotation(_BuiltAnnotation(annotation))
+    for row in dashboard.rows:
+        heading = build.Row(row.title).collapsed(row.is_collapsed)
+        if row.is_collapsed:
+            for panel in row.panels:
+                heading.with_panel(panel)
+        builder.with_row(heading)
+        for panel in () if row.is_collapsed else row.panels:
+            builder.with_panel(panel)
+    record = builder.build()
+    # Grafana 10.4's own; the SDK writes an older one, and Grafana would then "migrate" what is new.
+    record.schema_version = 39
+    for number, panel_or_row in enumerate(_all(record), start=1):
+        panel_or_row.id_val = number
+    return record
+
+
+def _all(record: model.Dashboard) -> Iterator[model.Panel | model.RowPanel]:
+    for each in record.panels or ():
+        yield each
+        if isinstance(each, model.RowPanel):
+            yield from each.panels
+
+
+def _variable(variable: Variable) -> Builder[model.VariableModel]:
+    builder = (
+        build.QueryVariable(variable.name)
+        .label(variable.name)
+        .datasource(DATASOURCE)
+        .query(
+            {
+                "query": f"label_values({variable.selector}, {variable.label})",
+                "refId": f"Variable-{variable.name}",
+            }
+        )
+        .current(model.VariableOption(selected=True, text=["All"], value=["$__all"]))
+        .multi(True)
+        .include_all(True)
+        .refresh(model.VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(model.VariableSort.NATURAL_ASC)
+    )
+    if variable.all_value:
+        builder.all_value(variable.all_value)
+    if variable.pattern:
+        builder.regex(variable.pattern)
+    if variable.is_hidden:
+        builder.hide(model.VariableHide.HIDE_VARIABLE)
+    return builder
+
+
+class _PrometheusAnnotation(model.AnnotationQuery):
+    """The SDK leaves out what the Prometheus data source reads of an annotation."""
+
+    def __init__(self, annotation: Annotation) -> None:
+        super().__init__(
+            name=annotation.name,
+            datasource=DATASOURCE,
+            enable=True,
+            icon_color=annotation.colour,
+            expr=annotation.expression,
+        )
+        self._title = annotation.title
+        self._text = annotation.text
+
+    def to_json(self) -> dict[str, object]:
+        return super().to_json() | {
+            "titleFormat": self._title,
+            "textFormat": self._text,
+            "step": "60s",
+        }
+
+
+class _BuiltAnnotation(Builder[model.AnnotationQuery]):
+    def __init__(self, annotation: Annotation) -> None:
+        self._annotation = annotation
+
+    def build(self) -> model.AnnotationQuery:
+        return _PrometheusAnnotation(self._annotation)

@@ -1,0 +1,124 @@
+"""What all kinds of panels are made of: queries, sizes, links, and the frame around them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.builders import prometheus
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models import prometheus as prometheus_model
+
+from dashboards.thresholds import Steps
+
+Panel = Builder[model.Panel]
+
+DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
+
+#: How a drive and a host are called in a legend.
+DRIVE, HOST = "{{instance}} {{device}}", "{{instance}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """An expression and what its series are called."""
+
+    expression: str
+    legend: str = DRIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of 24 columns, and in rows of the grid."""
+
+    width: int = 12
+    height: int = 8
+
+
+HALF = Size(12, 8)
+TILE = Size(4, 5)
+
+P = TypeVar("P", bound="_Builder")
+
+
+class _Builder(Protocol):
+    """What the SDK's builders of panels have in common; each method changes the builder itself."""
+
+    def title(self, title: str) -> object: ...
+    def description(self, description: str) -> object: ...
+    def datasource(self, datasource: model.DataSourceRef) -> object: ...
+    def span(self, w: int) -> object: ...
+    def height(self, h: int) -> object: ...
+    def unit(self, unit: str) -> object: ...
+    def no_value(self, no_value: str) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What every panel says of itself."""
+
+    title: str
+    description: str
+    unit: str
+    size: Size
+    nothing: str
+
+    def around(self, panel: P) -> P:
+        panel.title(self.title)
+        panel.description(self.description)
+        panel.datasource(DATASOURCE)
+        panel.unit(self.unit)
+        panel.span(self.size.width)
+        panel.height(self.size.height)
+        panel.no_value(self.nothing)
+        return panel
+
+
+def dataqueries(queries: Sequence[Query], *, instant: bool = False) -> list[prometheus.Dataquery]:
+    """Each with its letter; `instant` asks for the values of now alone."""
+    return [
+        dataquery(query, name, instant=instant)
+        for query, name in zip(queries, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False)
+    ]
+
+
+def dataquery(query: Query, name: str, *, instant: bool = False) -> prometheus.Dataquery:
+    target = (
+        prometheus.Dataquery()
+        .datasource(DATASOURCE)
+        .expr(query.expression)
+        .legend_format(query.legend)
+        .editor_mode(prometheus_model.QueryEditorMode.CODE)
+        .ref_id(name)
+    )
+    return target.instant() if instant else target.range()
+
+
+def threshold_steps(steps: Steps) -> Builder[model.ThresholdsConfig]:
+    return build.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(list(steps))
+
+
+def links_of(queries: Sequence[Query]) -> list[Builder[model.DashboardLink]]:
+    """To what the names of the series name: the drive and the host, the host, or nothing."""
+    legends = " ".join(query.legend for query in queries)
+    if DRIVE in legends:
+        return links("__field.labels")
+    return links("__field.labels")[1:] if HOST in legends else []
+
+
+def links(source: str) -> list[Builder[model.DashboardLink]]:
+    """Links to one drive and to its host, from where Grafana finds the labels of what was clicked.
+
+    `source` is "__field.labels" on a graph and "__data.fields" in a table.
+    """
+    return [
+        build.DashboardLink(title).url(
+            f"/d/{uid}?${{datasource:queryparam}}&var-job=${{{source}.job}}"
+            f"&var-instance=${{{source}.instance}}{device}&${{__url_time_range}}"
+        )
+        for title, uid, device in (
+            ("This drive", "ssd-drive", f"&var-device=${{{source}.device}}"),
+            ("I/O of its host", "ssd-host-io", ""),
+        )
+    ]

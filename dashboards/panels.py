@@ -1,0 +1,233 @@
+"""The panels: one function a kind, so that all of a kind look and behave alike.
+
+Each takes a title that says what is shown, a description that says how to read it, and a unit in
+Grafana's words ("s", "percentunit", "Bps", "iops", "short", "none").
+"""
+
+from typing import Literal
+
+from grafana_foundation_sdk.builders import (
+    bargauge,
+    common,
+    heatmap,
+    stat,
+    statetimeline,
+    timeseries,
+    xychart,
+)
+from grafana_foundation_sdk.builders import dashboard as build
+from grafana_foundation_sdk.models import common as common_model
+from grafana_foundation_sdk.models import dashboard as model
+from grafana_foundation_sdk.models import heatmap as heatmap_model
+from grafana_foundation_sdk.models import prometheus as prometheus_model
+from grafana_foundation_sdk.models import xychart as xychart_model
+
+from dashboards.panel_parts import (
+    HALF,
+    TILE,
+    Frame,
+    Panel,
+    Query,
+    Size,
+    dataqueries,
+    dataquery,
+    links_of,
+    threshold_steps,
+)
+from dashboards.thresholds import Steps, plain
+from dashboards.words import Words
+
+
+def timeline(
+    title: str,
+    description: str,
+    unit: str,
+    *queries: Query,
+    steps: Steps = (),
+    size: Size = HALF,
+    nothing: str = "no data",
+    least: float | None = 0,
+    most: float | None = None,
+    style: Literal["line", "stacked", "bars", "points"] = "line",
+) -> Panel:
+    """Values over time; with `steps` their thresholds are dashed lines."""
+    panel = Frame(title, description, unit, size, nothing).around(timeseries.Panel())
+    panel = (
+        panel.line_width(1)
+        .fill_opacity(10 if style == "line" else 60 if style != "points" else 0)
+        .show_points(common_model.VisibilityMode.NEVER)
+        .span_nulls(False)
+        .legend(
+            common.VizLegendOptions()
+            .show_legend(True)
+            .display_mode(common_model.LegendDisplayMode.TABLE)
+            .placement(common_model.LegendPlacement.BOTTOM)
+            .calcs(["lastNotNull", "mean", "max"])
+        )
+        .tooltip(
+            common.VizTooltipOptions()
+            .mode(common_model.TooltipDisplayMode.MULTI)
+            .sort(common_model.SortOrder.DESCENDING)
+        )
+        .data_links(links_of(queries))
+    )
+    if style == "stacked":
+        panel.stacking(common.StackingConfig().mode(common_model.StackingMode.NORMAL))
+    if style == "bars":
+        panel.draw_style(common_model.GraphDrawStyle.BARS)
+    if style == "points":
+        panel.draw_style(common_model.GraphDrawStyle.POINTS).show_points(
+            common_model.VisibilityMode.ALWAYS
+        )
+    if least is not None:
+        panel.min(least)
+    if most is not None:
+        panel.max(most)
+    if steps:
+        panel.thresholds(threshold_steps(steps)).thresholds_style(
+            common.GraphThresholdsStyleConfig().mode(common_model.GraphThresholdsStyleMode.DASHED)
+        )
+    for target in dataqueries(queries):
+        panel.with_target(target)
+    return panel
+
+
+def value(
+    title: str,
+    description: str,
+    unit: str,
+    *queries: Query,
+    steps: Steps = (),
+    words: Words | None = None,
+    size: Size = TILE,
+    nothing: str = "no data",
+) -> Panel:
+    """The last value of each series on its colour, with words for numbers where there are some."""
+    panel = (
+        Frame(title, description, unit, size, nothing)
+        .around(stat.Panel())
+        .color_mode(common_model.BigValueColorMode.BACKGROUND)
+        .graph_mode(common_model.BigValueGraphMode.NONE)
+        .text_mode(common_model.BigValueTextMode.AUTO)
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .thresholds(threshold_steps(steps or plain("blue")))
+        .color_scheme(build.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+        .data_links(links_of(queries))
+    )
+    if words is not None:
+        panel.mappings([words.mapping()])
+    for target in dataqueries(queries, instant=True):
+        panel.with_target(target)
+    return panel
+
+
+def states(
+    title: str,
+    description: str,
+    query: Query,
+    words: Words,
+    *,
+    size: Size = HALF,
+    nothing: str = "no data",
+) -> Panel:
+    """What state each series was in over time, in words and their colours."""
+    panel = (
+        Frame(title, description, "none", size, nothing)
+        .around(statetimeline.Panel())
+        .mappings([words.mapping()])
+        .thresholds(threshold_steps(plain("blue")))
+        .color_scheme(build.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
+        .merge_values(True)
+        .show_value(common_model.VisibilityMode.AUTO)
+        .row_height(0.85)
+        .fill_opacity(80)
+        .data_links(links_of((query,)))
+    )
+    for target in dataqueries((query,)):
+        panel.with_target(target)
+    return panel
+
+
+def bars(
+    title: str,
+    description: str,
+    unit: str,
+    query: Query,
+    *,
+    steps: Steps = (),
+    size: Size = HALF,
+    nothing: str = "no data",
+) -> Panel:
+    """The last value of each series as a bar."""
+    panel = (
+        Frame(title, description, unit, size, nothing)
+        .around(bargauge.Panel())
+        .orientation(common_model.VizOrientation.HORIZONTAL)
+        .display_mode(common_model.BarGaugeDisplayMode.BASIC)
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
+        .thresholds(threshold_steps(steps or plain("blue")))
+        .min(0)
+        .data_links(links_of((query,)))
+    )
+    for target in dataqueries((query,), instant=True):
+        panel.with_target(target)
+    return panel
+
+
+def buckets(
+    title: str,
+    description: str,
+    unit: str,
+    expression: str,
+    *,
+    size: Size = HALF,
+    nothing: str = "no data",
+) -> Panel:
+    """A histogram over time, from a rate of buckets summed by le; `unit` is that of le."""
+    panel = (
+        Frame(title, description, unit, size, nothing)
+        .around(heatmap.Panel())
+        .calculate(False)
+        .color(
+            heatmap.HeatmapColorOptions()
+            .mode(heatmap_model.HeatmapColorMode.SCHEME)
+            .scheme("Oranges")
+            .steps(64)
+        )
+        .y_axis(heatmap.YAxisConfig().unit(unit))
+        .cell_values(heatmap.CellValues().unit("short"))
+    )
+    target = dataquery(Query(expression, "{{le}}"), "A")
+    return panel.with_target(target.format(prometheus_model.PromQueryFormat.HEATMAP))
+
+
+def against(
+    title: str,
+    description: str,
+    x: tuple[str, str, Query],
+    y: tuple[str, str, Query],
+    *,
+    size: Size = HALF,
+    nothing: str = "no data",
+) -> Panel:
+    """One measure against another, a point for each moment.
+
+    `x` and `y` are each a name, a unit and a query of one series.
+    """
+    panel = (
+        Frame(title, description, y[1], size, nothing)
+        .around(xychart.Panel())
+        .series_mapping(xychart_model.SeriesMapping.AUTO)
+        .dims(xychart.XYDimensionConfig().frame(0).x(x[0]).exclude(["Time"]))
+        .show(xychart_model.ScatterShow.POINTS)
+        .with_transformation(
+            model.DataTransformerConfig(
+                id_val="joinByField", options={"byField": "Time", "mode": "outer"}
+            )
+        )
+        .override_by_name(x[0], [model.DynamicConfigValue(id_val="unit", value=x[1])])
+    )
+    queries = (Query(x[2].expression, x[0]), Query(y[2].expression, y[0]))
+    for target in dataqueries(queries):
+        panel.with_target(target)
+    return panel

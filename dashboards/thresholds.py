@@ -1,0 +1,100 @@
+"""Where a colour changes: read from alerts/thresholds.yml, so that orange is where an alert warns
+and red where it pages.
+
+What no alert judges (busy, headroom) has its number here or is the exporter's own rule.
+"""
+
+from pathlib import Path
+
+import yaml
+from grafana_foundation_sdk.models.dashboard import Threshold
+
+from exporter.diagnosis.saturation import SaturationRules
+
+Steps = tuple[Threshold, ...]
+
+_FILE = Path(__file__).parents[1] / "alerts" / "thresholds.yml"
+_PREFIX = "ssd:threshold:"
+
+DAY_SECONDS = 86_400
+
+#: Of the least that a drive's temperature and spare tell: a degree, a percent.
+_DEGREE, _PERCENT = 1, 0.01
+
+#: Of the exporter's rule for saturation.
+BUSY = SaturationRules().busy_ratio
+
+#: From here on a drive has little left to give; no alert rests on it.
+HEADROOM_WARNING = 0.8
+
+#: So few a second are one in a while; no alert rests on it.
+WAITS_WARNING = 0.01
+
+#: From here on a probe measures the host rather than the drive.
+HOST_SHARE_WARNING = 0.5
+
+
+def _alerts() -> dict[str, float]:
+    """The alerts' thresholds by name; each is a rule that records vector(number)."""
+    document = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+    return {
+        rule["record"].removeprefix(_PREFIX): float(
+            rule["expr"].removeprefix("vector(").removesuffix(")")
+        )
+        for group in document["groups"]
+        for rule in group["rules"]
+        if rule.get("record", "").startswith(_PREFIX)
+    }
+
+
+ALERTS = _alerts()
+
+
+def plain(colour: str = "green") -> Steps:
+    """One colour whatever the value."""
+    return (Threshold(value=None, color=colour),)
+
+
+def rising(warning: float | None = None, critical: float | None = None) -> Steps:
+    """Green, then orange from `warning` on, and red from `critical` on."""
+    return plain() + tuple(
+        Threshold(value=value, color=colour)
+        for value, colour in ((warning, "orange"), (critical, "red"))
+        if value is not None
+    )
+
+
+def falling(good: float, below: str, fair: float | None = None) -> Steps:
+    """Green from `good` on, orange from `fair` on where there is one, `below` under that."""
+    middle = () if fair is None else (Threshold(value=fair, color="orange"),)
+    return (*plain(below), *middle, Threshold(value=good, color="green"))
+
+
+WEAR = rising(ALERTS["endurance_used_warning_ratio"], ALERTS["endurance_used_critical_ratio"])
+WEAROUT = falling(ALERTS["wearout_warning_seconds"], "red", fair=ALERTS["wearout_critical_seconds"])
+FALLOFF = falling(ALERTS["falloff_ratio"], "orange")
+TEMPERATURE_FALLBACK_CELSIUS = ALERTS["temperature_fallback_celsius"]
+HEAT = falling(_DEGREE, "orange")
+SPARE = falling(_PERCENT, "red")
+BUDGET = falling(_PERCENT, "orange")
+LINK = falling(1, "orange")
+FIRMWARE = falling(ALERTS["firmware_time_bomb_seconds"], "red")
+AWAIT = rising(ALERTS["disk_await_seconds"], ALERTS["disk_severe_await_seconds"])
+AWAIT_OVER_BASELINE = rising(ALERTS["disk_await_baseline_factor"])
+FLUSH = rising(ALERTS["disk_flush_await_seconds"])
+FSYNC_PROBE = rising(ALERTS["fsync_probe_seconds"], ALERTS["fsync_probe_severe_seconds"])
+PROBE_AGE = rising(ALERTS["probe_blind_seconds"])
+PRESSURE = rising(ALERTS["mysql_io_stalled_ratio"], ALERTS["mysql_io_stalled_severe_ratio"])
+SOFTIRQ = rising(ALERTS["softirq_max_ratio"])
+SOFTIRQ_SATURATED = rising(ALERTS["softirq_saturated_ratio"])
+SATURATED = rising(ALERTS["disk_saturated_ratio"])
+SATURATED_PER_DAY = rising(ALERTS["disk_saturated_seconds_per_day"])
+STALLED = rising(critical=ALERTS["disk_stalled_seconds"])
+REALLOCATED = rising(ALERTS["reallocated_per_week"])
+MEDIA_ERRORS = rising(1, ALERTS["media_errors_per_day"])
+WAITS = rising(WAITS_WARNING)
+HEADROOM = rising(HEADROOM_WARNING)
+HOST_SHARE = rising(HOST_SHARE_WARNING)
+#: Any at all is a warning, or critical.
+ANY_WARNS = rising(warning=1)
+ANY_PAGES = rising(critical=1)

@@ -1,0 +1,170 @@
+"""One slot of one directory: what is due there is admitted, prepared, run and settled.
+
+In this order, or bytes go uncounted: the gate, the file, its check, the reservation, the run, the
+settling; all with the host's lock held.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from exporter.background import probe_filling
+from exporter.background.probe_budget import ProbeBudget
+from exporter.background.probe_directory import ProbeDirectory
+from exporter.background.probe_lock import HostLock, Leftover
+from exporter.background.probe_run import Ended, run_fio, run_here
+from exporter.background.probe_windows import ProbeWindows
+from exporter.clock import Clock
+from exporter.diagnosis.probe_gate import GateRules, Reason, Run, Skip, gate
+from exporter.errors import ReadError
+from exporter.tools import probe_file
+from exporter.tools.fio_process import Fio
+from exporter.tools.fio_profiles import Profile
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What a run takes: fio, the budget, the locks, and who is told of a run."""
+
+    fio: Fio
+    budget: ProbeBudget
+    lock: HostLock
+    leftover: Leftover
+    windows: ProbeWindows
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot of `directory`. `holding` keeps readers of its results away while they change.
+
+    taken: why the directory is not probed whatever the gate says; empty where it is.
+    """
+
+    directory: ProbeDirectory
+    tools: Tools
+    rules: GateRules
+    clock: Clock
+    copy_on_write: bool
+    is_stopping: Callable[[], bool]
+    taken: str = ""
+
+    def admitted(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
+        """Those that the gate lets through, all of which the budget holds together."""
+        budget, each = self.tools.budget, self.directory
+        budget.refresh()
+        left = budget.remaining(each.drive).day_bytes
+        admitted: list[Profile] = []
+        for profile in due:
+            try:
+                state = each.gate_state(profile, copy_on_write=self.copy_on_write)
+            except ReadError as e:
+                self.skip(profile, Skip(Reason.FILESYSTEM, str(e)))
+                continue
+            # The file is filled once for all of them.
+            fill = 0 if admitted or probe_filling.writes_whole(profile) else state.missing_bytes
+            needed = probe_filling.charged(profile.written_bytes_at_most + fill)
+            state = replace(
+                state,
+                is_unacknowledged=budget.unacknowledged is not None,
+                is_stuck=is_stuck,
+                is_locked=is_locked,
+                unfit=state.unfit or self.taken,
+                needed_bytes=needed,
+                budget_bytes=left,
+            )
+            verdict = gate(state, self.rules)
+            if isinstance(verdict, Run):
+                left -= needed
+                admitted.append(profile.smallest() if verdict.smallest else profile)
+            else:
+                self.skip(profile, verdict)
+        return admitted
+
+    def run(self, profiles: Sequence[Profile]) -> Ended | None:
+        """Run those that were admitted; None where it came to nothing, which is counted.
+
+        Raises:
+            OSError: the budget cannot be written down.
+        """
+        budget, each = self.tools.budget, self.directory
+        try:
+            filling = probe_filling.Filling(each, budget, self.clock, self.is_stopping)
+            file = filling.prepared(profiles)
+        except probe_file.NoSpace as e:
+            self._skip_all(profiles, Skip(Reason.NO_SPACE, str(e)))
+            return None
+        except probe_file.Refused as e:
+            self._skip_all(profiles, Skip(Reason.FILESYSTEM, str(e)))
+            return None
+        except probe_filling.Stopping:
+            return None
+        names = "+".join(profile.name for profile in profiles)
+        written = sum(profile.written_bytes_at_most for profile in profiles)
+        reserved = None if file is None else budget.reserve(each.drive, names, written)
+        if file is None or reserved is None:
+            self._skip_all(profiles, Skip(Reason.BUDGET, "too little is left"))
+            return None
+        ended = self._ended(profiles, file, reserved)
+        now = self.clock.monotonic()
+        for profile in profiles:
+            each.schedule.done(profile.name, now)
+        each.take(ended, profiles)
+        each.note_charge(budget.settle(ended.fio_bytes, ended.device_bytes))
+        words = "the probe %s of %s: %s in %.1f s"
+        log.info(words, names, each.results.device, ended.result.value, ended.ended - ended.begun)
+        return ended
+
+    def skip(self, profile: Profile, skip: Skip) -> None:
+        """A profile was due and does not run."""
+        each = self.directory
+        each.note_skip(profile.name, skip)
+        words = "the probe %s of %s does not run: %s: %s"
+        where = each.results.device or each.path
+        log.info(words, profile.name, where, skip.reason.value, skip.detail)
+
+    def _skip_all(self, profiles: Sequence[Profile], skip: Skip) -> None:
+        for profile in profiles:
+            self.skip(profile, skip)
+
+    def _note(self, pid: int) -> None:
+        try:
+            self.tools.leftover.note(pid)
+        except OSError as e:
+            # It dies with us, and has the lock while it lives.
+            log.warning("which process probes is not written down: %s", e.strerror or e)
+
+    def _ended(self, profiles: Sequence[Profile], file: Path, reserved: int) -> Ended:
+        each, tools = self.directory, self.tools
+        assert each.place is not None
+        tools.windows.begin((each.place.device, *each.place.leaves), self.clock.monotonic())
+        watch = each.watch(profiles, reserved)
+        try:
+            if tools.fio.engines() is None:
+                return run_here(
+                    profiles[0],
+                    file,
+                    watch=watch,
+                    avail=each.avail_bytes,
+                    rules=self.rules,
+                    clock=self.clock,
+                    is_stopping=self.is_stopping,
+                )
+            with tools.lock.lent():
+                return run_fio(
+                    tools.fio,
+                    profiles,
+                    file,
+                    started=self._note,
+                    watch=watch,
+                    avail=each.avail_bytes,
+                    rules=self.rules,
+                    clock=self.clock,
+                    is_stopping=self.is_stopping,
+                )
+        finally:
+            tools.windows.end(self.clock.monotonic())
+            if not tools.fio.is_stuck:
+                tools.leftover.clear()

@@ -1,0 +1,126 @@
+"""fio probes: is the drive still as fast as it was?"""
+
+from exporter.metrics.desc import Desc
+
+_PROFILE = ("device", "profile")
+_OP = (*_PROFILE, "op")
+
+LATENCY = Desc(
+    "ssd_probe_latency_seconds",
+    "Latency of the probe's operations, all runs that succeeded together. op='sync' is the fsync "
+    "or fdatasync after a write.",
+    _OP,
+    "histogram",
+    (
+        *(1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3),
+        *(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5),
+    ),
+)
+LAST_LATENCY = Desc(
+    "ssd_probe_last_latency_seconds",
+    "Latency in the last run that succeeded: mean, p50, p99, p999, max.",
+    (*_OP, "stat"),
+)
+IOPS = Desc(
+    "ssd_probe_iops",
+    "Operations a second in the last run that succeeded. Only of profiles without a rate cap, for "
+    "a cap is no measurement.",
+    _OP,
+)
+THROUGHPUT = Desc(
+    "ssd_probe_throughput_bytes_per_second",
+    "Bytes a second in the last run that succeeded, of profiles without a rate cap.",
+    _OP,
+)
+HOST_SHARE = Desc(
+    "ssd_probe_host_share_ratio",
+    "Share of the last run's latency that arose outside the device. Only where the probe made at "
+    "least half of the device's operations while it ran.",
+    _PROFILE,
+)
+RUNS = Desc(
+    "ssd_probe_runs_total",
+    "Runs of the profile by how they ended: success, failed, aborted (production needed the "
+    "device, or the exporter ended), timeout, stuck (fio cannot be ended).",
+    (*_PROFILE, "result"),
+    "counter",
+)
+SKIPPED = Desc(
+    "ssd_probe_skipped_total",
+    "Runs that were due and did not begin, or were aborted, by reason.",
+    (*_PROFILE, "reason"),
+    "counter",
+)
+LAST_RUN = Desc(
+    "ssd_probe_last_run_timestamp_seconds",
+    "Unix time at which the last run ended, however it did.",
+    _PROFILE,
+)
+LAST_SUCCESS = Desc(
+    "ssd_probe_last_success_timestamp_seconds",
+    "Unix time at which the last run that succeeded ended.",
+    _PROFILE,
+)
+DURATION = Desc(
+    "ssd_probe_duration_seconds", "How long the last run that succeeded took.", _PROFILE
+)
+RUNNING = Desc(
+    "ssd_probe_running",
+    "1 while a probe runs on the device. Its seconds are not counted as saturated.",
+    ("device",),
+)
+WRITTEN = Desc(
+    "ssd_probe_written_bytes_total",
+    "Bytes that probes were charged for: twice what fio says it wrote, or what the device wrote "
+    "where that is more.",
+    ("device",),
+    "counter",
+)
+BUDGET = Desc(
+    "ssd_probe_write_budget_bytes",
+    "Bytes that scheduled probes may be charged for in a day (UTC), and all probes over the "
+    "drive's life.",
+    ("device", "period"),
+)
+BUDGET_LEFT = Desc(
+    "ssd_probe_write_budget_remaining_bytes",
+    "What is left of ssd_probe_write_budget_bytes.",
+    ("device", "period"),
+)
+STEADY = Desc(
+    "ssd_probe_steady_state",
+    "1 if the last five comparable runs are steady by SNIA's rule: within 20 % of their average, "
+    "and rising or falling by no more than 10 % of it. No sample with fewer than five.",
+    _PROFILE,
+)
+STEADY_INFO = Desc(
+    "ssd_probe_steady_state_info",
+    "Where the drive stands: too_few (runs), transition (not steady yet), steady, unsteady (it has "
+    "been steady and is no more, or three runs in a row are worse than it was).",
+    (*_PROFILE, "phase"),
+)
+STEADY_RANGE = Desc(
+    "ssd_probe_steady_range_ratio",
+    "The largest less the smallest of the last five comparable runs, of their average.",
+    _PROFILE,
+)
+STEADY_SLOPE = Desc(
+    "ssd_probe_steady_slope_ratio",
+    "What the best line through the last five comparable runs rises or falls by, of their average.",
+    _PROFILE,
+)
+DEVIATION = Desc(
+    "ssd_probe_deviation_ratio",
+    "How far the last comparable run lies off the average of the first steady window: 0.1 is a "
+    "tenth above it. Of profiles with a rate cap it is the mean latency, else IOPS or throughput.",
+    _PROFILE,
+)
+INFO = Desc(
+    "ssd_probe_info",
+    "How the profile is run; results are compared only where all of this is alike. "
+    "engine='python' is this exporter's own reads, where there is no fio.",
+    (
+        *(*_PROFILE, "engine", "rw", "bs", "iodepth", "numjobs", "direct", "fsync"),
+        *("file_bytes", "fio_version", "fstype", "mountpoint"),
+    ),
+)

@@ -1,0 +1,181 @@
+"""The probes of one host, put together; no threads, no network.
+
+Imported only where a directory is named.
+"""
+
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from exporter.attempts import Attempts
+from exporter.background.probe import Probe
+from exporter.background.probe_budget import ProbeBudget
+from exporter.background.probe_directory import Fitness, ProbeDirectory, Surroundings
+from exporter.background.probe_lock import HostLock, Leftover
+from exporter.background.probe_rounds import Rounds
+from exporter.background.probe_schedule import Schedule, splayed
+from exporter.background.probe_slot import Tools
+from exporter.background.probe_windows import ProbeWindows
+from exporter.clock import Clock
+from exporter.collectors import probe
+from exporter.config import Settings
+from exporter.drives.health import DriveHealth
+from exporter.linux import files
+from exporter.linux.topology import Topology
+from exporter.metrics.desc import Sample
+from exporter.polling_plan import rated_bytes
+from exporter.tools import fio_settings
+from exporter.tools.command import Runner
+from exporter.tools.fio_process import Fio, SystemFio
+from exporter.tools.fio_profiles import Profile
+
+#: Below the host's /, so that all instances share it, those in containers too.
+_LOCK_DIRECTORY = "run/lock"
+
+
+class ProbeMonitor:
+    """Who probes (`probe`), and when that was (`windows`).
+
+    state: the directory that budget, marker and lock are kept in. kept: what an earlier run kept
+    of `to_keep`. health: of a drive, where it is known. fio: made on the probes' thread.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        attempts: Attempts,
+        *,
+        runner: Runner,
+        boot_id: str,
+        state: Path,
+        kept: Any,
+        windows: ProbeWindows,
+        topology: Callable[[], Topology | None],
+        busy_seconds: Callable[[str], float | None],
+        identity: Callable[[str], str],
+        health: Callable[[str], DriveHealth | None],
+        fio: Callable[[], Fio] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._boot_id = boot_id
+        self._state = state
+        self._health = health
+        self._runner = runner
+        self._fio = fio
+        found = kept if isinstance(kept, Mapping) else {}
+        self._rounds = Rounds(found.get("rounds"))
+        self._rated: dict[str, float] = {}
+        self.windows = windows
+        around = Surroundings(
+            proc=settings.path.procfs,
+            sys=settings.path.sysfs,
+            topology=topology,
+            busy_seconds=busy_seconds,
+            identity=identity,
+            fitness=self._fitness,
+            rated_bytes=rated_bytes(settings),
+        )
+        its = settings.probe
+        chosen = [
+            fio_settings.profile(name, its.profile.get(name, fio_settings.ProfileSettings()))
+            for name in its.profiles
+        ]
+        first = clock.monotonic() + splayed(its.first_delay_seconds, _host(settings))
+        self._directories = [
+            ProbeDirectory(
+                path,
+                chosen,
+                schedule=Schedule(chosen, first, self._ago(found.get("ran_at"), path, chosen)),
+                around=around,
+                clock=clock,
+                rounds=self._rounds,
+            )
+            for path in its.directory
+        ]
+        self.probe = Probe(
+            self._directories,
+            self._tools,
+            its.gate,
+            clock=clock,
+            attempts=attempts,
+            copy_on_write=its.copy_on_write,
+            rated_bytes=self._rated,
+        )
+
+    def samples(self) -> Iterator[Sample]:
+        """What was found, directory by directory."""
+        seen: set[str] = set()
+        for each in self._directories:
+            with each.lock:
+                device = each.results.device
+                # A second directory of a drive is not probed, and has nothing to say.
+                if device not in seen:
+                    is_running = self.windows.is_running(device)
+                    yield from probe.samples(each.results, is_running=is_running)
+                seen.add(device)
+
+    def to_keep(self) -> dict[str, object]:
+        """Plain values, for the state file."""
+        ran_at: dict[str, dict[str, float]] = {}
+        for each in self._directories:
+            with each.lock:
+                ran_at[str(each.path)] = {
+                    name: found.last_run_at
+                    for name, found in each.results.profiles.items()
+                    if found.last_run_at is not None
+                }
+                rounds = self._rounds.to_keep()
+        return {"rounds": rounds, "ran_at": ran_at}
+
+    def _tools(self) -> Tools:
+        its = self._settings
+        lock_directory = its.path.rootfs / _LOCK_DIRECTORY
+        return Tools(
+            self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock),
+            ProbeBudget(
+                self._state,
+                self._clock,
+                self._boot_id,
+                its.probe.budget_bytes_per_day,
+                self._rated,
+            ),
+            HostLock((lock_directory, self._state)),
+            Leftover(self._state),
+            self.windows,
+        )
+
+    def _fitness(self, drives: Sequence[str]) -> Fitness:
+        """The worst of the drives: the most worn, and the nearest to its own limit of heat."""
+        known = [health for drive in drives if (health := self._health(drive)) is not None]
+        worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
+        heat: list[tuple[float, float, float | None]] = []
+        for each in known:
+            celsius, limit = each.temperatures.get("drive"), each.temperature_warning_celsius
+            if celsius is not None:
+                room = (self._settings.probe.gate.hot_celsius if limit is None else limit) - celsius
+                heat.append((room, celsius, limit))
+        hottest = min(heat, key=lambda each: each[0], default=None)
+        return Fitness(
+            max(worn, default=None),
+            hottest[1] if hottest else None,
+            hottest[2] if hottest else None,
+        )
+
+    def _ago(self, kept: Any, path: Path, profiles: Sequence[Profile]) -> dict[str, float]:
+        found = kept.get(str(path)) if isinstance(kept, Mapping) else None
+        now = self._clock.wall()
+        ran_at = found if isinstance(found, Mapping) else {}
+        ago: dict[str, float] = {}
+        for profile in profiles:
+            at = ran_at.get(profile.name)
+            if isinstance(at, int | float) and not isinstance(at, bool):
+                ago[profile.name] = now - at
+        return ago
+
+
+def _host(settings: Settings) -> str:
+    """What tells hosts apart."""
+    return files.attribute(settings.path.rootfs / "etc/machine-id") or platform.node()

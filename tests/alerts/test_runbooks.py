@@ -1,0 +1,40 @@
+"""Each alert has its page, and each page its alert."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.alerts import rules
+
+ALERTS = rules.alerts()
+PAGES = sorted(rules.RUNBOOKS.glob("*.md"))
+HEADINGS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
+
+
+def test_every_alert_has_a_page_and_every_page_an_alert() -> None:
+    expected = {alert.name for alert in ALERTS} | {"replacing-a-drive"}
+    assert expected == {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_page_has_the_four_headings_and_commands(alert: rules.Alert) -> None:
+    text = (rules.RUNBOOKS / f"{alert.name}.md").read_text()
+    assert text.startswith(f"# {alert.name}\n")
+    assert HEADINGS == re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert all(part.strip() for part in re.split(r"^## .+$", text, flags=re.MULTILINE))
+    diagnosis = text.partition("## Diagnosis")[2].partition("## Mitigation")[0]
+    assert re.search(r"```sh\n.+\n```", diagnosis, re.DOTALL)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+def test_a_page_says_the_severity_and_the_file_of_its_rule(alert: rules.Alert) -> None:
+    head = (rules.RUNBOOKS / f"{alert.name}.md").read_text().partition("## ")[0]
+    assert f"Severity {alert.severity}" in head
+    assert f"[{alert.file}](../{alert.file})" in head
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), target

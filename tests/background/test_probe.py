@@ -1,0 +1,349 @@
+"""Probes on a host of files with a fio that does not run: when, what of it is kept and charged."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter.background.probe_directory import Fitness
+from exporter.background.probe_lock import HostLock
+from exporter.background.probe_run import Result
+from exporter.diagnosis.probe_gate import GateRules, Reason
+from exporter.diagnosis.steady_state import Phase
+from exporter.tools.child import End, Finished
+from exporter.tools.fio_profiles import MIB, PROFILES
+from exporter.tools.fio_report import Op
+from tests.background.probing import FIRST, Rig, good
+from tests.tools import fio_reports
+
+ALL = ("fsync", "page_read", "page_write")
+SLOT = 300.0
+
+#: Twice what the profiles write, and the file, which is filled once.
+RUN_BYTES = 2 * (200 * 4096 + 100 * 16_384)
+FILLING_BYTES = 2 * 2 * MIB
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def skipped(rig: Rig, name: str = "fsync") -> dict[Reason, int]:
+    return {reason: count for reason, count in rig.of(name).skipped.items() if count}
+
+
+def runs(rig: Rig, name: str = "fsync") -> dict[Result, int]:
+    return {result: count for result, count in rig.of(name).runs.items() if count}
+
+
+def test_nothing_runs_before_the_first_delay_is_over(rig: Rig) -> None:
+    rig.run(FIRST - 1)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+def test_the_profiles_of_a_slot_run_in_one_fio(rig: Rig) -> None:
+    rig.run()
+    rig.run(SLOT)
+    rig.run(SLOT)
+    rig.run(SLOT)
+    assert [ALL, ("fsync", "page_read"), ("fsync", "page_read"), ALL] == rig.fio.ran
+    assert {rig.path / "ssd-exporter-probe-nvme0n1"} == set(rig.fio.files)
+
+
+def test_a_run_is_charged_and_the_file_once(rig: Rig) -> None:
+    rig.run()
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    assert RUN_BYTES + FILLING_BYTES == rig.directories[0].results.written_bytes
+    rig.run(SLOT)
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES + 2 * 200 * 4096} == rig.spent()
+
+
+def test_a_success_gives_latencies_and_times(rig: Rig) -> None:
+    rig.run()
+    found = rig.of("page_read")
+    assert {Result.SUCCESS: 1} == runs(rig, "page_read")
+    assert rig.clock.wall() == found.last_run_at == found.last_success_at
+    assert 1e-4 == found.last[Op.READ].mean_seconds
+    assert 512 == sum(found.latency[Op.READ].buckets().weights)
+    assert ("psync", "3.33") == (found.engine, found.fio_version)
+
+
+def test_five_runs_alike_are_steady_and_twice_as_slow_is_not(rig: Rig) -> None:
+    for _ in range(4):
+        rig.run()
+    assert _phase(rig) is Phase.TOO_FEW
+    rig.run()
+    assert _phase(rig) is Phase.STEADY
+    rig.fio.answer = lambda profiles: good(profiles, 200_000)
+    rig.run()
+    steady = rig.of("page_read").steady
+    assert steady is not None
+    assert steady.phase is Phase.UNSTEADY
+    assert steady.deviation is not None
+    assert 1.0 == pytest.approx(steady.deviation.ratio)
+
+
+def _phase(rig: Rig) -> Phase | None:
+    steady = rig.of("page_read").steady
+    return None if steady is None else steady.phase
+
+
+def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
+    for _ in range(5):
+        rig.run()
+    rig.kept = rig.rounds.to_keep()
+    rig.begin()
+    rig.directories[0].look()
+    assert _phase(rig) is Phase.STEADY
+
+
+def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) -> None:
+    rig.rules = replace(rig.rules, forced_after_skips=2)
+    rig.begin()
+    for number in range(3):
+        rig.busy_seconds = 1000.0 * number
+        rig.clock.advance(FIRST)
+        rig.directories[0].look()
+        rig.directories[0].note_load()
+        rig.busy_seconds += 10.0
+        rig.clock.advance(10.0)
+        rig.probe.run_due()
+    assert {Reason.BUSY: 2} == skipped(rig)
+    assert [ALL] == rig.fio.ran
+    assert 32 == (rig.of("page_read").ran or PROFILES["slc"]).number_ios
+
+
+@pytest.mark.parametrize(
+    ("fitness", "reason"),
+    [
+        (Fitness(temperature_celsius=70.0), Reason.HOT),
+        (Fitness(temperature_celsius=66.0, warning_celsius=70.0), Reason.HOT),
+    ],
+)
+def test_a_hot_drive_is_not_probed(rig: Rig, fitness: Fitness, reason: Reason) -> None:
+    rig.fitness = fitness
+    rig.run()
+    assert {reason: 1} == skipped(rig, "page_read")
+
+
+def test_a_worn_drive_is_only_read(rig: Rig) -> None:
+    rig.fitness = Fitness(endurance_used_ratio=0.9)
+    rig.run()
+    assert [("page_read",)] == rig.fio.ran
+    assert {Reason.WORN: 1} == skipped(rig, "page_write")
+
+
+@pytest.mark.parametrize(
+    ("fstype", "options", "source"),
+    [
+        ("tmpfs", "rw", "0:99"),
+        ("overlay", "rw", "0:99"),
+        ("nfs4", "rw", "0:99"),
+        ("btrfs", "rw", "259:0"),
+        ("ext4", "ro", "259:0"),
+    ],
+)
+def test_what_is_no_drive_in_place_is_not_probed(
+    rig: Rig, fstype: str, options: str, source: str
+) -> None:
+    rig.mount(fstype, options, source)
+    rig.run_unfit()
+    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+def test_a_full_disk_is_not_probed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, GateRules(free_bytes=1 << 60))
+    rig.run()
+    assert {Reason.NO_SPACE: 1} == skipped(rig)
+
+
+def test_without_budget_only_reads_run_and_the_file_is_not_filled(rig: Rig) -> None:
+    rig.day_bytes = 3 * MIB
+    rig.begin()
+    rig.run()
+    assert {Reason.BUDGET: 1} == skipped(rig, "fsync")
+    assert [] == rig.fio.ran
+
+
+def test_one_probe_a_host(rig: Rig) -> None:
+    other = HostLock((rig.state,))
+    assert other.acquire()
+    rig.run()
+    assert {Reason.LOCKED: 1} == skipped(rig)
+    other.release()
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+
+
+@pytest.mark.parametrize("what", ["symlink", "directory", "a second name"])
+def test_a_file_that_is_not_ours_is_refused(rig: Rig, what: str, tmp_path: Path) -> None:
+    rig.path.mkdir(mode=0o700)
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"data")
+    file = rig.path / "ssd-exporter-probe-nvme0n1"
+    if what == "symlink":
+        file.symlink_to(precious)
+    elif what == "directory":
+        file.mkdir()
+    else:
+        os.link(precious, file)
+    rig.run()
+    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+    assert b"data" == precious.read_bytes()
+
+
+def test_a_directory_that_has_gone_is_made_anew(rig: Rig) -> None:
+    rig.run()
+    (rig.path / "ssd-exporter-probe-nvme0n1").unlink()
+    rig.path.rmdir()
+    rig.run(SLOT)
+    assert {Result.SUCCESS: 2} == runs(rig)
+
+
+def test_the_guard_ends_a_run_that_production_needs_the_device_for(rig: Rig) -> None:
+    rig.fio.seconds = 10.0
+
+    def crowded() -> None:
+        row = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
+        rig.host.write("diskstats", row)
+
+    rig.fio.meanwhile = crowded
+    before = rig.clock.monotonic()
+    rig.run()
+    assert 1 == rig.fio.ended
+    assert {Result.ABORTED: 1} == runs(rig)
+    assert {Reason.BUSY: 1} == skipped(rig)
+    assert rig.clock.monotonic() - before - FIRST < 1.1
+    # fio did not say what it wrote: all that was set aside is charged.
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    assert rig.of("fsync").last_success_at is None
+
+
+def test_the_daemons_end_aborts_a_run_and_begins_none(rig: Rig) -> None:
+    rig.fio.seconds = 10.0
+    rig.fio.meanwhile = rig.probe.stop
+    rig.run()
+    assert {Result.ABORTED: 1} == runs(rig)
+    assert {} == skipped(rig)
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+
+
+ENOSPC = fio_reports.printed(fio_reports.job("fsync", error=28))
+
+
+@pytest.mark.parametrize(
+    ("finished", "result"),
+    [
+        (Finished("fio", End.EXITED, 1, b"fio: bad option\n"), Result.FAILED),
+        (Finished("fio", End.EXITED, 0, b""), Result.FAILED),
+        (Finished("fio", End.EXITED, 1, ENOSPC), Result.FAILED),
+        (Finished("fio", End.EXITED, -11, b""), Result.ABORTED),
+        (Finished("fio", End.EXITED, 128, b"\nfio: terminating on signal 15\n"), Result.ABORTED),
+        (Finished("fio", End.TIMED_OUT, -9, message="too long"), Result.TIMEOUT),
+        (Finished("fio", End.TOO_MUCH_OUTPUT, -15, message="too much"), Result.FAILED),
+        (Finished("fio", End.NOT_STARTED, message="no such file"), Result.FAILED),
+    ],
+)
+def test_a_run_that_fails_is_counted_and_charged_in_full(
+    rig: Rig, finished: Finished, result: Result
+) -> None:
+    rig.fio.answer = lambda _: finished
+    rig.run()
+    assert {result: 1} == runs(rig)
+    assert rig.of("fsync").last_success_at is None
+    if finished.output != ENOSPC:
+        assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    rig.fio.answer = good
+    rig.run(SLOT)
+    assert {result: 1, Result.SUCCESS: 1} == runs(rig)
+
+
+def test_a_fio_that_is_stuck_keeps_the_lock_and_nothing_else_runs(rig: Rig) -> None:
+    def stuck(_: object) -> Finished:
+        rig.fio.is_stuck = True
+        return Finished("fio", End.STUCK, message="hangs in the kernel")
+
+    rig.fio.answer = stuck
+    rig.run()
+    assert {Result.STUCK: 1} == runs(rig)
+    assert not HostLock((rig.state,)).acquire()
+    rig.run(SLOT)
+    assert {Reason.STUCK: 1} == skipped(rig)
+    rig.fio.is_stuck, rig.fio.answer = False, good
+    rig.run(SLOT)
+    assert {Result.STUCK: 1, Result.SUCCESS: 1} == runs(rig)
+    assert HostLock((rig.state,)).acquire()
+
+
+def test_without_fio_pages_are_read_by_ourselves_and_nothing_is_written(rig: Rig) -> None:
+    rig.fio.available = None
+    rig.profiles = [replace(each, rate_iops=None, number_ios=50) for each in rig.profiles]
+    rig.begin()
+    rig.run()
+    assert [] == rig.fio.ran
+    assert {Result.SUCCESS: 1} == runs(rig, "page_read")
+    assert "python" == rig.of("page_read").engine
+    assert {} == runs(rig, "fsync") == skipped(rig, "fsync")
+    outcomes = dict(rig.attempts.outcomes())
+    assert not outcomes["probe"].success
+
+
+def test_a_host_that_rebooted_during_a_probe_is_not_probed_again(rig: Rig) -> None:
+    rig.run()
+    assert rig.budget.reserve("serial of nvme0n1", "fsync", 4096) is not None
+    rig.boot_id = "another boot"
+    rig.begin()
+    rig.run()
+    assert {Reason.UNACKNOWLEDGED: 1} == skipped(rig)
+
+
+def test_what_a_killed_run_had_set_aside_is_charged_at_the_next_start(rig: Rig) -> None:
+    rig.run()
+    before = rig.spent()["serial of nvme0n1"]
+    assert 8192 == rig.budget.reserve("serial of nvme0n1", "fsync", 4096)
+    rig.begin()
+    rig.run(20.0)
+    assert {"serial of nvme0n1": before + 8192} == rig.spent()
+
+
+def test_a_second_directory_of_a_drive_is_not_probed(rig: Rig, tmp_path: Path) -> None:
+    rig.begin(rig.path, tmp_path / "again")
+    rig.run()
+    assert 1 == len(rig.fio.ran)
+    second = rig.directories[1].results.profiles["fsync"]
+    assert 1 == second.skipped[Reason.FILESYSTEM]
+
+
+def test_the_sampler_is_told_when_a_probe_runs(rig: Rig) -> None:
+    seen = []
+    rig.fio.meanwhile = lambda: seen.append(rig.windows.is_running("nvme0n1"))
+    begun = rig.clock.monotonic()
+    rig.run()
+    assert [True] == seen
+    assert not rig.windows.is_running("nvme0n1")
+    assert not rig.windows.covers("nvme0n1", begun, begun + 1)
+    assert not rig.windows.covers("sda", begun, begun + 10_000)
+
+
+def test_a_budget_that_cannot_be_written_keeps_probes_off(rig: Rig) -> None:
+    rig.run()
+    (rig.state / "probe-budget.json").unlink()
+    (rig.state / "probe-budget.json").mkdir()
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+    assert {Reason.BUDGET: 1} == skipped(rig)
+
+
+def test_a_clock_that_steps_back_costs_the_day_and_no_more(rig: Rig) -> None:
+    rig.run()
+    rig.clock.step_wall(-10 * 86_400.0)
+    rig.run(SLOT)
+    assert {Reason.BUDGET: 1} == skipped(rig)
+    assert {Result.SUCCESS: 2} == runs(rig, "page_read")

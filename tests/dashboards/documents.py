@@ -1,0 +1,117 @@
+"""The dashboards as Grafana reads them: the JSON files, taken apart."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+DIRECTORY = Path(__file__).parents[2] / "dashboards"
+
+FILES = sorted(DIRECTORY.glob("*.json"))
+
+#: What Grafana puts in for a variable of its own, or for All.
+VALUES = {
+    "$__rate_interval": "4m",
+    "$__range": "1h",
+    "$mysql_instance": ".+",
+    "$mysql_job": ".+",
+    "$instance": ".+",
+    "$profile": ".+",
+    "$device": ".+",
+    "$job": ".+",
+    "$host": "(db1|db2)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One query of a panel or annotation."""
+
+    where: str
+    expression: str
+    legend: str
+    is_instant: bool
+
+    @property
+    def filled(self) -> str:
+        """The expression as Prometheus gets it, with All chosen everywhere."""
+        return filled(self.expression)
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """A panel that asks; rows only hold others."""
+
+    where: str
+    json: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        return str(self.json["title"])
+
+    @property
+    def description(self) -> str:
+        return str(self.json["description"])
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        defaults: dict[str, Any] = self.json["fieldConfig"]["defaults"]
+        return defaults
+
+    @property
+    def targets(self) -> list[Target]:
+        return [
+            Target(
+                f"{self.where} {each['refId']}",
+                each["expr"],
+                each.get("legendFormat", ""),
+                bool(each.get("instant")),
+            )
+            for each in self.json["targets"]
+        ]
+
+
+def filled(text: str) -> str:
+    for variable, value in VALUES.items():
+        text = text.replace(variable, value)
+    return text
+
+
+def read(file: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return document
+
+
+def panels(file: Path) -> list[Panel]:
+    """Those of collapsed rows too."""
+    return [Panel(f"{file.name}: {each['title']}", each) for each in _all(read(file)["panels"])]
+
+
+def annotations(file: Path) -> list[Target]:
+    return [
+        Target(f"{file.name}: annotation {each['name']}", each["expr"], "", is_instant=False)
+        for each in read(file).get("annotations", {}).get("list", [])
+    ]
+
+
+def variables(file: Path) -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in read(file)["templating"]["list"]}
+
+
+def every_panel() -> list[Panel]:
+    return [panel for file in FILES for panel in panels(file)]
+
+
+def every_target() -> list[Target]:
+    """Of all panels and annotations."""
+    asked = [target for panel in every_panel() for target in panel.targets]
+    return asked + [target for file in FILES for target in annotations(file)]
+
+
+def _all(found: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for each in found:
+        if each["type"] == "row":
+            yield from _all(each.get("panels", []))
+        else:
+            yield each

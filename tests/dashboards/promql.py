@@ -1,0 +1,60 @@
+"""What an expression selects, without a parser of our own: Prometheus itself parses it elsewhere.
+
+The dashboards write every selector with braces, which a test holds them to.
+"""
+
+import re
+from dataclasses import dataclass
+
+_SELECTOR = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)\{((?:[^{}"]|"[^"]*")*)\}')
+_MATCHER = re.compile(r'([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
+_LABELS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
+_WORD = re.compile(r"(?<![\w.])[a-zA-Z_:][a-zA-Z0-9_:]*")
+
+#: Functions and words of PromQL that the dashboards use.
+KNOWN_WORDS = frozenset(
+    {
+        *("and", "or", "unless", "bool", "offset"),
+        *("sum", "min", "max", "avg", "count", "topk", "quantile"),
+        *("rate", "increase", "delta", "time", "histogram_quantile"),
+        *("quantile_over_time", "avg_over_time", "max_over_time", "last_over_time"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A family's name and the values that its labels must have."""
+
+    name: str
+    matchers: dict[str, str]
+
+
+def selectors(expression: str) -> list[Selector]:
+    return [
+        Selector(name, dict(_MATCHER.findall(inside)))
+        for name, inside in _SELECTOR.findall(expression)
+    ]
+
+
+def words_outside(expression: str) -> set[str]:
+    """Names that stand in no selector and are no label: functions, and bare metric names."""
+    rest = _SELECTOR.sub(" ", expression)
+    rest = _LABELS.sub(" ", rest)
+    rest = re.sub(r"\[[^\]]*\]|offset \w+", " ", rest)
+    return set(_WORD.findall(rest))
+
+
+def labels_named(expression: str) -> set[str]:
+    """Those by which series are grouped or joined."""
+    return {
+        label.strip()
+        for inside in _LABELS.findall(expression)
+        for label in inside.split(",")
+        if label.strip()
+    }
+
+
+def windows(expression: str) -> list[tuple[str, str]]:
+    """Each function over a range, and the range."""
+    return re.findall(r"(\w+)\([^()\[\]]*\[([^\]]+)\]", expression)

@@ -1,0 +1,108 @@
+"""An hour of seven hosts, as samples that promtool makes blocks of.
+
+The pages are the machines' own (tests/hosts/*/expected.prom), each counter of which grows in
+proportion through the hour, and a few written here for what no machine shows yet. Half-way the
+drive of db4 is replaced.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.hosts.host import FOLDERS
+
+#: The clock of the machines, on which their timestamps are.
+END = 1_700_003_600
+START = END - 3600
+STEP = 60
+REPLACED = START + 1800
+
+_HERE = Path(__file__).parent
+_LINE = re.compile(r"^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$")
+_SUFFIX = re.compile(r"_(bucket|sum|count)$")
+
+#: Pages by job and instance.
+_TARGETS = {
+    ("ssd", "db1:10177"): ("smart-nvme", "probes.prom", "more.prom"),
+    ("ssd", "db2:10177"): ("smart-sata", "normalised.prom"),
+    ("ssd", "db3:10177"): ("smart-megaraid",),
+    ("ssd", "db4:10177"): ("smart-drive-swapped",),
+    ("ssd", "db5:10177"): ("usb-pi-softirq",),
+    ("ssd", "db6:10177"): ("usb-pi-sequential",),
+    ("ssd", "db7:10177"): ("hanging-nvme",),
+    ("mysqld", "db1:9104"): ("mysqld.prom",),
+}
+_SWAPPED = ("ssd", "db4:10177")
+_OLD, _NEW = "FW9B00000022", "FW9B00000099"
+
+Line = tuple[str, str, str]
+
+
+def family(name: str) -> str:
+    """A histogram's name, of that of one of its samples."""
+    return _SUFFIX.sub("", name)
+
+
+def page_lines(page: str) -> list[Line]:
+    """Name, labels and value of each sample of a machine's page or of a file here."""
+    file = _HERE / page if page.endswith(".prom") else FOLDERS / page / "expected.prom"
+    found = (_LINE.match(line) for line in file.read_text(encoding="utf-8").splitlines())
+    return [(match[1], match[2] or "", match[3]) for match in found if match]
+
+
+def openmetrics() -> str:
+    """The whole scene."""
+    return "\n".join((*_all_samples(), "# EOF\n"))
+
+
+def _all_samples() -> Iterator[str]:
+    for (job, instance), pages in _TARGETS.items():
+        lines = _merged(pages)
+        target = f'job="{job}",instance="{instance}"'
+        if (job, instance) == _SWAPPED:
+            yield from _samples(_before(lines), target, START, REPLACED)
+            yield from _samples(lines, target, REPLACED, END)
+        else:
+            yield from _samples(lines, target, START, END)
+
+
+def _merged(pages: Iterable[str]) -> list[Line]:
+    """All lines, of a series on two pages the later one's."""
+    lines = {
+        (name, frozenset(labels.split('",'))): (name, labels, value)
+        for page in pages
+        for name, labels, value in page_lines(page)
+    }
+    return list(lines.values())
+
+
+def _before(lines: Iterable[Line]) -> list[Line]:
+    """The page while the old drive stood in the slot."""
+    return [
+        (name, labels.replace(_NEW, _OLD), value)
+        for name, labels, value in lines
+        if _OLD not in labels
+    ]
+
+
+def _samples(lines: Iterable[Line], target: str, start: int, end: int) -> Iterator[str]:
+    for name, labels, text in lines:
+        # What statvfs(3) says differs from run to run, so the machines' pages do not have it.
+        value = 1e12 if text == "NaN" else float(text)
+        series = f"{name}{{{target}{',' if labels else ''}{labels}}}"
+        for at in range(start, end + 1 if end == END else end, STEP):
+            yield f"{series} {_at(name, value, at):.17g} {at}"
+
+
+def _at(name: str, value: float, at: int) -> float:
+    """What a counter shows; a gauge stands."""
+    if not _grows(name):
+        return value
+    return value * (1 + (at - START) / (END - START))
+
+
+def _grows(name: str) -> bool:
+    if name.startswith("mysql_"):
+        gauges = ("running", "pending", "checkpoint_age", "buffer_pool_pages", "mysql_up")
+        return not any(word in name for word in gauges)
+    return name.endswith(("_total", "_bucket", "_sum", "_count"))

@@ -1,0 +1,185 @@
+"""Grafana's dashboard-linter's published rules, and our own, over the JSON files.
+
+https://github.com/grafana/dashboard-linter/blob/main/docs/index.md
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dashboards.documents import (
+    FILES,
+    annotations,
+    panels,
+    read,
+    variables,
+)
+from tests.dashboards.promql import KNOWN_WORDS, selectors, windows, words_outside
+
+pytestmark = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+
+DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
+TAG = "ssd-exporter"
+
+#: How a title or description names a fixed window.
+WINDOWS = {
+    "2m": "2 minutes",
+    "5m": "5 minutes",
+    "10m": "10 minutes",
+    "1h": "hour",
+    "24h": "24 h",
+    "7d": "7 days",
+    "30d": "30 days",
+}
+
+#: An expression's window that is a rule's and nothing that a reader must know.
+RULES_OWN = {"last_over_time"}
+
+
+def test_it_can_be_loaded_from_a_file(file: Path) -> None:
+    """No import wizard: no __inputs, no numeric id, a fixed uid, not editable, our tag."""
+    document = read(file)
+    assert "__inputs" not in document
+    assert document.get("id") is None
+    assert re.fullmatch(r"ssd-[a-z-]{3,36}", document["uid"])
+    assert document["editable"] is False
+    assert [TAG] == document["tags"]
+    assert 39 == document["schemaVersion"]
+    assert document["title"]
+    assert document["description"]
+
+
+def test_the_data_source_is_a_variable_and_all_use_it(file: Path) -> None:
+    assert "datasource" == next(iter(variables(file)))
+    assert "datasource" == variables(file)["datasource"]["type"]
+    assert "prometheus" == variables(file)["datasource"]["query"]
+    marks = read(file).get("annotations", {}).get("list", [])
+    used: list[Any] = [each["datasource"] for each in marks]
+    for panel in panels(file):
+        used += [panel.json["datasource"], *(each["datasource"] for each in panel.json["targets"])]
+    used += [each["datasource"] for each in variables(file).values() if each["type"] == "query"]
+    assert [DATASOURCE] * len(used) == used
+
+
+def test_every_choice_has_all_takes_several_and_follows_the_time(file: Path) -> None:
+    chosen = variables(file)
+    assert {"job", "instance", "device"} <= chosen.keys()
+    for name, variable in chosen.items():
+        if name == "datasource":
+            continue
+        assert variable["includeAll"], name
+        assert variable["multi"], name
+        assert 2 == variable["refresh"], name
+        assert name == variable["label"]
+        assert ["$__all"] == variable["current"]["value"], name
+    assert ".+" == chosen["job"]["allValue"]
+    assert ".+" == chosen["instance"]["allValue"]
+
+
+def test_every_panel_says_what_it_shows_how_to_read_it_and_in_which_unit(file: Path) -> None:
+    for panel in panels(file):
+        assert panel.title, panel.where
+        assert panel.description.endswith((".", "?")), panel.where
+        assert panel.defaults["unit"], panel.where
+        assert panel.defaults["noValue"], panel.where
+        assert panel.targets, panel.where
+        if panel.json["type"] == "table":
+            anywhere = panel.json["fieldConfig"]["overrides"][0]
+            assert {"id": "byRegexp", "options": "/.*/"} == anywhere["matcher"], panel.where
+            assert [{"id": "noValue", "value": "–"}] == anywhere["properties"], panel.where
+
+
+def test_titles_and_numbers_are_not_used_twice(file: Path) -> None:
+    found = panels(file)
+    titles = [panel.title for panel in found]
+    assert sorted(set(titles)) == sorted(titles)
+    numbers = [panel.json["id"] for panel in found]
+    assert sorted(set(numbers)) == sorted(numbers)
+
+
+def test_every_selector_keeps_to_the_hosts_chosen(file: Path) -> None:
+    """Of ours by job and instance, of mysqld_exporter's by its own two."""
+    asked = [target for panel in panels(file) for target in panel.targets] + annotations(file)
+    for target in asked:
+        assert selectors(target.expression), target.where
+        for selector in selectors(target.expression):
+            prefix = "mysql_" if selector.name.startswith("mysql_") else ""
+            assert f"${prefix}job" == selector.matchers.get("job"), target.where
+            assert f"${prefix}instance" == selector.matchers.get("instance"), target.where
+        assert set() == words_outside(target.expression) - KNOWN_WORDS, target.where
+
+
+def test_every_rate_follows_the_zoom_and_every_fixed_window_is_named(file: Path) -> None:
+    for panel in panels(file):
+        text = f"{panel.title} {panel.description} {panel.json.get('transformations', '')}"
+        for target in panel.targets:
+            for function, window in windows(target.expression):
+                if window.startswith("$__") or function in RULES_OWN:
+                    continue
+                assert function != "irate", target.where
+                assert WINDOWS[window] in text, target.where
+
+
+def test_every_drive_of_a_panel_leads_to_it_and_to_its_host(file: Path) -> None:
+    """Links carry what was clicked on, and the time; the dashboards lead to one another by tag."""
+    for panel in panels(file):
+        links = panel.defaults.get("links", [])
+        if any("{{device}}" in target.legend for target in panel.targets):
+            drive, host = (link["url"] for link in links)
+            assert drive.startswith("/d/ssd-drive?"), panel.where
+            assert host.startswith("/d/ssd-host-io?"), panel.where
+            assert "var-device=${__field.labels.device}" in drive, panel.where
+            for url in (drive, host):
+                assert "var-instance=${__field.labels.instance}" in url, panel.where
+                assert url.endswith("&${__url_time_range}"), panel.where
+    (link,) = read(file)["links"]
+    assert ("dashboards", [TAG]) == (link["type"], link["tags"])
+    assert link["includeVars"]
+    assert link["keepTime"]
+
+
+def test_panels_stand_side_by_side_without_a_gap_or_an_overlap(file: Path) -> None:
+    """And no more than about 25 of them in what is open from the start."""
+    taken: set[tuple[int, int]] = set()
+    for panel in read(file)["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert set() == cells & taken, panel["title"]
+        assert place["x"] + place["w"] <= 24, panel["title"]
+        taken |= cells
+    shown = [panel for panel in read(file)["panels"] if panel["type"] != "row"]
+    assert len(shown) <= 27
+
+
+def test_host_io_tells_the_disk_the_cpu_the_cache_heat_and_the_link_apart_at_once(
+    file: Path,
+) -> None:
+    """Tiles with colours, all in the first line below the heading."""
+    if file.name != "host-io.json":
+        return
+    first = [panel for panel in read(file)["panels"] if panel["gridPos"]["y"] == 1]
+    assert {"stat"} == {panel["type"] for panel in first}
+    assert {"background"} == {panel["options"]["colorMode"] for panel in first}
+    subjects = [panel["title"].partition(":")[0] for panel in first]
+    expected = ["What holds each drive's work back", "Disk", "Disk", "CPU", "Cache", "Heat", "Link"]
+    assert expected == subjects
+
+
+def test_colours_change_in_rising_order(file: Path) -> None:
+    for panel in panels(file):
+        steps = panel.defaults.get("thresholds", {}).get("steps", [])
+        values = [step["value"] for step in steps]
+        assert values[:1] in ([], [None]), panel.where
+        assert sorted(values[1:]) == values[1:], panel.where
+
+
+def test_uids_are_not_used_twice_and_links_lead_to_one_that_exists(file: Path) -> None:
+    uids = [read(each)["uid"] for each in FILES]
+    assert sorted(set(uids)) == sorted(uids)
+    assert set(re.findall(r"/d/([a-z-]+)\?", file.read_text(encoding="utf-8"))) <= set(uids)

@@ -1,0 +1,25 @@
+"""The file for Grafana's provisioning, and the README's way to install it."""
+
+import re
+
+import yaml
+
+from tests.dashboards.documents import DIRECTORY, FILES
+
+PROVIDER = yaml.safe_load((DIRECTORY / "provisioning" / "ssd.yml").read_text(encoding="utf-8"))[
+    "providers"
+][0]
+README = (DIRECTORY / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_provider_reads_files_that_nobody_edits_in_grafana() -> None:
+    assert "file" == PROVIDER["type"]
+    assert not PROVIDER["allowUiUpdates"]
+
+
+def test_the_readme_installs_to_where_the_provider_looks() -> None:
+    assert f"-t {PROVIDER['options']['path']} dashboards/*.json" in README
+
+
+def test_the_readme_names_every_dashboard() -> None:
+    assert {file.name for file in FILES} == set(re.findall(r"\| `([\w-]+\.json)` \|", README))

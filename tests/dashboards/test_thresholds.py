@@ -1,0 +1,77 @@
+"""A panel is orange where an alert warns, and red where it pages."""
+
+import re
+
+import pytest
+import yaml
+
+from tests.dashboards.documents import DIRECTORY, every_panel
+
+RULES = yaml.safe_load((DIRECTORY.parent / "alerts" / "thresholds.yml").read_text(encoding="utf-8"))
+
+
+def alerts(name: str) -> float:
+    """The number of a recording rule ssd:threshold:name."""
+    rules = (rule for group in RULES["groups"] for rule in group["rules"])
+    (found,) = (r["expr"] for r in rules if r["record"] == f"ssd:threshold:{name}")
+    return float(re.fullmatch(r"vector\((\S+)\)", found)[1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("where", "orange", "red"),
+    [
+        ("fleet.json: Worst wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
+        ("drive.json: Wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
+        ("host-io.json: Disk: time saturated", "disk_saturated_ratio", None),
+        ("host-io.json: Disk: seconds stalled in 2 minutes", None, "disk_stalled_seconds"),
+        (
+            "host-io.json: Await: mean of reads, writes and flushes",
+            "disk_await_seconds",
+            "disk_severe_await_seconds",
+        ),
+        ("host-io.json: CPU: hottest one in interrupts", "softirq_max_ratio", None),
+        (
+            "host-io.json: I/O pressure: share of time in which tasks waited",
+            "mysql_io_stalled_ratio",
+            "mysql_io_stalled_severe_ratio",
+        ),
+        ("mysql.json: Flush await", "disk_flush_await_seconds", None),
+        (
+            "probes.json: fsync probe: p99 of the last run",
+            "fsync_probe_seconds",
+            "fsync_probe_severe_seconds",
+        ),
+        ("drive.json: Reallocated in the 7 days before", "reallocated_per_week", None),
+    ],
+)
+def test_what_rises_changes_colour_where_the_alert_fires(
+    where: str, orange: str | None, red: str | None
+) -> None:
+    expected = [
+        (None if name is None else alerts(name), colour)
+        for name, colour in ((orange, "orange"), (red, "red"))
+        if name is not None
+    ]
+    assert [(None, "green"), *expected] == steps(where)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("host-io.json: Cache: write speed left after a falloff", [("falloff_ratio", "green")]),
+        (
+            "fleet.json: Soonest wear-out",
+            [("wearout_critical_seconds", "orange"), ("wearout_warning_seconds", "green")],
+        ),
+    ],
+)
+def test_what_falls_changes_colour_where_the_alert_fires(
+    where: str, expected: list[tuple[str, str]]
+) -> None:
+    assert [(alerts(name), colour) for name, colour in expected] == steps(where)[1:]
+
+
+def steps(where: str) -> list[tuple[float | None, str]]:
+    """A panel's, by the name of its file and its title."""
+    (panel,) = (panel for panel in every_panel() if panel.where == where)
+    return [(step["value"], step["color"]) for step in panel.defaults["thresholds"]["steps"]]

@@ -1,0 +1,64 @@
+"""A real device that becomes slower after so many bytes, while fio writes all that it takes."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.rig.load import Job, load
+from tests.rig.slow_disk import SlowDisk
+
+pytest_plugins = ("tests.rig.fixtures",)
+pytestmark = pytest.mark.real
+
+#: As fast at first, so many bytes long, and then.
+FAST, CACHE_BYTES, SLOW = 40_000_000, 480_000_000, 10_000_000
+
+WRITER = Job(pattern="write", depth=8, block_bytes=128 << 10)
+
+
+def written_bytes(disk: SlowDisk) -> int:
+    return int(Path("/sys/block", disk.device, "stat").read_text().split()[6]) * 512
+
+
+def wait_until_written(disk: SlowDisk, size: int) -> None:
+    begun, until = written_bytes(disk), time.monotonic() + 60
+    while written_bytes(disk) - begun < size:
+        assert time.monotonic() < until, "the writer is slower than the disk lets it be"
+        time.sleep(0.005)
+
+
+def test_a_cache_that_ends_under_a_writer_is_found_and_a_flat_disk_is_not(
+    slow_disk: SlowDisk, tmp_path: Path
+) -> None:
+    """With the rules as they are; both disks are written at the same time."""
+    with ExitStack() as stack:
+        flat = stack.enter_context(SlowDisk(Path("/dev/shm")))
+        cached = slow_disk
+        only = f"--collector.disk.device-include=^({cached.device}|{flat.device})$"
+        daemon = stack.enter_context(Daemon(tmp_path, only, "--no-collector.smart"))
+        for disk in (flat, cached):
+            disk.throttle(write_bps=FAST)
+        stack.enter_context(load(flat, WRITER, seconds=90))
+        stack.enter_context(load(cached, WRITER, seconds=90))
+        wait_until_written(cached, CACHE_BYTES)
+        cached.throttle(write_bps=SLOW)
+        page = daemon.next_page(14)
+        events = "ssd_disk_write_falloff_events_total"
+        assert 0 == page.value(events, device=cached.device), "not yet certain"
+        until = time.monotonic() + 30
+        while page.verdict(cached.device) != ["write_cache"] and time.monotonic() < until:
+            page = daemon.next_page()
+
+    assert ["write_cache"] == page.verdict(cached.device)
+    assert 1 == page.value(events, device=cached.device)
+    ratio = page.value("ssd_disk_write_falloff_last_ratio", device=cached.device)
+    assert pytest.approx(SLOW / FAST, rel=0.1) == ratio
+    burst_bytes = page.value("ssd_disk_write_falloff_last_burst_bytes", device=cached.device)
+    assert pytest.approx(CACHE_BYTES, rel=0.1) == burst_bytes
+
+    assert 0 == page.value(events, device=flat.device)
+    assert [] == [*page.find("ssd_disk_write_falloff_last_ratio", device=flat.device)]
+    assert ["write_cache"] != page.verdict(flat.device)
