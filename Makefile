@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # What `make run` needs of the system, and what the tests need besides.
 RUN_PACKAGES  := python3-venv smartmontools fio
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager
 ARGS   ?=
 
 .DEFAULT_GOAL := help

@@ -4,12 +4,14 @@ It asks the drives on its own clock and leaves what they say in a directory. The
 only: it stays on every host, with the rights to send any command to any drive.
 """
 
+import errno
+import fcntl
 import json
 import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -19,10 +21,22 @@ from exporter.background.discovery import Override
 from exporter.background.documents import DocumentWriter
 from exporter.background.polling import ROLL_SECONDS, Polling, PollingPlan
 from exporter.clock import SystemClock
+from exporter.tools.child import Finished
 from exporter.tools.children import SystemChildren
 from exporter.tools.document import PollDocument, Roll
 
 log = logging.getLogger(__name__)
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+#: So long may it take to read the settings; nobody is asked meanwhile.
+_CHECK_SECONDS = 10.0
+
+#: How soon a stop is noticed meanwhile.
+_NOTICE_SECONDS = 0.2
+
+#: What a pipe holds unless more is asked for: pipe(7).
+_PIPE_BYTES = 1 << 16
 
 
 class Agent:
@@ -33,11 +47,11 @@ class Agent:
         #: Whose documents are missing for lack of room or rights; None is the heartbeat's.
         self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
-        self._stopping = self._is_reloading = False
-        clock = SystemClock()
+        self._stopping = self._reloading = self._has_said_to_wait = False
+        self._clock = SystemClock()
         self._polling = Polling(
-            SystemChildren(clock),
-            clock,
+            SystemChildren(self._clock),
+            self._clock,
             plan,
             sys=sysfs,
             root=root,
@@ -46,24 +60,84 @@ class Agent:
         )
 
     def run(self, again: Sequence[str]) -> None:
-        """Ask the drives until SIGTERM or SIGINT; at SIGHUP begin as with the arguments `again`."""
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        """Ask the drives until SIGTERM or SIGINT; at SIGHUP begin as with the arguments `again`.
+
+        Where these are a mistake by then, it is said and all goes on as before.
+
+        Raises:
+            BlockingIOError: another agent writes to the directory.
+        """
+        for number in _SIGNALS:
             signal.signal(number, self._on_signal)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        self._hold()
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
         notify.tell("READY=1", "STATUS=asking the drives")
         while not self._stopping:
             self._polling.step(ROLL_SECONDS)
             notify.tell("WATCHDOG=1")
+            if self._reloading and not self._stopping:
+                self._reload(again)
         self._polling.close()
-        if self._is_reloading:
-            notify.tell_reloading()
-            os.execv(sys.executable, [sys.executable, *again])  # noqa: S606  as it was started
         notify.tell("STOPPING=1")
 
+    def _hold(self) -> None:
+        try:
+            self._writer.hold()
+        except BlockingIOError:
+            raise
+        except OSError:
+            # It may be mended; the first document says what is wrong.
+            return
+
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        self._stopping = True
-        self._is_reloading = number == signal.SIGHUP
+        if number == signal.SIGHUP:
+            self._reloading = True
+        else:
+            self._stopping = True
         self._polling.wake()
+
+    def _reload(self, again: Sequence[str]) -> None:
+        """Begin anew, unless the settings are a mistake or a process would be lost from sight."""
+        if not self._polling.may_end:
+            if not self._has_said_to_wait:
+                self._has_said_to_wait = True
+                log.warning(
+                    "the new settings wait: a smartctl runs that may not be killed or cannot be,"
+                    " and no second one may be started for its drive"
+                )
+                _tell_reloaded("the new settings wait for a smartctl to end")
+            return
+        self._reloading = self._has_said_to_wait = False
+        problem = self._mistake(again)
+        if self._stopping:
+            return
+        if problem:
+            log.error("the settings stay as they were: %s", problem)
+            _tell_reloaded("asking the drives, by the settings before a mistake")
+            return
+        # Kept for the next one, which takes them when it is ready to.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        if self._stopping:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            return
+        self._polling.close()
+        notify.tell_reloading()
+        os.execv(sys.executable, [sys.executable, *again])  # noqa: S606  as it was started
+
+    def _mistake(self, again: Sequence[str]) -> str:
+        """What is wrong with the settings as they are now; empty where nothing is."""
+        children = SystemChildren(self._clock, environment=os.environ)
+        argv = [sys.executable, *again, "--config.check"]
+        children.start("settings", argv, _CHECK_SECONDS)
+        done: list[Finished] = []
+        while not done and not self._stopping:
+            done = children.wait(_NOTICE_SECONDS)
+        children.close()
+        if not done or done[0].status == 0:
+            return ""
+        said = done[0].errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return done[0].message or said or f"they cannot be read: exit status {done[0].status}"
 
     def _call(self, roll: Roll) -> None:
         self._write(roll)
@@ -92,10 +166,19 @@ class Agent:
             self._unwritten.discard(which)
 
 
+def _tell_reloaded(status: str) -> None:
+    # A reload that is begun and never ended would hold up systemctl until its time is over.
+    notify.tell_reloading()
+    notify.tell("READY=1", f"STATUS={status}")
+
+
 def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:
     """Become the agent: this process anew, without the code that has read the configuration.
 
     That code and what it leaves behind are a fifth of the 16 MB that the agent may hold.
+
+    Raises:
+        OSError: the plan is larger than what can be handed over.
     """
     handed = json.dumps(
         {
@@ -108,33 +191,73 @@ def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level:
             "root": str(root),
             "level": level,
             "again": sys.orig_argv[1:],
-        }
+        },
+        ensure_ascii=False,
     )
     package = str(Path(__file__).parents[1])
     # Isolated, or Python would look for modules in the directory that root happens to stand in;
     # without site-packages, whose .pth files run code and cost 250 KB. Our own place comes last:
     # where it is site-packages, nothing in it takes the name of a module of Python's.
     code = "import sys; sys.path.append(sys.argv[1]); from exporter.agent import main; main()"
-    argv = [sys.executable, "-I", "-S", "-c", code, package, handed]
+    reading = _pipe_with(handed.encode("utf-8", "surrogateescape"))
+    # Until there is somebody to take it, a SIGHUP would end us.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
+    argv = [sys.executable, "-I", "-S", "-c", code, package, str(reading)]
     os.execv(sys.executable, argv)  # noqa: S606  an argument list of our own
 
 
+def _pipe_with(text: bytes) -> int:
+    """The end to read of a pipe that holds a text, for the program that we become.
+
+    One argument holds 128 KB (MAX_ARG_STRLEN in the kernel's include/uapi/linux/binfmts.h); a
+    pipe may hold a megabyte (pipe(7), pipe-max-size), as much as the file with the settings.
+    """
+    reading, writing = os.pipe()
+    try:
+        os.set_blocking(writing, False)
+        if len(text) > _PIPE_BYTES:
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, len(text))
+        is_whole = os.write(writing, text) == len(text)
+    except OSError:
+        os.close(reading)
+        raise
+    finally:
+        os.close(writing)
+    if not is_whole:
+        os.close(reading)
+        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
+    os.set_inheritable(reading, True)
+    return reading
+
+
 def _values(record: PollingPlan | Override) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+    """What differs from the defaults: thousands of drives have a line of settings each."""
+    usual = type(record)()
+    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
+    return {name: value for name, value in values.items() if value != getattr(usual, name)}
 
 
 def main() -> None:
     """What `begin` becomes. The files are for the directory's group, and nobody else's."""
-    handed = json.loads(sys.argv[2])
+    with open(int(sys.argv[2]), "rb") as pipe:
+        handed: Mapping[str, Any] = json.loads(pipe.read().decode("utf-8", "surrogateescape"))
     logs.begin(handed["level"], "logfmt")
     os.umask(0o027)
     given = handed["plan"]
     plan = PollingPlan(
         **{
             **given,
-            "drives": tuple((path, kind) for path, kind in given["drives"]),
+            "drives": tuple((path, kind) for path, kind in given.get("drives", ())),
             "overrides": {name: Override(**each) for name, each in given["overrides"].items()},
         }
     )
     root, sysfs = Path(handed["root"]), Path(handed["sysfs"])
-    Agent(plan, Path(handed["directory"]), sysfs=sysfs, root=root).run(handed["again"])
+    directory = Path(handed["directory"])
+    try:
+        Agent(plan, directory, sysfs=sysfs, root=root).run(handed["again"])
+    except BlockingIOError:
+        sys.stderr.write(
+            f"ssd-exporter: another smart-agent writes to {directory};"
+            " end it, or give this one a smart.directory of its own\n"
+        )
+        raise SystemExit(2) from None

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 _SETTINGS: Mapping[str, str] = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "65536",
-    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_MMAP_THRESHOLD_": "262144",
 }
 
 

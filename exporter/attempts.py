@@ -1,10 +1,11 @@
 """The one place that catches what a source of data raises.
 
 A failure costs the source its own samples, and becomes a gauge, a counter with a reason, and one
-log line when the state changes; repeats are logged at debug.
+log line when the state changes, or it fails otherwise than it did; repeats are logged at debug.
 """
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,10 @@ from exporter.linux.files import Parsed
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
+
+
+#: What fails in turns for two reasons says so this often.
+_SAY_AGAIN_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -54,6 +59,8 @@ class Attempts:
         self._clock = clock
         self._lock = threading.Lock()
         self._parts: dict[tuple[str, str], Outcome] = {}
+        #: What was logged last of a part that fails, and when.
+        self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
     @staticmethod
     def hold(read: Callable[[], T]) -> Held[T]:
@@ -111,9 +118,23 @@ class Attempts:
             for reason in {problem.reason for problem in problems}:
                 outcome.errors[reason] = outcome.errors.get(reason, 0) + 1
             said, outcome.message = outcome.message, str(problems[0]) if problems else ""
+            is_new = bool(problems) and self._is_new((collector, part), problems[0], was_good)
         if problems:
-            level = logging.WARNING if was_good else logging.DEBUG
+            level = logging.WARNING if is_new else logging.DEBUG
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             log.log(level, "collector %s: %s%s", collector, problems[0], more)
         elif not was_good:
             log.info("collector %s: reads whole again, after %s", collector, said)
+
+    def _is_new(self, which: tuple[str, str], problem: SourceError, was_good: bool) -> bool:
+        """Whether to log it: it is the first, or of another kind than was logged of late."""
+        # Numbers of lines and processes make no other kind.
+        kind = f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"
+        now = self._clock.monotonic()
+        before = self._said.get(which)
+        if not was_good and before is not None:
+            then, at = before
+            if kind == then or now - at < _SAY_AGAIN_SECONDS:
+                return False
+        self._said[which] = (kind, now)
+        return True

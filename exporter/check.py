@@ -8,9 +8,10 @@ from functools import lru_cache
 from exporter.background import addressing
 from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, ProbeSettings, Settings
 from exporter.diagnosis.probe_gate import GateRules
-from exporter.errors import ConfigError
-from exporter.tools import fio_settings
+from exporter.errors import CommandError, ConfigError
+from exporter.tools import fio_settings, smartctl
 from exporter.tools.fio_profiles import PROFILES
+from exporter.tools.smartctl import Address, Logs
 from exporter.web.address import parse as parse_address
 
 _LEVELS = ("debug", "info", "warning", "error")
@@ -62,9 +63,13 @@ def _check_smart(settings: Settings) -> None:
     _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
     _expression("smart.include", smart.include)
     _expression("smart.exclude", smart.exclude)
+    if not smart.directory.is_absolute() or not str(smart.directory).isprintable():
+        raise ConfigError(f"smart.directory is {smart.directory}", "name it by its whole path")
     for drive in smart.drive:
-        list(addressing.expanded(drive.path, drive.type))
+        for address in addressing.expanded(drive.path, drive.type):
+            _check_address("smart.drive", address)
     for name, device in settings.device.items():
+        _check_address(f"device.{name}.smart_type", Address("/dev/any", device.smart_type))
         for key, value, least, most in (
             ("smart_interval_seconds", device.smart_interval_seconds, 10, day),
             ("smart_timeout_seconds", device.smart_timeout_seconds, 1, 600),
@@ -72,6 +77,13 @@ def _check_smart(settings: Settings) -> None:
         ):
             if value is not None:
                 _between(f"device.{name}.{key}", value, least, most)
+
+
+def _check_address(name: str, address: Address) -> None:
+    try:
+        smartctl.arguments("smartctl", address, Logs.REGULAR)
+    except CommandError as e:
+        raise ConfigError(f"{name}: {e}", "smartctl(8) has the types, by its option -d") from e
 
 
 def _check_probe(probe: ProbeSettings) -> None:

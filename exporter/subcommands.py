@@ -28,21 +28,32 @@ class Command:
     run: Callable[[Settings, argparse.Namespace], int]
 
 
-def _nothing(_p: argparse.ArgumentParser) -> None:
-    return
+def _agent_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--config.check", dest="config_check", action="store_true", help="check them and exit"
+    )
 
 
-def _smart_agent(chosen: Settings, _arguments: argparse.Namespace) -> int:
+def _smart_agent(chosen: Settings, arguments: argparse.Namespace) -> int:
     from exporter import agent, polling_plan  # noqa: PLC0415
 
+    if arguments.config_check:
+        sys.stdout.write("the configuration is good\n")
+        return 0
     path = chosen.path
-    agent.begin(
-        polling_plan.of(chosen),
-        chosen.smart.directory,
-        sysfs=path.sysfs,
-        root=path.rootfs,
-        level=chosen.log.level,
-    )
+    try:
+        agent.begin(
+            polling_plan.of(chosen),
+            chosen.smart.directory,
+            sysfs=path.sysfs,
+            root=path.rootfs,
+            level=chosen.log.level,
+        )
+    except OSError as e:
+        raise ConfigError(
+            f"the settings cannot be handed to the agent: {e.strerror}",
+            "they name more drives than one host has",
+        ) from e
 
 
 def _check_arguments(p: argparse.ArgumentParser) -> None:
@@ -64,7 +75,7 @@ def _check(chosen: Settings, arguments: argparse.Namespace) -> int:
     status = check.run(drives, as_json=arguments.json, out=sys.stdout)
     if arguments.second_opinion:
         second_opinion.run(
-            list(asked.documents.values()), chosen.path.smartctl, SystemRunner(), sys.stdout
+            list(asked.documents.values()), asked.program, SystemRunner(), sys.stdout
         )
     return status
 
@@ -92,7 +103,8 @@ def _asked(chosen: Settings) -> "Asked":
     clock = SystemClock()
     state = existing_directory(chosen.state.directory, dict(os.environ))
     history = state / "history.sqlite" if state else None
-    is_kept = history is not None and history.exists()
+    # Not history.exists(): that raises where the directory may not be entered.
+    is_kept = history is not None and os.path.exists(history)
     return Asked(
         chosen,
         clock,
@@ -180,7 +192,7 @@ COMMANDS: Mapping[str, Command] = {
         "ask the drives, with rights and without a network",
         "Ask the drives on a clock of its own and leave what they say in a directory, where the"
         " daemon finds it. To be run as root; it has no network and takes no input.",
-        _nothing,
+        _agent_arguments,
         _smart_agent,
     ),
 }

@@ -94,5 +94,8 @@ class FakeChildren:
     def stuck(self) -> frozenset[Hashable]:
         return frozenset()
 
-    def close(self) -> None:
+    def end_all(self) -> None:
         self._running.clear()
+
+    def close(self) -> None:
+        self.end_all()

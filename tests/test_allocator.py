@@ -22,6 +22,6 @@ def test_what_somebody_has_set_is_left_alone_and_nobody_begins_for_ever() -> Non
 
 def test_the_daemon_runs_with_them(tmp_path: Path) -> None:
     with Daemon(tmp_path) as daemon:
-        environment = Path(f"/proc/{daemon.pid}/environ").read_bytes().split(b"\0")
+        environment = Path(f"/proc/{daemon.process.pid}/environ").read_bytes().split(b"\0")
     assert b"MALLOC_ARENA_MAX=1" in environment
     assert "MALLOC_ARENA_MAX" not in os.environ

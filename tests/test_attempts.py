@@ -103,6 +103,26 @@ def test_repeats_are_to_be_had_at_debug(
     assert ["WARNING", "DEBUG", "DEBUG"] == [record.levelname for record in caplog.records]
 
 
+def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
+    attempts: Attempts, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(error: Exception, after: float = 1.0) -> None:
+        clock.advance(after)
+        attempts.take("cpu", "tick", lambda: failing(error))
+
+    fail(ParseError("stat:7: x"))
+    fail(ParseError("stat:812: x"), after=90.0)
+    assert ["collector cpu: stat:7: x"] == caplog.messages, "other numbers are no other kind"
+    fail(ReadError("stat: Permission denied"))
+    for _ in range(100):
+        fail(ParseError("stat:7: x"), after=0.2)
+        fail(ReadError("stat: Input/output error"), after=0.2)
+    expected = ["stat:7: x", "stat: Permission denied"]
+    assert [f"collector cpu: {each}" for each in expected] == caplog.messages
+    fail(ParseError("stat:7: y"), after=60.0)
+    assert "collector cpu: stat:7: y" == caplog.messages[-1]
+
+
 def test_of_many_faults_the_first_is_logged_and_the_others_counted(
     attempts: Attempts, caplog: pytest.LogCaptureFixture
 ) -> None:

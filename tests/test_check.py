@@ -1,9 +1,11 @@
 """Which devices are watched."""
 
+from pathlib import Path
+
 import pytest
 
-from exporter.check import device_filter
-from exporter.config import DiskSettings
+from exporter.check import checked, device_filter
+from exporter.config import DeviceSettings, DiskSettings, Settings, SmartDrive, SmartSettings
 from exporter.errors import ConfigError
 
 DRIVES = (
@@ -52,3 +54,35 @@ def test_what_is_no_expression_is_refused_by_name(name: str) -> None:
     settings = DiskSettings("[", "") if name == "device_include" else DiskSettings("", "[")
     with pytest.raises(ConfigError, match=rf"^disk\.{name} is '\['.* no regular expression: "):
         device_filter(settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (
+            Settings(smart=SmartSettings(drive=(SmartDrive("sda", "sat"),))),
+            r"^smart\.drive: 'sda': a drive is named by an absolute path; ",
+        ),
+        (
+            Settings(smart=SmartSettings(drive=(SmartDrive("/dev/sda", "sat --all"),))),
+            r"^smart\.drive: .*'sat --all' is no device type",
+        ),
+        (
+            Settings(device={"sda": DeviceSettings(smart_type="sat;reboot")}),
+            r"^device\.sda\.smart_type: .*'sat;reboot' is no device type",
+        ),
+        (
+            Settings(smart=SmartSettings(directory=Path("run/agent"))),
+            r"^smart\.directory is run/agent; name it by its whole path$",
+        ),
+    ],
+)
+def test_what_smartctl_could_never_be_given_is_refused(settings: Settings, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        checked(settings)
+
+
+@pytest.mark.parametrize("kind", ["off", "", "sat,auto", "jmb39x-q,0,s33,force", "usbjmicron,x,1"])
+def test_a_type_that_smartctl_may_have_is_taken(kind: str) -> None:
+    settings = Settings(device={"sda": DeviceSettings(smart_type=kind)})
+    assert settings is checked(settings)

@@ -56,6 +56,7 @@ FLAGS: dict[str, tuple[str, str, object]] = {
     "--smartctl.path": ("/opt/smartctl", "path.smartctl", "/opt/smartctl"),
     "--fio.path": ("/opt/fio", "path.fio", "/opt/fio"),
     "--state.directory": ("/var/x", "state.directory", Path("/var/x")),
+    "--probe.directory": ("/srv/probe", "probe.directory", (Path("/srv/probe"),)),
     "--collector.disk.device-include": ("^nvme", "disk.device_include", "^nvme"),
     "--collector.disk.device-exclude": ("^loop", "disk.device_exclude", "^loop"),
     "--log.level": ("debug", "log.level", "debug"),

@@ -227,3 +227,36 @@ def refusal(values: dict[str, Any]) -> str | None:
     except ConfigError as e:
         return str(e)
     return None
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[probe]\ndirectory = "probe"', "whole path"),
+        ('[probe]\nprofiles = ["slow"]', "profiles are fsync"),
+        ('[probe]\nprofiles = ["slc"]', "interval_seconds"),
+        ("[probe]\nfirst_delay_seconds = -1", "probe.first_delay_seconds is -1"),
+        ("[probe]\nbudget_bytes_per_day = -1", "probe.budget_bytes_per_day is -1"),
+        ("[probe.gate]\nbusy_ratio = 2", "probe.gate.busy_ratio is 2"),
+        ("[probe.gate]\nguard_samples = 0", "probe.gate.guard_samples is 0"),
+        ('[probe.profile.fsync]\nfilename = "/dev/sda"', "unknown key probe.profile.fsync"),
+        ("[probe.profile.fsync]\nblock_bytes = 1", "probe.profile.fsync.block_bytes is 1"),
+    ],
+)
+def test_what_a_probe_cannot_be_told(text: str, words: str) -> None:
+    assert words in complaint(text)
+
+
+def test_probes_take_one_directory_or_several_and_profiles_of_ones_own() -> None:
+    settings = read("""
+        [probe]
+        directory = ["/a", "/b"]
+        profiles = ["fsync", "mine"]
+        [probe.profile.mine]
+        rw = "randread"
+        block_bytes = 4096
+        interval_seconds = 600
+    """)
+    assert (Path("/a"), Path("/b")) == settings.probe.directory
+    assert 600 == settings.probe.profile["mine"].interval_seconds
+    assert (Path("/a"),) == read('[probe]\ndirectory = "/a"').probe.directory

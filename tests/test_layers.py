@@ -39,7 +39,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "web": {"", "errors", "scrape"},
     "check": {
         *("background.addressing", "config", "diagnosis.probe_gate", "errors", "web.address"),
-        *("tools.fio_profiles", "tools.fio_settings"),
+        *("tools.fio_profiles", "tools.fio_settings", "tools.smartctl"),
     },
     "polling_plan": {"background", "config"},
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
@@ -62,7 +62,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "tools",
     },
     "health_monitor": {
-        *("attempts", "background", "clock", "collectors", "config", "linux", "metrics.desc"),
+        *("attempts", "background", "clock", "collectors", "config", "diagnosis.wearout", "linux"),
+        "metrics.desc",
         *("polling_plan", "tools"),
     },
     "probe_monitor": {

@@ -13,7 +13,7 @@ from exporter.background import addressing
 from exporter.background.addressing import Seat
 from exporter.background.drive_labels import labels
 from exporter.drives.health import Protocol
-from exporter.linux import nodes, rootfs, scsi
+from exporter.linux import files, nodes, rootfs, scsi
 from exporter.linux.nodes import Nodes
 from exporter.tools.smartctl import Address, Scanned, may_be_killed
 
@@ -28,6 +28,9 @@ _BY_TYPE = (
 
 #: What smartctl answers to a controller's volume: that its drives have another type.
 _CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
+
+
+_MADE = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,12 @@ def look(
         for address in addressing.expanded(rootfs.resolve(root, path), kind)
     ]
     return candidates(scanned, known, configured, selection), known
+
+
+def device_names(sys: Path) -> frozenset[str]:
+    """What changes when a drive comes or goes; not the devices that others are made of."""
+    blocks = (name for name in files.names(sys / "block") if not _MADE.match(name))
+    return frozenset((*blocks, *files.names(sys / "class" / "nvme")))
 
 
 def candidates(

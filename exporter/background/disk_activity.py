@@ -152,41 +152,46 @@ class DiskActivity:
     ) -> None:
         """Take in what the device did until `now`; what a probe of ours did saturates nothing."""
         busy_ratio, queue_depth = disk.busy_ratio, disk.queue_depth
-        self.busy_ratio.observe(busy_ratio, disk.seconds)
-        self.queue_depth.observe(queue_depth, disk.seconds)
+        seconds, reads, writes = disk.seconds, disk.reads, disk.writes
+        self.busy_ratio.observe(busy_ratio, seconds)
+        self.queue_depth.observe(queue_depth, seconds)
         self.busy_ratio_max.observe(now, busy_ratio)
         self.queue_depth_max.observe(now, queue_depth)
-        if disk.reads:
-            read_await = disk.read_seconds / disk.reads
-            self.read_await.observe(read_await, disk.reads)
+        if reads:
+            read_await = disk.read_seconds / reads
+            self.read_await.observe(read_await, reads)
             self.read_await_max.observe(now, read_await)
             if self.read_size is not None:
-                self.read_size.observe(disk.read_bytes / disk.reads, disk.reads)
-        if disk.writes:
-            write_await = disk.write_seconds / disk.writes
-            self.write_await.observe(write_await, disk.writes)
+                self.read_size.observe(disk.read_bytes / reads, reads)
+        if writes:
+            write_await = disk.write_seconds / writes
+            self.write_await.observe(write_await, writes)
             self.write_await_max.observe(now, write_await)
             if self.write_size is not None:
-                self.write_size.observe(disk.written_bytes / disk.writes, disk.writes)
+                self.write_size.observe(disk.written_bytes / writes, writes)
         if disk.flushes:
             self.flush_await.observe(disk.flush_seconds / disk.flushes, disk.flushes)
         self.uncredited_seconds = disk.uncredited_seconds
         # A whole second, also where samples come ten times as often: then a slow request is none.
-        self._silent_seconds = self._silent_seconds + disk.seconds if disk.stalled else 0.0
+        self._silent_seconds = self._silent_seconds + seconds if disk.stalled else 0.0
         if self._silent_seconds >= _STALL_SECONDS:
             self.stalled_seconds += self._silent_seconds - self._counted_seconds
             self._counted_seconds = self._silent_seconds
         elif not disk.stalled:
             self._counted_seconds = 0.0
         if self.drive.leaf:
-            falloffs, slowed_by = self.falloffs, None
-            if falloffs is not None and (
-                busy_ratio >= falloffs.busy_ratio or falloffs.burst.is_open
-            ):
-                # A probe may write until the cache is full: nobody's work became slower then.
-                slowed_by = None if is_probed else falloffs.observe(now, disk)
+            falloffs = self.falloffs
+            # A probe may write until the cache is full: nobody's work became slower then.
+            slowed_by = (
+                falloffs.observe(now, disk)
+                if falloffs is not None
+                and (busy_ratio >= falloffs.busy_ratio or falloffs.burst.is_open)
+                and not is_probed
+                else None
+            )
             self._judge(now, disk, around, slowed_by, is_probed=is_probed)
-            self._learn(disk, busy_ratio)
+            if busy_ratio < self._rules.baseline.calm_busy_ratio:
+                self._learn(disk)
 
     def _judge(
         self,
@@ -217,9 +222,7 @@ class DiskActivity:
         if cause is not Cause.NONE:
             self.verdict.observe(now, disk.seconds, cause)
 
-    def _learn(self, disk: DiskInterval, busy_ratio: float) -> None:
-        if busy_ratio >= self._rules.baseline.calm_busy_ratio:
-            return
+    def _learn(self, disk: DiskInterval) -> None:
         changed = False
         if disk.reads:
             changed = self.baselines.read.observe(disk.reads, disk.read_seconds)

@@ -5,6 +5,8 @@ owner wrote, and nobody else could have.
 """
 
 import contextlib
+import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -24,10 +26,28 @@ _READABLE_BY_GROUP = 0o640
 
 
 class DocumentWriter:
-    """Leaves documents in a directory of ours."""
+    """Leaves documents in a directory of ours.
+
+    It is written only where we own it and nobody else can write it: whoever could would choose
+    what a writer with rights opens.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._holds = False
+        #: The directory that is locked; -1 for none.
+        self._held = -1
+
+    def hold(self) -> None:
+        """Keep other writers out for the life of this process, also when it is made anew.
+
+        Raises:
+            BlockingIOError: there is another writer.
+            OSError: the directory may not be made or trusted; it is held as soon as it can be.
+        """
+        self._holds = True
+        with self._opened():
+            pass
 
     def write(self, document: PollDocument | Roll) -> None:
         """Write one document whole; the directory is made anew if it has vanished.
@@ -46,29 +66,61 @@ class DocumentWriter:
     def sweep(self, drives: set[tuple[str, str]]) -> None:
         """Remove the documents of drives that are no more."""
         kept = {file_name(*drive, is_daily=daily) for drive in drives for daily in (False, True)}
-        for name in os.listdir(self.directory):
-            if name != ROLL and name not in kept and name.startswith(("drive-", ".drive-")):
-                os.unlink(self.directory / name)
+        with self._opened() as directory:
+            for name in os.listdir(directory):
+                if name != ROLL and name not in kept and name.startswith(("drive-", ".drive-")):
+                    os.unlink(name, dir_fd=directory)
 
-    def _write(self, name: str, text: bytes) -> None:
-        # One temporary name a file, so that what a kill leaves is written over the next time. It
-        # has no .json at its end, and no reader looks at it.
-        temporary = self.directory / f".{name}.new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[int]:
+        """A descriptor of the directory as it is now."""
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
-            descriptor = os.open(temporary, flags, _READABLE_BY_GROUP)
+            directory = os.open(self.directory, flags)
         except FileNotFoundError:
             self.directory.mkdir(mode=0o750, exist_ok=True)
-            descriptor = os.open(temporary, flags, _READABLE_BY_GROUP)
+            directory = os.open(self.directory, flags)
         try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text)
-            os.replace(temporary, self.directory / name)
-        except OSError:
-            # Half a document takes room that a full directory has not.
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+            found = os.fstat(directory)
+            problem = _untrusted(found, (os.geteuid(),))
+            if problem:
+                raise PermissionError(errno.EPERM, f"{problem}: not written to")
+            if self._holds and not (
+                self._held >= 0 and os.path.samestat(os.fstat(self._held), found)
+            ):
+                fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                before, self._held = self._held, os.dup(directory)
+                if before >= 0:
+                    os.close(before)
+            yield directory
+        finally:
+            os.close(directory)
+
+    def _write(self, name: str, text: bytes) -> None:
+        # One temporary name a file, so that what a kill leaves is removed the next time. It has
+        # no .json at its end, and no reader looks at it.
+        temporary = f".{name}.new"
+        with self._opened() as directory:
+            descriptor = _created(temporary, directory)
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(text)
+                os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+            except OSError:
+                # Half a document takes room that a full directory has not.
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary, dir_fd=directory)
+                raise
+
+
+def _created(name: str, directory: int) -> int:
+    """A file made now: whatever has its name, a link, a pipe or a second name, is not opened."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
+    except FileExistsError:
+        os.unlink(name, dir_fd=directory)
+        return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
 
 
 class DocumentReader:

@@ -4,27 +4,26 @@ The same in the agent and in a daemon that asks for itself: only the receiver di
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.background import addressing, discovery
 from exporter.background.discovery import Candidate, Override, Selection
 from exporter.background.same_drive import Answer, distinct
+from exporter.background.scans import Scans
 from exporter.background.smart_poll import Poll, PollSettings, SmartPoll, Target
 from exporter.clock import Clock
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity, Protocol
 from exporter.drives.identity import identify
-from exporter.errors import ParseError
-from exporter.linux import files, nodes
+from exporter.linux import files
 from exporter.linux.nodes import Nodes
 from exporter.tools import smartctl
-from exporter.tools.child import End, Finished
 from exporter.tools.children import Children
 from exporter.tools.document import PollDocument, Roll
-from exporter.tools.outcome import Result, outcome
-from exporter.tools.smartctl import Address, Logs, Scanned
+from exporter.tools.outcome import Result
+from exporter.tools.smartctl import Address, Logs
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +47,11 @@ _NAMES = (
     *("nvme_total_capacity", "nvme_namespaces", "rotation_rate"),
 )
 
-#: So long may a look for drives take. It opens each, and one that hangs holds it up.
-_SCAN_SECONDS = 30.0
-
 #: So long it is waited while an earlier look is still under way.
 _SCAN_AGAIN_SECONDS = 5.0
+
+#: Looks that somebody asks for are so far apart: each opens all drives.
+_HURRY_SECONDS = 30.0
 
 #: At a start a thousand drives say who they are, one by one: what follows for all of them together
 #: is worked out so often, and when the last one has.
@@ -119,13 +118,13 @@ class Polling:
         self._poll = SmartPoll(children, clock, plan.program, settings)
         self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
         self._nodes = Nodes()
-        self._scanned: tuple[Scanned, ...] = ()
-        self._scanned_at: float | None = None
+        self._scans = Scans(self._poll, clock, sys=sys, root=root)
         self._candidates: dict[Address, Candidate] = {}
         self._asked: dict[Address, _Asked] = {}
         self._targets: tuple[Target, ...] = ()
-        self._problem = ""
         self._next_scan = clock.monotonic()
+        self._last_scan: float | None = None
+        self._names = discovery.device_names(sys)
         self._next_roll = clock.monotonic()
         self._changed = False
         self._learned_at: float | None = None
@@ -133,17 +132,25 @@ class Polling:
 
     @property
     def is_settled(self) -> bool:
-        """A scan has ended, and every drive that it found has been asked once."""
+        """A look has ended, and every drive that it found has been asked once."""
         asked = all(t.address in self._asked for t in self._targets)
-        return (self._scanned_at is not None or bool(self._problem)) and asked
+        return self._scans.is_settled and asked
+
+    @property
+    def may_end(self) -> bool:
+        """Whether no process of a drive would go on beyond the end of this one."""
+        return self._poll.may_end
 
     def wake(self) -> None:
         """Let the `step` under way return soon. For other threads."""
         self._poll.wake()
 
     def look_again(self) -> None:
-        """Look for drives with the next step: one has come or gone."""
-        self._next_scan = self._clock.monotonic()
+        """Look for drives soon, for one has come or gone; a minute brings two such looks."""
+        soon = self._clock.monotonic()
+        if self._last_scan is not None:
+            soon = max(soon, self._last_scan + _HURRY_SECONDS)
+        self._next_scan = min(self._next_scan, soon)
 
     def step(self, timeout: float) -> None:
         """Ask who is due, and pass on what came of it; returns after `timeout` seconds or sooner.
@@ -152,7 +159,8 @@ class Polling:
         """
         now = self._clock.monotonic()
         if now >= self._next_scan:
-            begun = self._poll.rescan(_SCAN_SECONDS)
+            begun = self._scans.begin()
+            self._last_scan = now
             self._next_scan = now + (self._plan.rescan_seconds if begun else _SCAN_AGAIN_SECONDS)
         until = min(now + timeout, self._next_roll, self._next_scan)
         if self._learned_at is not None:
@@ -161,12 +169,25 @@ class Polling:
             self._finish(poll)
         scan = self._poll.take_scan()
         if scan is not None:
-            self._take_scan(scan)
+            self._scans.take(scan)
+            self._look()
         if self._has_news():
             self._retarget()
             self._call_roll()
         elif self._clock.monotonic() >= self._next_roll:
             self._call_roll()
+
+    def inherit(self, children: Children) -> None:
+        """Go on with what an earlier one handed over. To be called before the first `step`."""
+        self._poll.inherit(children)
+
+    def hand_over(self) -> Children:
+        """End what runs, within a bounded time.
+
+        Who asks these drives next must `inherit` what is returned: it knows the processes that
+        may not be killed or cannot be, and no second one is started for their drives.
+        """
+        return self._poll.hand_over()
 
     def close(self) -> None:
         """End what runs, within a bounded time."""
@@ -178,30 +199,10 @@ class Polling:
             return self._changed
         return self.is_settled or self._clock.monotonic() - self._learned_at >= _GATHER_SECONDS
 
-    def _take_scan(self, scan: Finished) -> None:
-        problem = scan.message
-        if scan.end is End.EXITED:
-            try:
-                self._scanned = smartctl.parse_scan(scan.output)
-                self._scanned_at = self._clock.wall()
-            except ParseError as e:
-                # That it is too old, or was killed.
-                problem = outcome(scan).message or str(e)
-        elif scan.end is End.NOT_STARTED:
-            problem += "; install smartmontools or set --smartctl.path"
-        if problem:
-            # A drive that hangs holds up the scan, and must not hide the others.
-            self._scanned += _unscanned(nodes.read(self._sys, self._root), self._scanned)
-        self._say(problem and f"looking for drives failed: {problem}")
-        self._look()
-
-    def _say(self, problem: str) -> None:
-        if problem and problem != self._problem:
-            log.warning("%s", problem)
-        self._problem = problem
-
     def _look(self) -> None:
-        found, self._nodes = discovery.look(self._sys, self._root, self._scanned, self._selection)
+        found, self._nodes = discovery.look(
+            self._sys, self._root, self._scans.rows, self._selection
+        )
         self._candidates = {each.address: each for each in found}
         for gone in self._asked.keys() - self._candidates.keys():
             del self._asked[gone]
@@ -302,11 +303,14 @@ class Polling:
 
     def _call_roll(self) -> None:
         self._next_roll = self._clock.monotonic() + ROLL_SECONDS
+        names, self._names = self._names, discovery.device_names(self._sys)
+        if names != self._names:
+            self.look_again()
         self._call(
             Roll(
                 at=self._clock.wall(),
                 interval_seconds=ROLL_SECONDS,
-                scanned_at=self._scanned_at,
+                scanned_at=self._scans.at,
                 drives=tuple(
                     (target.address.path, target.address.type)
                     for target in self._targets
@@ -314,7 +318,7 @@ class Polling:
                     or self._has_answered(target.address)
                 ),
                 stuck=tuple((path, kind) for path, kind in self._stuck()),
-                problem=self._problem,
+                problem=self._scans.problem,
             )
         )
 
@@ -326,10 +330,3 @@ class Polling:
     def _has_answered(self, address: Address) -> bool:
         asked = self._asked.get(address)
         return asked is not None and asked.answer is not None
-
-
-def _unscanned(known: Nodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
-    """The other SCSI disks of /sys; smartctl is left to find out what each of them is."""
-    names = sorted(name for name in known.blocks & known.present if name.startswith("sd"))
-    found = {row.address.path for row in scanned}
-    return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in found)

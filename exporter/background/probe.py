@@ -152,6 +152,7 @@ class Probe:
             return
         # A fio that could not be ended has the lock, and keeps it.
         is_stuck = tools.fio.is_stuck
+        ready = list(due)
         try:
             is_locked = not is_stuck and not (tools.leftover.end() and tools.lock.acquire())
             if not is_locked and not is_stuck:
@@ -165,7 +166,8 @@ class Probe:
                 faults.append(CommandError(f"the probe {names} of {each.results.device}: {words}"))
         except OSError as e:
             faults.append(ReadError(f"{tools.budget.path}: {e.strerror or e}"))
-            for profile in each.schedule.due(self._clock.monotonic()):
+            waiting = {profile.name for profile in each.schedule.due(self._clock.monotonic())}
+            for profile in (p for p in ready if p.name in waiting):
                 slot.skip(profile, Skip(Reason.BUDGET, str(faults[-1])))
         finally:
             if not tools.fio.is_stuck:

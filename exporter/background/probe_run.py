@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from exporter.background.probe_load import Look, Watch
+from exporter.background.probe_lock import HostLock
 from exporter.clock import Clock
 from exporter.diagnosis.host_share import HostShareRules, host_share
 from exporter.diagnosis.interval import disk_interval
@@ -97,6 +98,7 @@ def run_fio(
     profiles: Sequence[Profile],
     file: Path,
     *,
+    lock: HostLock,
     started: Callable[[int], None],
     watch: Watch,
     avail: Callable[[], int | None],
@@ -106,7 +108,8 @@ def run_fio(
 ) -> Ended:
     """Run the profiles one after the other, and end them when production needs the device.
 
-    started: is told the process. avail: what is free of the filesystem.
+    lock: of the host, held by us, which fio is given too. started: is told the process. avail: what
+        is free of the filesystem.
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
     begun = clock.monotonic()
@@ -114,7 +117,8 @@ def run_fio(
     reason: Reason | None = None
     is_ending = False
     finished: Finished | None = None
-    pid = fio.start(profiles, file, limit_seconds(profiles))
+    with lock.lent():
+        pid = fio.start(profiles, file, limit_seconds(profiles))
     try:
         if pid is not None:
             started(pid)

@@ -61,4 +61,6 @@ class Schedule:
 
     def _after(self, interval: float, now: float) -> float:
         gone = max(0.0, now - self._first)
-        return self._first + (gone // interval + 1) * interval
+        due = self._first + (gone // interval + 1) * interval
+        # In floating point a moment on the grid may lie on either side of it.
+        return due if due > now else due + interval

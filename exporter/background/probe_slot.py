@@ -152,18 +152,18 @@ class Slot:
                     clock=self.clock,
                     is_stopping=self.is_stopping,
                 )
-            with tools.lock.lent():
-                return run_fio(
-                    tools.fio,
-                    profiles,
-                    file,
-                    started=self._note,
-                    watch=watch,
-                    avail=each.avail_bytes,
-                    rules=self.rules,
-                    clock=self.clock,
-                    is_stopping=self.is_stopping,
-                )
+            return run_fio(
+                tools.fio,
+                profiles,
+                file,
+                lock=tools.lock,
+                started=self._note,
+                watch=watch,
+                avail=each.avail_bytes,
+                rules=self.rules,
+                clock=self.clock,
+                is_stopping=self.is_stopping,
+            )
         finally:
             tools.windows.end(self.clock.monotonic())
             if not tools.fio.is_stuck:

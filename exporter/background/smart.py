@@ -14,6 +14,7 @@ from exporter.config import SmartSource
 from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
 from exporter.linux.files import Parsed
+from exporter.tools.children import Children
 from exporter.tools.document import Roll, poll_document, roll
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,8 @@ _LOOK_SECONDS = 5.0
 class SmartWatch:
     """Takes documents from where they come to `drives`, `step` by step, on one thread.
 
-    `begin_polling` makes what asks the drives from here; it is called where that is needed.
+    `begin_polling` makes what asks the drives from here; it is called where that is needed. The
+    next one inherits the processes of the last that cannot be ended.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class SmartWatch:
         self._proc = proc
         self._begin_polling = begin_polling
         self._polling: Polling | None = None
+        self._children: Children | None = None
         self._is_stale = False
         #: Whoever wakes the poller must not meet one that is being closed.
         self._waking = threading.Lock()
@@ -101,13 +104,19 @@ class SmartWatch:
     def close(self) -> None:
         """End what runs, within a bounded time, and keep what is known."""
         self._end_polling()
+        if self._children is not None:
+            self._children.close()
+            self._children = None
 
     def _ask(self) -> None:
         if self._is_stale:
             self._is_stale = False
             self._end_polling()
         if self._polling is None:
-            self._polling = self._begin_polling()
+            polling = self._begin_polling()
+            if self._children is not None:
+                polling.inherit(self._children)
+            self._polling = polling
         self._polling.step(ROLL_SECONDS)
         known = self._drives.roll
         self._note((CommandError(known.problem),) if known and known.problem else ())
@@ -116,7 +125,7 @@ class SmartWatch:
         with self._waking:
             polling, self._polling = self._polling, None
         if polling is not None:
-            polling.close()
+            self._children = polling.hand_over()
 
     def _heartbeat(self) -> Roll | None:
         """The agent's, where it is fresh; None where it is not, or nobody asked for it."""

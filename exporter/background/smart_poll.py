@@ -71,6 +71,13 @@ _FIRST_DAILY_SECONDS = 300.0
 #: So far apart are the moments that drives share, at most.
 _SHARED_SECONDS = 15.0
 
+#: What is asked by writing to the volume is asked this much later where the bridge is busy.
+_BRIDGE_SECONDS = 1.0
+
+#: The two looks for drives, as keys of children: one opens each drive, the other none.
+SCAN = "scan"
+LISTING = "listing"
+
 #: Not an answer, and not that a drive is missing: it took its time.
 _TOO_LONG = frozenset({End.TIMED_OUT, End.STUCK, End.TOO_MUCH_OUTPUT})
 
@@ -101,7 +108,9 @@ class SmartPoll:
 
     The moments stand on a grid that the drive's address moves, so that they do not drift and do
     not meet. At most `settings.processes` run, `processes_per_adapter` on one adapter, and never
-    two on one drive: one whose process cannot be ended is asked again when that has gone.
+    two on one drive: one whose process cannot be ended is asked again when that has gone, also
+    where an earlier poller has started it. Nor two on one path where one of them asks by writing
+    to the volume: each would restore the sector that the other has written.
     """
 
     def __init__(
@@ -117,25 +126,31 @@ class SmartPoll:
         self._queue = AdapterQueue[_Drive](settings.processes, settings.processes_per_adapter)
         self._tickets = itertools.count(1)
         self._unasked: list[Finished] = []
-        self._scanning = self._scan_is_stuck = False
+        self._looking: set[str] = set()
         self._scan: Finished | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
     @property
     def stuck(self) -> frozenset[Address]:
         """The drives whose process was given up and is still there."""
-        return frozenset(a for a, drive in self._active.items() if drive.state is _State.STUCK)
+        return frozenset(key for key in self._children.stuck() if isinstance(key, Address))
 
     @property
     def is_scan_stuck(self) -> bool:
-        return self._scan_is_stuck
+        return SCAN in self._children.stuck()
+
+    @property
+    def may_end(self) -> bool:
+        """Whether nothing would go on beyond the end of this process."""
+        running = (d for d in self._active.values() if d.state is _State.RUNNING)
+        return not self._children.stuck() and all(_may_kill(drive.target) for drive in running)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The drives there are from now on. New ones are asked at once, in this order.
 
         What runs for one that is gone runs to its end, and nobody hears of it.
         """
-        now, old = self._clock.monotonic(), self._drives
+        now, old, stuck = self._clock.monotonic(), self._drives, self.stuck
         self._drives = {}
         for target in targets:
             if target.address in self._drives:
@@ -144,7 +159,11 @@ class SmartPoll:
             if drive is None:
                 splay = _splay(target.address, "daily") * _FIRST_DAILY_SECONDS
                 drive = _Drive(target, daily_due=now + splay)
-                self._schedule(drive, now)
+                if target.address in stuck:
+                    drive.state = _State.STUCK
+                    self._active[target.address] = drive
+                else:
+                    self._schedule(drive, now)
             elif drive.target != target:
                 drive.target = target
                 if drive.state is _State.WAITING and drive.began > -math.inf:
@@ -154,22 +173,30 @@ class SmartPoll:
         for address in old.keys() - self._drives.keys():
             old[address].wanted = False
 
-    def rescan(self, limit_seconds: float) -> bool:
-        """Look for drives beside the polls; False where an earlier look is still under way."""
-        if self._scanning:
+    def rescan(self, limit_seconds: float, look: str = SCAN) -> bool:
+        """Look for drives beside the polls; False where such a look is still under way.
+
+        look: `SCAN` opens each drive, and hangs with the first that does. `LISTING` opens none,
+        and knows less of their types (smartctl(8), --scan).
+        """
+        if look in self._looking or look in self._children.stuck():
             return False
-        self._scanning = True
-        self._children.start(_SCAN, smartctl.scan_arguments(self._program), limit_seconds)
+        self._looking.add(look)
+        argv = smartctl.scan_arguments(self._program)
+        if look == LISTING:
+            argv = [self._program, "--json=c", "--scan"]
+        self._children.start(look, argv, limit_seconds)
         return True
 
     def take_scan(self) -> Finished | None:
-        """How the last look for drives ended, once."""
+        """How the last look for drives ended, once; its key is the look."""
         scan, self._scan = self._scan, None
         return scan
 
     def wake(self) -> None:
-        """Let the `step` under way return soon. The only method for other threads."""
-        os.eventfd_write(self._wake, 1)
+        """Let the `step` under way return soon. The only method for other threads and signals."""
+        if self._wake >= 0:
+            os.eventfd_write(self._wake, 1)
 
     def seconds_until_due(self) -> float | None:
         """When the next drive is to be asked; 0 where one waits for a process, None without."""
@@ -197,10 +224,22 @@ class SmartPoll:
         self._begin()
         return [poll for finished in ended if (poll := self._settle(finished)) is not None]
 
+    def inherit(self, children: Children) -> None:
+        """Go on with what an earlier poller handed over. To be called before the first `step`."""
+        self._children.close()
+        self._children = children
+
+    def hand_over(self) -> Children:
+        """End what runs, within a bounded time; what goes on is known to the children returned."""
+        self._children.end_all()
+        # First, for a signal may come between the two.
+        wake, self._wake = self._wake, -1
+        os.close(wake)
+        return self._children
+
     def close(self) -> None:
         """End what runs, within a bounded time."""
-        self._children.close()
-        os.close(self._wake)
+        self.hand_over().close()
 
     def _begin(self) -> None:
         now = self._clock.monotonic()
@@ -211,10 +250,20 @@ class SmartPoll:
                 drive.state, drive.adapter = _State.READY, drive.target.adapter
                 self._queue.put(drive.adapter, drive)
         while (ready := self._queue.take()) is not None:
-            if ready.wanted:
+            if ready.wanted and not self._is_busy(ready.target):
                 self._start(ready)
-            else:
-                self._queue.give_back(ready.adapter)
+                continue
+            self._queue.give_back(ready.adapter)
+            if ready.wanted:
+                self._schedule(ready, now + _BRIDGE_SECONDS)
+
+    def _is_busy(self, target: Target) -> bool:
+        """Something else is at its path, and one of the two asks by writing to the volume."""
+        path, may_kill = target.address.path, _may_kill(target)
+        return any(
+            address.path == path and not (may_kill and smartctl.may_be_killed(address.type))
+            for address in (*self._active, *self.stuck)
+        )
 
     def _start(self, drive: _Drive) -> None:
         target, now = drive.target, self._clock.monotonic()
@@ -226,8 +275,9 @@ class SmartPoll:
         except CommandError as e:
             self._unasked.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
             return
-        may_kill = not target.never_kill and smartctl.may_be_killed(target.address.type)
-        self._children.start(target.address, argv, target.timeout_seconds, may_kill=may_kill)
+        self._children.start(
+            target.address, argv, target.timeout_seconds, may_kill=_may_kill(target)
+        )
 
     def _wait(self, timeout: float) -> list[Finished]:
         unasked, self._unasked = self._unasked, []
@@ -240,7 +290,7 @@ class SmartPoll:
         address = finished.key
         if not isinstance(address, Address):
             self._scan = finished
-            self._scanning = self._scan_is_stuck = finished.end is End.STUCK
+            self._looking.discard(str(finished.key))
             return None
         drive = self._active[address]
         came_of_it = outcome(finished)
@@ -261,13 +311,12 @@ class SmartPoll:
         del self._active[drive.target.address]
         drive.state = _State.WAITING
         if drive.wanted:
-            self._schedule(drive, self._next(drive, self._clock.monotonic()))
+            now = self._clock.monotonic()
+            self._schedule(drive, self._next(drive, now) if drive.began > -math.inf else now)
 
     def _release(self) -> None:
         """Take back those whose process was given up and has gone."""
         there = self._children.stuck()
-        if self._scanning and self._scan_is_stuck:
-            self._scanning = self._scan_is_stuck = _SCAN in there
         for drive in [d for d in self._active.values() if d.state is _State.STUCK]:
             if drive.target.address not in there:
                 self._part(drive)
@@ -300,7 +349,8 @@ class SmartPoll:
         return self._due[0][0] if self._due else None
 
 
-_SCAN = "scan"
+def _may_kill(target: Target) -> bool:
+    return not target.never_kill and smartctl.may_be_killed(target.address.type)
 
 
 def _is_valid(entry: tuple[float, int, _Drive]) -> bool:

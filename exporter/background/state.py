@@ -54,11 +54,28 @@ class StateFile:
         return state
 
     def peek(self) -> dict[str, Any]:
-        """What was saved last, for who does not own it; empty where it cannot be read."""
+        """What was saved last, for who does not own it; empty, and said, if it cannot be read."""
         try:
             return self._read()
-        except (OSError, ValueError, RecursionError):
+        except FileNotFoundError:
             return {}
+        except (OSError, ValueError, RecursionError) as e:
+            log.warning("%s; what was here before is not known", self._unreadable(e))
+            return {}
+
+    def problem(self) -> str:
+        """Why what was saved cannot be read, for people; empty if it can, or there is nothing."""
+        try:
+            self._read()
+        except FileNotFoundError:
+            return ""
+        except (OSError, ValueError, RecursionError) as e:
+            return self._unreadable(e)
+        return ""
+
+    def _unreadable(self, e: Exception) -> str:
+        reason = e.strerror if isinstance(e, OSError) else e
+        return f"{self._path} cannot be read: {reason}"
 
     def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
         """Write the file whole: what is there is the old one or the new one.

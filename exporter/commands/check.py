@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from exporter.commands import check_table
-from exporter.commands.judgement import CheckThresholds, Problem, Status, problems
+from exporter.commands.judgement import Answers, CheckThresholds, Problem, Status, problems
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched import WatchedDrive
 
@@ -27,16 +27,18 @@ class CheckResult:
     """status: the exit status. summary: one line. rows: the drives, worst first.
 
     problems: of all drives, worst first, without those that only lack SMART.
+    problem: why the look for drives failed; else empty.
     """
 
     status: Status
     summary: str
     rows: tuple[Row, ...]
     problems: tuple[tuple[WatchedDrive, Problem], ...]
+    problem: str = ""
 
 
 def run(
-    drives: Sequence[WatchedDrive],
+    answers: Answers,
     *,
     as_json: bool,
     out: TextIO,
@@ -47,24 +49,30 @@ def run(
 
     Colours are for terminals alone, and not where NO_COLOR is set (https://no-color.org).
     """
-    result = report(drives, thresholds or CheckThresholds())
+    result = report(answers, thresholds or CheckThresholds())
     if as_json:
         out.write(json.dumps(plain(result), indent=2, allow_nan=False) + "\n")
     else:
         colour = out.isatty() and not environment.get("NO_COLOR")
-        text = check_table.text(result.summary, _lines(result), colour=colour)
+        text = check_table.text(
+            result.summary, _lines(result), colour=colour, problem=result.problem
+        )
         # A terminal of another encoding must not keep anyone from reading the rest.
         encoding = out.encoding or "utf-8"
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
     return result.status
 
 
-def report(drives: Sequence[WatchedDrive], thresholds: CheckThresholds) -> CheckResult:
+def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     """Drives judged one by one, and the host by the worst of them.
 
-    A drive that has no SMART is no trouble; a host where no drive has any is not known.
+    A drive that has no SMART is no trouble; a host where no drive has any, or one was not asked,
+    is not known where nothing is worse. That the look for drives failed is a warning at least.
     """
-    rows = [_row(drive, problems(drive, thresholds)) for drive in drives]
+    rows = [
+        _row(drive, problems(drive, thresholds, owes_answer=drive.label in answers.owing))
+        for drive in answers.drives
+    ]
     rows.sort(key=lambda row: (-row.status.urgency, _natural(row.drive.label)))
     found = [
         (row.drive, problem)
@@ -75,11 +83,16 @@ def report(drives: Sequence[WatchedDrive], thresholds: CheckThresholds) -> Check
     found.sort(key=lambda each: -each[1].status.urgency)
     if found:
         status = found[0][1].status
+    elif answers.problem:
+        status = Status.WARNING
+    elif any(_was_left(row) for row in rows):
+        status = Status.UNKNOWN
     elif any(row.status is Status.OK for row in rows):
         status = Status.OK
     else:
         status = Status.UNKNOWN
-    return CheckResult(status, _summary(status, rows, found), tuple(rows), tuple(found))
+    summary = _summary(status, rows, found, answers.problem)
+    return CheckResult(status, summary, tuple(rows), tuple(found), answers.problem)
 
 
 def plain(result: CheckResult) -> dict[str, Any]:
@@ -88,6 +101,7 @@ def plain(result: CheckResult) -> dict[str, Any]:
         "status": int(result.status),
         "state": result.status.name.lower(),
         "summary": result.summary,
+        "problem": result.problem or None,
         "drives": [_plain_row(row) for row in result.rows],
     }
 
@@ -96,26 +110,46 @@ def _row(drive: WatchedDrive, found: tuple[Problem, ...]) -> Row:
     return Row(drive, found[0].status if found else Status.OK, found)
 
 
+def _was_left(row: Row) -> bool:
+    """Nothing was heard of the drive, and it is not to blame."""
+    return row.status is Status.UNKNOWN and not row.drive.was_asked
+
+
 def _summary(
-    status: Status, rows: Sequence[Row], found: Sequence[tuple[WatchedDrive, Problem]]
+    status: Status,
+    rows: Sequence[Row],
+    found: Sequence[tuple[WatchedDrive, Problem]],
+    problem: str,
 ) -> str:
     """The one line that Nagios shows and pages with."""
     blind = sum(row.status is Status.UNKNOWN for row in rows)
-    count = f"{len(rows)} drive{'' if len(rows) == 1 else 's'}"
-    if found:
-        drive, worst = found[0]
-        name = " ".join(filter(None, (drive.label, drive.identity.model)))
-        said = f"{name}: {worst.text}"
-        if len(found) > 1:
-            more = len(found) - 1
-            said += f" ({more} more problem{'' if more == 1 else 's'})"
+    left = [row for row in rows if _was_left(row)]
+    count = _counted(len(rows), "drive")
+    if found or problem:
+        said = problem
+        if found:
+            drive, worst = found[0]
+            name = " ".join(filter(None, (drive.label, drive.identity.model)))
+            said = f"{name}: {worst.text}"
+        more = len(found) + bool(problem) - 1
+        notes = [_counted(more, "more problem")] if more else []
+        notes += [f"{_counted(len(left), 'drive')} not asked"] if left else []
+        said += f" ({', '.join(notes)})" if notes else ""
     elif not rows:
         said = "no drive found"
+    elif left:
+        first = left[0]
+        said = f"{count}, {len(left)} of them not asked: "
+        said += f"{first.drive.label}: {first.problems[0].text}"
     elif status is Status.OK:
         said = f"{count}, {blind} of them without SMART" if blind else count
     else:
         said = f"{count}, none with SMART: {rows[0].drive.label}: {rows[0].problems[0].text}"
     return check_table.printable(f"SSD {status.name} - {said}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _lines(result: CheckResult) -> list[check_table.Line]:

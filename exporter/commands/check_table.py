@@ -52,11 +52,16 @@ class Line:
     problems: tuple[tuple[Status, str], ...]
 
 
-def text(summary: str, lines: Sequence[Line], *, colour: bool) -> str:
-    """The summary and the table, at most `WIDTH` columns wide but for the summary."""
+def text(summary: str, lines: Sequence[Line], *, colour: bool, problem: str = "") -> str:
+    """The summary and the table, at most `WIDTH` columns wide but for the summary.
+
+    problem: of the host, where it stands beside those of drives.
+    """
     first, _, rest = summary.partition(" - ")
     worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
     parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
+    if problem:
+        parts.append(_below(Status.WARNING, printable(problem), colour))
     if lines:
         parts.append("\n")
         parts += _table(lines, colour)
@@ -134,7 +139,7 @@ def _health(line: Line) -> str:
     if line.drive.is_missing:
         return "GONE"
     if line.status is Status.UNKNOWN:
-        return "no SMART"
+        return "no SMART" if line.drive.was_asked else "not asked"
     if line.status is not Status.OK:
         return line.status.name
     mode = None if health is None or health.healthy is not None else health.power_mode

@@ -5,6 +5,7 @@ from typing import Any, TextIO
 
 from exporter.background import forgetting
 from exporter.background.inventory import Inventory
+from exporter.background.state import StateFile
 from exporter.errors import ConfigError
 
 
@@ -14,8 +15,11 @@ def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
     name: a serial number, a WWN, or the label of a drive that has neither.
 
     Raises:
-        ConfigError: the daemon knows no such drive, or the request cannot be left.
+        ConfigError: the daemon knows no such drive, what it knows cannot be read, or the request
+            cannot be left.
     """
+    if kept_inventory is None and (problem := StateFile(directory).problem()):
+        raise ConfigError(problem, "run this as root or as the daemon")
     inventory = Inventory(kept_inventory)
     known = inventory.named(name)
     if not known:

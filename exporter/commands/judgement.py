@@ -54,6 +54,20 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """What came of asking all drives of a host.
+
+    owing: labels of drives that are there for sure and must answer: that such a one does not, or
+        was not asked in time, is its own failure or that of a drive beside it.
+    problem: why the look for drives failed, for people; else empty.
+    """
+
+    drives: tuple[WatchedDrive, ...]
+    owing: frozenset[str] = frozenset()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CheckThresholds:
     """From where on a drive is said to be in trouble.
 
@@ -81,9 +95,11 @@ class CheckThresholds:
     pending_sectors: int = 2
 
 
-def problems(drive: WatchedDrive, thresholds: CheckThresholds) -> tuple[Problem, ...]:
+def problems(
+    drive: WatchedDrive, thresholds: CheckThresholds, *, owes_answer: bool = False
+) -> tuple[Problem, ...]:
     """All that is wrong, worst first; one of status UNKNOWN where there is no SMART to judge by."""
-    found = list(_silence(drive))
+    found = list(_silence(drive, owes_answer))
     if drive.health is not None:
         found += _verdict(drive.health)
         found += _wear(drive.health, thresholds)
@@ -116,7 +132,7 @@ def percent(ratio: float) -> str:
     return f"{hundredths:.1f} %" if 0 < hundredths < 0.95 else f"{hundredths:.0f} %"
 
 
-def _silence(drive: WatchedDrive) -> Iterator[Problem]:
+def _silence(drive: WatchedDrive, owes_answer: bool) -> Iterator[Problem]:
     why = f": {drive.message}" if drive.message else ""
     if drive.is_missing:
         name = drive.serial or drive.label
@@ -128,14 +144,20 @@ def _silence(drive: WatchedDrive) -> Iterator[Problem]:
         yield Problem(
             Status.CRITICAL, "it does not answer: smartctl hangs in the kernel and cannot be ended"
         )
-    elif not drive.up and drive.last_success_unix_time is not None:
+    elif not drive.up and drive.was_asked and drive.last_success_unix_time is not None:
         yield Problem(Status.CRITICAL, f"it does not answer any more{why}")
-    elif not drive.up and drive.polls.get(Result.TIMED_OUT.value):
+    elif not drive.up and drive.was_asked and _has_failed(drive, owes_answer):
         yield Problem(Status.CRITICAL, f"it does not answer{why}")
+    elif not drive.up and owes_answer:
+        yield Problem(Status.CRITICAL, drive.message or "it was not asked in time")
     elif drive.health is None:
         yield Problem(Status.UNKNOWN, drive.message or "it has not been asked yet")
     elif drive.health.unreadable:
         yield Problem(Status.UNKNOWN, drive.health.unreadable)
+
+
+def _has_failed(drive: WatchedDrive, owes_answer: bool) -> bool:
+    return owes_answer or bool(drive.polls.get(Result.TIMED_OUT.value))
 
 
 def _outlook(drive: WatchedDrive, thresholds: CheckThresholds) -> Iterator[Problem]:
@@ -183,7 +205,7 @@ def _verdict(health: DriveHealth) -> Iterator[Problem]:
 def _wear(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     worn = health.endurance
     if worn is not None and worn.used_ratio >= thresholds.endurance_warning_ratio:
-        text = f"{percent(worn.used_ratio)} of its endurance used"
+        text = f"{percent(worn.used_ratio)} of its rated endurance is used"
         if worn.source is EnduranceSource.NAME_GUESS:
             yield Problem(Status.WARNING, f"{text}, by the name of an attribute")
         else:

@@ -8,7 +8,7 @@ import math
 import os
 import select
 import signal
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from exporter.clock import Clock
@@ -39,8 +39,14 @@ class Children(Protocol):
     def stuck(self) -> frozenset[Hashable]:
         """Whose child was given up and is still there."""
 
+    def end_all(self) -> None:
+        """End those that run, within a bounded time; nobody hears of them.
+
+        Those that may not be killed, or cannot be, go on and are among the `stuck` until they end.
+        """
+
     def close(self) -> None:
-        """End those that run, within a bounded time; those that may not be killed go on."""
+        """As `end_all`, and what goes on is no longer known: nothing can be started after."""
 
 
 _LONGEST_WAIT_SECONDS = 3600.0
@@ -58,6 +64,8 @@ class SystemChildren:
     Each leads a session of its own and is ended with what it started: SIGTERM after its time,
     SIGKILL `grace_seconds` later. One that is still there `abandon_seconds` after that sits in
     the kernel, uninterruptible: it is given up, and collected whenever it ends.
+
+    environment: what they get besides the locale; None for nothing but a PATH.
     """
 
     def __init__(
@@ -67,6 +75,7 @@ class SystemChildren:
         grace_seconds: float = 2.0,
         abandon_seconds: float = 3.0,
         most_output_bytes: int = 1 << 20,
+        environment: Mapping[str, str] | None = None,
         open_pidfd: Callable[[int], int] = os.pidfd_open,
         send: Callable[[int, int], None] = os.killpg,
     ) -> None:
@@ -76,7 +85,8 @@ class SystemChildren:
         self._most_output_bytes = most_output_bytes
         self._open_pidfd = open_pidfd
         self._send = send
-        self._environment = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
+        usual = {"PATH": os.environ.get("PATH", os.defpath)}
+        self._environment = {**(usual if environment is None else environment), "LC_ALL": "C"}
         self._watched = Watched()
         self._running: dict[int, Child] = {}
         self._given_up: dict[int, Child] = {}
@@ -146,10 +156,25 @@ class SystemChildren:
             if child.key == key and child.stage is Stage.RUNNING:
                 child.deadline = self._clock.monotonic()
 
-    def close(self) -> None:
-        now = self._clock.monotonic()
+    def end_all(self) -> None:
+        usual = self._grace_seconds, self._abandon_seconds
         self._grace_seconds = min(self._grace_seconds, _LAST_SECONDS)
         self._abandon_seconds = min(self._abandon_seconds, _LAST_SECONDS)
+        self._end_what_may_be_killed()
+        self._grace_seconds, self._abandon_seconds = usual
+        now = self._clock.monotonic()
+        for child in list(self._running.values()):
+            self._give_up(child, now, "goes on")
+        self._done.clear()
+
+    def close(self) -> None:
+        self.end_all()
+        for child in self._given_up.values():
+            child.close()
+        self._given_up.clear()
+
+    def _end_what_may_be_killed(self) -> None:
+        now = self._clock.monotonic()
         for child in self._running.values():
             if child.may_kill:
                 last = now if child.stage is Stage.RUNNING else now + _LAST_SECONDS
@@ -158,10 +183,6 @@ class SystemChildren:
         while now < until and any(child.may_kill for child in self._running.values()):
             self.wait(until - now)
             now = self._clock.monotonic()
-        for child in (*self._running.values(), *self._given_up.values()):
-            child.close()
-        self._running.clear()
-        self._given_up.clear()
 
     def _soonest(self, until: float) -> float:
         for child in self._running.values():

@@ -5,12 +5,6 @@ from exporter.metrics.catalogue import SUBJECTS, families
 #: Families that issue 4 brings, with the labels that the rules count on. A family that the
 #: catalogue has by now is taken off here; in the end this is empty.
 NOT_YET: dict[str, tuple[str, ...]] = {
-    "ssd_probe_running": ("device", "profile"),
-    "ssd_probe_last_latency_seconds": ("device", "profile", "op", "stat"),
-    "ssd_probe_last_success_timestamp_seconds": ("device", "profile"),
-    "ssd_probe_runs_total": ("device", "profile", "result"),
-    "ssd_probe_skipped_total": ("device", "profile", "reason"),
-    "ssd_probe_write_budget_remaining_bytes": ("device", "period"),
     "ssd_slc_burst_bytes_per_second": ("device",),
     "ssd_slc_falloff_ratio": ("device",),
 }

@@ -58,11 +58,13 @@ def wwn(serial: str) -> dict[str, int]:
 class Smartctl:
     """What smartctl does with each drive, and what it was called for.
 
-    `scan` is how a look for drives ends, `drives` how a call ends for each path and type.
+    `scan` is how a look for drives ends, `listing` how one that opens none does where that is
+    another way, `drives` how a call ends for each path and type.
     """
 
     def __init__(self, *found: Row) -> None:
         self.scan = rows(*found)
+        self.listing: Finished | None = None
         self.drives: dict[Address, Finished] = {}
         self.calls: list[tuple[str, ...]] = []
 
@@ -72,7 +74,7 @@ class Smartctl:
 
     def __call__(self, key: Hashable, argv: Sequence[str], limit: float) -> Finished:
         self.calls.append(tuple(argv))
-        finished = self.scan
+        finished = (self.listing if key == "listing" else None) or self.scan
         if isinstance(key, Address):
             finished = self.drives.get(key, silent())
         lasts = finished.seconds or (limit if finished.end is End.TIMED_OUT else 0.0)

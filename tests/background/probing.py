@@ -1,4 +1,4 @@
-"""A host of files with one drive, a directory on it, and a fio that is over when it is waited for."""
+"""A host of files with one drive, a directory to probe, and a fio that only says that it ran."""
 
 import json
 from collections.abc import Callable, Sequence

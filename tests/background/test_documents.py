@@ -1,7 +1,7 @@
 """The directory between the two halves, on a real file system."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -139,10 +139,62 @@ def test_a_file_too_large_is_not_read(place: Path) -> None:
     assert "larger than" in refusals(DocumentReader(place))[NAME]
 
 
-def test_a_writer_does_not_follow_a_link_put_in_its_way(place: Path, tmp_path: Path) -> None:
+def link(file: Path, victim: Path) -> None:
+    file.symlink_to(victim)
+
+
+def second_name(file: Path, victim: Path) -> None:
+    os.link(victim, file)
+
+
+def pipe(file: Path, _victim: Path) -> None:
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("put", [link, second_name, pipe])
+def test_a_writer_opens_nothing_that_was_put_in_its_way(
+    place: Path, tmp_path: Path, put: Callable[[Path, Path], None]
+) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    (place / f".{NAME}.new").symlink_to(victim)
-    with pytest.raises(OSError, match="symbolic links"):
-        DocumentWriter(place).write(POLL)
+    put(place / f".{NAME}.new", victim)
+    DocumentWriter(place).write(POLL)
+    assert {DAILY, NAME} == texts(DocumentReader(place)).keys()
     assert "precious" == victim.read_text()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o757])
+def test_a_directory_that_others_can_write_is_not_written_to(place: Path, mode: int) -> None:
+    place.chmod(mode)
+    with pytest.raises(PermissionError, match="others than its owner can write it: not written"):
+        DocumentWriter(place).write(POLL)
+    with pytest.raises(PermissionError):
+        DocumentWriter(place).sweep(set())
+    assert [] == os.listdir(place)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_somebody_elses_directory_is_not_written_to(place: Path) -> None:
+    os.chown(place, 65534, 65534)
+    with pytest.raises(PermissionError, match="it belongs to user 65534: not written to"):
+        DocumentWriter(place).write(POLL)
+    assert [] == os.listdir(place)
+
+
+def test_a_link_to_a_directory_is_not_written_to(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(place)
+    with pytest.raises(NotADirectoryError):
+        DocumentWriter(tmp_path / "link").write(POLL)
+    assert [] == os.listdir(place)
+
+
+def test_a_directory_has_one_writer_also_when_it_is_made_anew(place: Path) -> None:
+    first, second = DocumentWriter(place), DocumentWriter(place)
+    first.hold()
+    with pytest.raises(BlockingIOError):
+        second.hold()
+    place.rmdir()
+    first.write(HEARTBEAT)
+    with pytest.raises(BlockingIOError):
+        second.write(POLL)
+    assert [ROLL] == os.listdir(place)

@@ -63,6 +63,12 @@ class Asking:
     def of(self, path: str) -> list[PollDocument]:
         return [document for document in self.documents if document.path == path]
 
+    def look_again(self) -> "Asking":
+        """A look that somebody asks for, when the last one is long enough ago."""
+        self.go_on(30)
+        self.polling.look_again()
+        return self
+
     @property
     def listed(self) -> list[tuple[str, str]]:
         return list(self.rolls[-1].drives)
@@ -155,7 +161,7 @@ def test_a_disk_that_comes_while_scans_hang_is_found(sys: Sys, smartctl: Smartct
     asked = Asking(sys, smartctl).go_on(60)
     trees.sata(sys, "sdb", 2)
     node_trees.dev(sys, "sdb")
-    asked.polling.look_again()
+    asked.look_again()
     assert ("/dev/sdb", "") in asked.go_on(60).listed
     assert "success" == asked.of("/dev/sdb")[0].result
 
@@ -165,7 +171,7 @@ def test_what_was_scanned_before_keeps_its_type_while_scans_hang(
 ) -> None:
     asked = Asking(sys, smartctl).go_on(5)
     smartctl.scan = asking.HANGS
-    asked.polling.look_again()
+    asked.look_again()
     assert [("/dev/sda", "sat"), ("/dev/nvme0", "nvme")] == asked.go_on(60).listed
     assert asked.rolls[-1].problem
 
@@ -254,7 +260,7 @@ def test_the_other_address_serves_when_the_best_one_has_gone(sys: Sys) -> None:
     smartctl.says("/dev/bus/6", "megaraid,0", ata("S00002"))
     asked = Asking(sys, smartctl).go_on(10)
     smartctl.scan = asking.rows(rows[1])
-    asked.polling.look_again()
+    asked.look_again()
     asked.go_on(5)
     assert [("/dev/bus/6", "megaraid,0")] == [row for row in asked.listed if row[1] != "nvme"]
     assert 2 == len(asked.of("/dev/bus/6"))
@@ -288,7 +294,7 @@ def test_a_drive_taken_for_a_volume_is_missed_once_it_has_answered(sys: Sys) -> 
 def test_a_drive_that_has_gone_is_not_listed_and_not_heard_of(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(5)
     smartctl.scan = asking.rows(NVME)
-    asked.polling.look_again()
+    asked.look_again()
     asked.go_on(5)
     assert [("/dev/nvme0", "nvme")] == asked.listed
     before = len(asked.of("/dev/sda"))
@@ -301,7 +307,7 @@ def test_a_drive_that_comes_back_is_asked_at_once_and_counted_anew(
     asked = Asking(sys, smartctl).go_on(5)
     for rows in ((NVME,), (SATA, NVME)):
         smartctl.scan = asking.rows(*rows)
-        asked.polling.look_again()
+        asked.look_again()
         asked.go_on(5)
     assert [{"success": 1}] * 2 == [document.counts for document in asked.of("/dev/sda")]
 
@@ -381,3 +387,121 @@ def test_somebody_may_wake_it(sys: Sys, smartctl: Smartctl) -> None:
     asked.polling.wake()
     asked.polling.close()
     assert asked.children.is_closed
+
+
+def test_looks_that_somebody_asks_for_are_half_a_minute_apart(sys: Sys, smartctl: Smartctl) -> None:
+    """A drive that comes and goes brings an event each time, and each look opens all drives."""
+    asked = Asking(sys, smartctl)
+    for _ in range(120):
+        asked.polling.look_again()
+        asked.go_on(1)
+    scans = [at for at, key, _ in asked.children.started if key == "scan"]
+    assert [0.0, 30.0, 60.0, 90.0] == pytest.approx([at - scans[0] for at in scans], abs=1.01)
+
+
+def test_a_disk_that_the_kernel_shows_is_looked_for_though_nobody_says_so(
+    sys: Sys, smartctl: Smartctl
+) -> None:
+    asked = Asking(sys, smartctl).go_on(60)
+    trees.sata(sys, "sdb", 2)
+    node_trees.dev(sys, "sdb")
+    smartctl.scan = asking.rows(SATA, ("/dev/sdb", "sat", "ATA"), NVME)
+    smartctl.says("/dev/sdb", "sat", ata("S00002"))
+    assert ("/dev/sdb", "sat") in asked.go_on(2 * ROLL_SECONDS).listed
+
+
+@pytest.mark.parametrize("name", ["dm-0", "md127", "loop3", "ram0", "zram0"])
+def test_a_device_made_of_others_brings_no_look(sys: Sys, smartctl: Smartctl, name: str) -> None:
+    asked = Asking(sys, smartctl).go_on(60)
+    sys.write(f"block/{name}", {"size": "8"})
+    asked.go_on(60)
+    assert 1 == len([key for _, key, _ in asked.children.started if key == "scan"])
+
+
+MEGARAID = ("/dev/bus/6", "megaraid,0", "SCSI")
+
+
+@pytest.mark.parametrize("failure", [asking.HANGS, asking.STUCK])
+def test_where_a_scan_fails_a_listing_tells_which_drives_there_are(
+    sys: Sys, smartctl: Smartctl, failure: Finished
+) -> None:
+    """It opens no drive: one that hangs does not hide those behind a controller."""
+    node_trees.raid_volumes(sys, "sdb")
+    smartctl.scan = failure
+    smartctl.listing = asking.rows(("/dev/sda", "scsi", "SCSI"), NVME, MEGARAID)
+    smartctl.says("/dev/sda", "", ata("S00001"))
+    smartctl.says("/dev/bus/6", "megaraid,0", ata("S00003"))
+    asked = Asking(sys, smartctl).go_on(60)
+    assert {("/dev/sda", ""), ("/dev/nvme0", "nvme"), MEGARAID[:2]} == set(asked.listed)
+    assert asked.rolls[-1].scanned_at is not None
+    assert asked.rolls[-1].problem.startswith("looking for drives failed: it ")
+    assert ("smartctl", "--json=c", "--scan") in smartctl.calls
+    assert asked.polling.is_settled
+
+
+def test_a_drive_keeps_the_type_of_an_earlier_scan_when_it_is_listed(
+    sys: Sys, smartctl: Smartctl
+) -> None:
+    asked = Asking(sys, smartctl, rescan_seconds=60.0).go_on(5)
+    smartctl.scan = asking.HANGS
+    smartctl.listing = asking.rows(("/dev/sda", "scsi", "SCSI"), NVME)
+    before = asked.rolls[-1].scanned_at
+    asked.go_on(120)
+    assert [("/dev/sda", "sat"), ("/dev/nvme0", "nvme")] == asked.listed
+    assert (asked.rolls[-1].scanned_at or 0) > (before or 0)
+
+
+def test_while_a_scan_is_stuck_drives_are_listed_as_often(sys: Sys, smartctl: Smartctl) -> None:
+    smartctl.scan = asking.STUCK
+    smartctl.listing = asking.rows(NVME)
+    asked = Asking(sys, smartctl, rescan_seconds=60.0).go_on(60)
+    smartctl.listing = asking.rows(("/dev/sda", "sat", "ATA"), NVME)
+    asked.go_on(100)
+    assert ("/dev/sda", "sat") in asked.listed
+    assert 1 == len([key for _, key, _ in asked.children.started if key == "scan"])
+
+
+def succeeded(asked: Asking, sys: Sys) -> Asking:
+    """Another poller on the same children."""
+    after = Asking(sys, asked.smartctl)
+    after.clock, after.children = asked.clock, asked.children
+    after.polling = Polling(
+        FakeChildren(asked.clock),
+        asked.clock,
+        PollingPlan(drives=(("/dev/sdb", "jmb39x,0"),)),
+        sys=sys.root,
+        root=sys.root.parent,
+        take=after.documents.append,
+        call=after.rolls.append,
+    )
+    after.polling.inherit(asked.polling.hand_over())
+    return after
+
+
+def test_a_drive_that_is_stuck_is_not_asked_by_the_next_poller_either(
+    sys: Sys, smartctl: Smartctl
+) -> None:
+    smartctl.says("/dev/sda", "sat", asking.STUCK)
+    after = succeeded(Asking(sys, smartctl).go_on(100), sys).go_on(100)
+    assert 1 == len(smartctl.asked("/dev/sda"))
+    assert (("/dev/sda", "sat"),) == after.rolls[-1].stuck
+    smartctl.says("/dev/sda", "sat", ata("S00001"))
+    after.children.let_go(Address("/dev/sda", "sat"))
+    after.go_on(5)
+    assert ["success"] == [document.result for document in after.of("/dev/sda")]
+
+
+def test_what_must_not_be_killed_runs_once_whoever_asks(sys: Sys, smartctl: Smartctl) -> None:
+    """A second smartctl would restore the sector that the first one has written."""
+    bridge = (("/dev/sdb", "jmb39x,0"),)
+    smartctl.says("/dev/sdb", "jmb39x,0", asking.printed(ata("S00009"), 300.0))
+    before = Asking(sys, smartctl, drives=bridge).go_on(10)
+    assert not before.polling.may_end
+    after = succeeded(before, sys).go_on(100)
+    assert 1 == len(smartctl.asked("/dev/sdb"))
+    assert [] == after.of("/dev/sdb")
+    smartctl.says("/dev/sdb", "jmb39x,0", ata("S00009"))
+    after.children.let_go(Address("/dev/sdb", "jmb39x,0"))
+    after.go_on(5)
+    assert ["success"] == [document.result for document in after.of("/dev/sdb")]
+    assert after.polling.may_end

@@ -76,7 +76,7 @@ def test_an_agent_that_falls_silent_is_stood_in_for_until_it_speaks_again(tmp_pa
     assert BOTH == daemon.step(5).seen()
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
     assert not daemon.step().watch.asks_itself
-    assert daemon.children[0].is_closed
+    assert 0 == daemon.children[0].running
     assert BOTH == daemon.seen()
 
 
@@ -114,6 +114,7 @@ def test_our_own_problem_is_said_too(tmp_path: Path) -> None:
     daemon.smartctl.scan = asking.MISSING
     assert "install smartmontools" in daemon.step(4).problem
     daemon.smartctl.scan = asking.rows((*SDA, "ATA"))
+    daemon.clock.advance(30)
     daemon.watch.look_again()
     assert "" == daemon.step(4).problem
 
@@ -182,3 +183,19 @@ def test_it_can_be_woken_while_it_changes_its_source(tmp_path: Path) -> None:
     waking.join()
     assert [] == problems
     daemon.watch.close()
+
+
+def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_again(
+    tmp_path: Path,
+) -> None:
+    daemon = watching(tmp_path, SmartSource.EXEC)
+    daemon.smartctl.says(*SDA, asking.STUCK)
+    daemon.step(8)
+    daemon.watch.begin_anew()
+    daemon.step(8)
+    assert 1 == len(daemon.smartctl.asked("/dev/sda"))
+    daemon.smartctl.says(*SDA, ata("S00001"))
+    daemon.children[0].let_go(SDA)
+    assert BOTH == daemon.step(8).seen()
+    daemon.watch.close()
+    assert all(children.is_closed for children in daemon.children)

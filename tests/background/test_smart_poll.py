@@ -490,3 +490,27 @@ def test_another_thread_wakes_the_step(real: tuple[StandIn, SmartPoll]) -> None:
     before = len(os.listdir("/proc/self/fd"))
     poll.close()
     assert before - 1 == len(os.listdir("/proc/self/fd"))
+
+
+def test_the_slots_of_a_bridge_that_is_asked_by_writing_are_asked_one_by_one() -> None:
+    polling = Polling(ends(End.EXITED, seconds=3.0, status=0))
+    slots = [
+        replace(target("sda"), address=Address("/dev/sda", f"jmb39x,{n}"), adapter="0000:00:14.0")
+        for n in range(3)
+    ]
+    polling.poll.set_targets([*slots, target("sdb")])
+    polling.go_on(30)
+    began = polling.began("sda")
+    assert 3 == len(began)
+    assert all(b - a >= 3.0 for a, b in itertools.pairwise(began))
+    assert 1000.0 == polling.began("sdb")[0]
+
+
+def test_waking_a_poller_that_has_ended_touches_no_descriptor() -> None:
+    """It is a signal handler that wakes it, and its number may be another file's by then."""
+    polling = Polling()
+    polling.poll.close()
+    reading, writing = os.pipe()
+    polling.poll.wake()
+    os.close(reading)
+    os.close(writing)

@@ -68,6 +68,19 @@ def test_what_cannot_be_understood_is_kept_aside(
     assert {"version": 1, "a": 1} == state.load()
 
 
+def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert ({}, "") == (StateFile(tmp_path).peek(), StateFile(tmp_path).problem())
+    assert [] == caplog.messages
+    (tmp_path / "state.json").mkdir()
+    state = StateFile(tmp_path)
+    why = f"{tmp_path}/state.json cannot be read: Is a directory"
+    assert ({}, why) == (state.peek(), state.problem())
+    assert [f"{why}; what was here before is not known"] == caplog.messages
+    assert ["state.json"] == os.listdir(tmp_path)
+
+
 def test_bytes_that_are_no_text_are_kept_aside(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_bytes(b"\xff\xfe{")
     assert {} == StateFile(tmp_path).load()

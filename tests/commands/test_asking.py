@@ -1,22 +1,35 @@
 """All drives asked once, for a command that somebody waits for."""
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from exporter.background.documents import DocumentWriter
+from exporter.background.inventory import Inventory, Sighting
 from exporter.clock import SystemClock
+from exporter.commands import asking
 from exporter.commands.asking import Asked
-from exporter.config import Settings, SmartSource
+from exporter.commands.judgement import Answers
+from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
+from exporter.drives.health import DriveIdentity
 from exporter.drives.watched import WatchedDrive
 from exporter.errors import ConfigError
+from exporter.tools.child import End, Finished
 from exporter.tools.children import SystemChildren
 from exporter.tools.command import SystemRunner
 from exporter.tools.document import PollDocument, Roll
-from tests.linux import trees
+from exporter.tools.smartctl import Address
+from tests.background.asking import Smartctl, printed
+from tests.drives import reports
+from tests.fakes import FakeClock
+from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
+from tests.stand_ins.children import FakeChildren
 from tests.stand_ins.smartctl import StandIn
 from tests.tools import texts
 
@@ -54,20 +67,27 @@ class Host:
             ),
         )
 
-    def ask(self, source: SmartSource = SmartSource.EXEC) -> list[WatchedDrive]:
+    def ask(
+        self,
+        source: SmartSource = SmartSource.EXEC,
+        kept: Mapping[str, object] | None = None,
+        **smart: Any,
+    ) -> list[WatchedDrive]:
         clock = SystemClock()
-        chosen = replace(self.settings, smart=replace(self.settings.smart, source=source))
+        smart = {"source": source, **smart}
+        chosen = replace(self.settings, smart=replace(self.settings.smart, **smart))
         asked = Asked(
             chosen,
             clock,
             lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
             SystemRunner(),
-            kept={},
+            kept=kept or {},
             history=None,
             progress=lambda _answered: None,
         )
         self.outputs = asked.outputs
-        return asked.ask()
+        self.answers = asked.ask()
+        return list(self.answers.drives)
 
 
 @pytest.fixture
@@ -138,8 +158,151 @@ def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
 
 
 def test_an_agent_that_is_wanted_and_silent_is_an_error_with_the_remedy(host: Host) -> None:
-    with pytest.raises(ConfigError, match="start ssd-smart-agent"):
+    with pytest.raises(ConfigError, match="no such directory; start ssd-smart-agent"):
         host.ask(SmartSource.DIRECTORY)
+
+
+def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) -> None:
+    now = SystemClock().wall()
+    directory = host.settings.smart.directory
+    writer = DocumentWriter(directory)
+    writer.write(Roll(now - 900.0, 15.0, now, ()))
+    with pytest.raises(ConfigError, match="the last heartbeat is 900 s old"):
+        host.ask(SmartSource.DIRECTORY)
+    (directory / "agent.json").write_text("{")
+    with pytest.raises(ConfigError, match="no word of the agent: document: no JSON"):
+        host.ask(SmartSource.DIRECTORY)
+    directory.chmod(0o777)
+    with pytest.raises(ConfigError, match="others than its owner can write it: not believed"):
+        host.ask(SmartSource.DIRECTORY)
+
+
+def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host) -> None:
+    now = SystemClock().wall()
+    DocumentWriter(host.settings.smart.directory).write(
+        Roll(now, 15.0, now, (("/dev/sda", "sat"),))
+    )
+    (drive,) = host.ask(SmartSource.AUTO)
+    assert ("sda", False) == (drive.label, drive.was_asked)
+    assert "the agent has not told of it yet" == drive.message
+    assert frozenset() == host.answers.owing
+
+
+def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
+    now = SystemClock().wall()
+    writer = DocumentWriter(host.settings.smart.directory)
+    writer.write(PollDocument("/dev/sda", "sat", "success", now, 0.1, 900.0, 0))
+    (document,) = host.settings.smart.directory.iterdir()
+    document.write_text("{")
+    writer.write(Roll(now, 15.0, now, (("/dev/sda", "sat"),)))
+    host.ask(SmartSource.AUTO)
+    assert "the agent's word is not believed: document: no JSON" in host.answers.problem
+
+
+@pytest.mark.parametrize("does", ["exit 2", "kill -KILL $$", "echo garbage", "exec sleep 1000"])
+def test_a_disk_of_the_kernels_that_does_not_answer_owes_one(host: Host, does: str) -> None:
+    host.stand_in.does("sda", does)
+    (drive,) = host.ask()
+    assert (False, True) == (drive.up, drive.was_asked)
+    assert {"sda"} == host.answers.owing
+
+
+def test_a_drive_that_smartctl_may_not_ask_owes_nothing(host: Host) -> None:
+    said = reports.smartctl("Smartctl open device: /dev/sda failed: Permission denied", status=2)
+    host.stand_in.says("sda", json.dumps(said), 2)
+    (drive,) = host.ask()
+    assert not drive.was_asked
+    assert frozenset() == host.answers.owing
+
+
+def test_behind_a_controller_only_a_drive_that_was_known_owes_an_answer(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    host.stand_in.does("0", "exit 2")
+    behind = SmartDrive("/dev/bus/0", "megaraid,3")
+    host.ask(drive=(behind,))
+    assert frozenset() == host.answers.owing
+    inventory = Inventory()
+    who = DriveIdentity(model="Flashworks S500", serial="S3")
+    sighting = Sighting(Address("/dev/bus/0", "megaraid,3"), "bus/0:megaraid,3", who)
+    inventory.update([sighting], 1000.0, complete=True)
+    host.ask(kept={"inventory": inventory.to_keep()}, drive=(behind,))
+    assert {"bus/0:megaraid,3"} == host.answers.owing
+
+
+def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
+    assert ("sda:jmb39x,0", False) == (drive.label, drive.was_asked)
+    assert drive.message.startswith("asked by the daemon only")
+    assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
+
+
+def test_a_bridge_named_by_its_disk_is_left_to_the_daemon_too(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    host.settings = replace(host.settings, device={"sda": DeviceSettings(smart_type="jms56x,1")})
+    (drive,) = host.ask()
+    assert drive.message.startswith("asked by the daemon only")
+    assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
+
+
+def test_a_look_that_failed_is_told(host: Host) -> None:
+    host.stand_in.does("--scan-open", "echo garbage")
+    host.stand_in.says("sda", GOOD)
+    host.ask()
+    assert host.answers.problem.startswith("looking for drives failed")
+
+
+def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
+    """Asked on a fake clock."""
+    clock = FakeClock()
+    return Asked(
+        replace(host.settings, smart=replace(host.settings.smart, **smart)),
+        clock,
+        lambda: FakeChildren(clock, smartctl),
+        SystemRunner(),
+        kept={},
+        history=None,
+        progress=lambda _answered: None,
+    ).ask()
+
+
+def test_a_look_that_hangs_takes_nothing_of_the_drives_time(host: Host) -> None:
+    """It takes its 30 s, and the drive then its 30 of 40."""
+    smartctl = Smartctl()
+    smartctl.scan = Finished(None, End.TIMED_OUT, -9, message="smartctl was ended")
+    smartctl.says("/dev/sda", "", printed(json.loads(GOOD), seconds=25.0))
+    answers = on_fakes(host, smartctl, timeout_seconds=30.0)
+    assert [("sda", True)] == [(each.label, each.up) for each in answers.drives]
+    assert "smartctl was ended" in answers.problem
+
+
+def test_a_drive_that_was_not_asked_by_the_deadline_is_there_and_owes_an_answer(
+    host: Host,
+) -> None:
+    """One process, and the first drive hangs for all the time that there is."""
+    names = ("sda", "sdb")
+    trees.sata_on_sas(host.sys, "sdb")
+    node_trees.dev(host.sys, *names)
+    smartctl = Smartctl(*((f"/dev/{name}", "sat", "ATA") for name in names))
+    hangs = Finished(None, End.STUCK, seconds=42.0, message="it cannot be ended")
+    for name in names:
+        smartctl.says(f"/dev/{name}", "sat", hangs)
+    answers = on_fakes(host, smartctl, timeout_seconds=30.0, processes=1)
+    assert set(names) == {each.label for each in answers.drives}
+    assert set(names) == answers.owing
+    assert any("nothing was heard of it within 40 s" in d.message for d in answers.drives)
+
+
+def test_smartctl_is_also_looked_for_where_an_ordinary_users_path_does_not_lead(
+    tmp_path: Path,
+) -> None:
+    StandIn(tmp_path / "sbin")
+    beyond = [str(tmp_path / "sbin")]
+    assert str(tmp_path / "sbin" / "smartctl") == asking.located("smartctl", "/none", beyond)
+    StandIn(tmp_path / "bin")
+    first = asking.located("smartctl", str(tmp_path / "bin"), beyond)
+    assert str(tmp_path / "bin" / "smartctl") == first
+    assert "smartctl" == asking.located("smartctl", "/none", ["/none"])
 
 
 GOOD = (

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from exporter.commands import check
 from exporter.commands.check_table import WIDTH, cut, printable
-from exporter.commands.judgement import CheckThresholds, Status, problems, span
+from exporter.commands.judgement import Answers, CheckThresholds, Status, problems, span
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import (
     AtaAttribute,
@@ -68,21 +68,32 @@ def drive(
 
 
 VIRTUAL = drive(
-    None, "vda", identity=DriveIdentity(), serial="", message="a virtual disk has no SMART"
+    None,
+    "vda",
+    identity=DriveIdentity(),
+    serial="",
+    message="a virtual disk has no SMART",
+    polls={},
 )
 
 
-def printed(drives: Sequence[WatchedDrive], out: io.StringIO | None = None) -> tuple[int, str]:
+def printed(
+    drives: Sequence[WatchedDrive], out: io.StringIO | None = None, **answers: Any
+) -> tuple[int, str]:
     out = out or io.StringIO()
-    return check.run(drives, as_json=False, out=out, environment={}), out.getvalue()
+    status = check.run(Answers(tuple(drives), **answers), as_json=False, out=out, environment={})
+    return status, out.getvalue()
 
 
-def summary(drives: Sequence[WatchedDrive]) -> str:
-    return printed(drives)[1].partition("\n")[0]
+def summary(drives: Sequence[WatchedDrive], **answers: Any) -> str:
+    return printed(drives, **answers)[1].partition("\n")[0]
 
 
-def found(health: DriveHealth | None = GOOD, **changes: Any) -> list[tuple[Status, str]]:
-    return [(p.status, p.text) for p in problems(drive(health, **changes), CheckThresholds())]
+def found(
+    health: DriveHealth | None = GOOD, *, owes_answer: bool = False, **changes: Any
+) -> list[tuple[Status, str]]:
+    judged = problems(drive(health, **changes), CheckThresholds(), owes_answer=owes_answer)
+    return [(p.status, p.text) for p in judged]
 
 
 def changed(**changes: Any) -> DriveHealth:
@@ -108,7 +119,8 @@ def test_the_worst_drive_and_its_worst_problem_are_in_the_first_line() -> None:
     ]
     status, text = printed(drives)
     expected = (
-        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 96 % of its endurance used (1 more problem)"
+        "SSD CRITICAL - nvme1n1 Flashworks F900 480GB: 96 % of its rated endurance is used"
+        " (1 more problem)"
     )
     assert (2, expected) == (status, text.partition("\n")[0])
 
@@ -123,11 +135,11 @@ def test_the_table() -> None:
         drive(worn(0.85), "bus/0:megaraid,3"),
     ]
     expected = """\
-SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its endurance used
+SSD WARNING - bus/0:megaraid,3 Flashworks F900 480GB: 85 % of its rated endurance is used
 
 DRIVE             MODEL                  HEALTH    WEAR  SPARE  TEMP  REALLOC  MEDIA  OTHER  WORN OUT IN
 bus/0:megaraid,3  Flashworks F900 480GB  WARNING   85 %  100 %  38 C        -      0      -            -
-    warning: 85 % of its endurance used
+    warning: 85 % of its rated endurance is used
     serial FW9-bus/0:megaraid,3, firmware FW0102, /dev/bus/0:megaraid,3
 vda               -                      no SMART     -      -     -        -      -      -            -
     a virtual disk has no SMART
@@ -184,6 +196,56 @@ def test_a_drive_that_was_not_asked_yet_is_not_known() -> None:
 )
 def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words: str) -> None:
     assert [(Status.CRITICAL, words)] == found(None, **changes)
+
+
+@pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
+def test_a_drive_that_owes_an_answer_and_gives_none_is_critical_at_the_first_poll(
+    result: str,
+) -> None:
+    said = found(None, owes_answer=True, polls={result: 1}, message="No such device")
+    assert [(Status.CRITICAL, "it does not answer: No such device")] == said
+
+
+def test_a_drive_nobody_vouches_for_that_does_not_answer_has_no_smart() -> None:
+    assert [(Status.UNKNOWN, "No such device")] == found(None, message="No such device")
+
+
+def test_a_drive_that_was_due_and_not_asked_in_time_is_critical() -> None:
+    said = found(None, owes_answer=True, was_asked=False, polls={}, message="not within 40 s")
+    assert [(Status.CRITICAL, "not within 40 s")] == said
+
+
+def test_a_drive_that_smartctl_has_no_right_to_ask_is_not_to_blame() -> None:
+    said = found(None, was_asked=False, polls={"refused": 2}, last_success_unix_time=1.8e9)
+    assert [Status.UNKNOWN] == [status for status, _ in said]
+
+
+REFUSED = drive(None, "sdb", was_asked=False, message="Permission denied", polls={"refused": 1})
+
+
+def test_a_host_with_a_drive_that_was_not_asked_is_unknown_and_says_how_many() -> None:
+    expected = "SSD UNKNOWN - 3 drives, 1 of them not asked: sdb: Permission denied"
+    status, text = printed([drive(), REFUSED, VIRTUAL])
+    assert (3, expected) == (status, text.partition("\n")[0])
+    assert " not asked " in text.partition("\n")[2]
+
+
+def test_what_is_worse_than_unknown_counts_and_the_drives_not_asked_are_told() -> None:
+    expected = (
+        "SSD WARNING - nvme0n1 Flashworks F900 480GB: 85 % of its rated endurance is used"
+        " (1 drive not asked)"
+    )
+    assert expected == summary([drive(worn(0.85)), REFUSED])
+
+
+def test_a_look_for_drives_that_failed_is_a_warning_at_least_and_shown() -> None:
+    why = "looking for drives failed: it took too long"
+    status, text = printed([drive()], problem=why)
+    assert (1, f"SSD WARNING - {why}") == (status, text.partition("\n")[0])
+    status, text = printed([drive(worn(0.95))], problem=why)
+    assert 2 == status
+    assert "(1 more problem)" in text.partition("\n")[0]
+    assert f"    warning: {why}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -271,13 +333,13 @@ def test_problems_stand_worst_first_and_drives_too_then_by_name() -> None:
     assert [Status.CRITICAL, Status.WARNING] == [status for status, _ in found(sick)]
     names = ("nvme10n1", "nvme2n1", "sdaa", "sdb")
     drives = [VIRTUAL, *(drive(label=name) for name in names), drive(sick, "sdz")]
-    result = check.report(drives, CheckThresholds())
+    result = check.report(Answers(tuple(drives)), CheckThresholds())
     expected = ["sdz", "vda", "nvme2n1", "nvme10n1", "sdb", "sdaa"]
     assert expected == [row.drive.label for row in result.rows]
 
 
 def test_drives_of_one_name_are_both_shown() -> None:
-    both = [drive(serial="A1"), drive(worn(0.95), serial="A2")]
+    both = Answers((drive(serial="A1"), drive(worn(0.95), serial="A2")))
     rows = check.report(both, CheckThresholds()).rows
     assert ["A2", "A1"] == [row.drive.serial for row in rows]
 
@@ -299,7 +361,8 @@ def test_a_span_has_one_unit(low: float, high: float, words: str) -> None:
 
 def test_colours_are_for_terminals_without_no_color() -> None:
     def shown(out: io.StringIO, **environment: str) -> str:
-        check.run([drive(worn(0.95))], as_json=False, out=out, environment=environment)
+        sick = Answers((drive(worn(0.95)),))
+        check.run(sick, as_json=False, out=out, environment=environment)
         return out.getvalue()
 
     assert "\x1b[31mSSD CRITICAL\x1b[0m" in shown(Terminal())
@@ -319,10 +382,10 @@ def test_colours_are_all_that_a_terminal_adds() -> None:
 def test_json_has_stable_keys_and_null_for_what_nobody_knows() -> None:
     out = io.StringIO()
     drives = [VIRTUAL, drive(worn(0.95), wearout_seconds=(1.0, 2.0, 3.0), wearout_method="steps")]
-    status = check.run(drives, as_json=True, out=out)
+    status = check.run(Answers(tuple(drives)), as_json=True, out=out)
     result = json.loads(out.getvalue())
     assert (2, 2, "critical") == (status, result["status"], result["state"])
-    assert {"status", "state", "summary", "drives"} == set(result)
+    assert {"status", "state", "summary", "problem", "drives"} == set(result)
     sick, virtual = result["drives"]
     assert sick.keys() == virtual.keys()
     expected = {
@@ -357,7 +420,7 @@ def test_json_has_stable_keys_and_null_for_what_nobody_knows() -> None:
         "block_devices": [],
         "messages": [],
         "problems": [
-            {"state": "critical", "text": "95 % of its endurance used"},
+            {"state": "critical", "text": "95 % of its rated endurance is used"},
             {"state": "critical", "text": "at this load its endurance is used up in 0 hours"},
         ],
     }
@@ -394,6 +457,7 @@ drives_of_any_kind = st.lists(
         address=texts,
         identity=st.builds(DriveIdentity, model=st.none() | texts, firmware=st.none() | texts),
         up=st.booleans(),
+        was_asked=st.booleans(),
         health=st.none()
         | st.builds(
             DriveHealth,
@@ -420,9 +484,15 @@ drives_of_any_kind = st.lists(
 )
 
 
-@given(drives_of_any_kind)
-def test_any_drives_fit_120_columns_and_one_line_of_summary(drives: list[WatchedDrive]) -> None:
-    status, text = printed(drives)
+@given(drives_of_any_kind, texts, st.booleans())
+def test_any_drives_fit_120_columns_and_one_line_of_summary(
+    drives: list[WatchedDrive], problem: str, owe: bool
+) -> None:
+    owing = frozenset(each.label for each in drives if owe)
+    status, text = printed(drives, problem=problem, owing=owing)
+    silent = [each for each in drives if not each.up and not each.is_missing]
+    assert not (owe and silent) or status == Status.CRITICAL
+    assert not problem or status in (Status.WARNING, Status.CRITICAL)
     assert status in (0, 1, 2, 3)
     first, *rest = text.split("\n")
     assert first.startswith(f"SSD {Status(status).name} - ")
@@ -433,6 +503,6 @@ def test_any_drives_fit_120_columns_and_one_line_of_summary(drives: list[Watched
 @given(drives_of_any_kind)
 def test_any_drives_are_json(drives: list[WatchedDrive]) -> None:
     out = io.StringIO()
-    status = check.run(drives, as_json=True, out=out)
+    status = check.run(Answers(tuple(drives)), as_json=True, out=out)
     result = json.loads(out.getvalue())
     assert (status, len(drives)) == (result["status"], len(result["drives"]))

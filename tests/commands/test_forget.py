@@ -46,6 +46,12 @@ def test_a_drive_that_nobody_knows_is_said_with_those_that_are_missing(tmp_path:
         forget.run("S-X", tmp_path, kept(), io.StringIO())
 
 
+def test_what_was_kept_and_cannot_be_read_is_said(tmp_path: Path) -> None:
+    (tmp_path / "state.json").mkdir()
+    with pytest.raises(ConfigError, match=r"state\.json cannot be read: .*; run this as root"):
+        forget.run("S-GONE", tmp_path, None, io.StringIO())
+
+
 def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
         forget.run("S-GONE", tmp_path / "none", kept(), io.StringIO())

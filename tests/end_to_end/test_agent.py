@@ -342,3 +342,88 @@ def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_
         await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
         (line,) = log_lines(daemon)
         assert "the agent is silent; is it running?" in line
+
+
+def test_a_mistake_in_settings_that_are_read_again_ends_nothing(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """It is said, and the settings before it hold; then those that are mended do."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        agent.config.write_text(drives.config() + "exclud = 1\n")
+        agent.reload()
+        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so")
+        (complaint,) = agent.complaints
+        assert "the settings stay as they were" in complaint
+        assert "did you mean exclude?" in complaint
+        agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
+        agent.reload()
+        agent.wait_until(lambda: len(agent.polls()) == 4, "two are left out")
+        assert 0 == agent.stop()
+
+
+def test_a_shower_of_sighups_ends_nothing(tmp_path: Path, drives: MadeUpDrives) -> None:
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        for _ in range(100):
+            agent.reload()
+            time.sleep(0.02)
+        begun = time.time()
+        agent.wait_until(lambda: agent.heartbeat()["at"] > begun, "it lives", 15 + SOON)
+        assert 0 == agent.stop()
+    assert [] == agent.complaints
+
+
+def test_a_sighup_takes_no_stop_back(tmp_path: Path, drives: MadeUpDrives) -> None:
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        agent.process.terminate()
+        agent.reload()
+        assert 0 == agent.process.wait(SOON)
+
+
+def test_a_second_agent_of_one_directory_says_so_and_ends(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        with agent_of(drives, tmp_path / "second") as second:
+            assert 2 == second.process.wait(SOON)
+        (line,) = second.log.splitlines()
+        assert f"another smart-agent writes to {drives.directory}" in line
+        assert agent.process.poll() is None
+
+
+def test_what_must_not_be_killed_is_waited_for_before_the_agent_begins_anew(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """Or a second smartctl would write to the volume beside the first."""
+    drives.stand_in.does("bridge", "sleep 4\n")
+    bridge = '[[smart.drive]]\npath = "/dev/bridge"\ntype = "jmb39x,0"\n'
+    config = drives.config(more=bridge)
+    with Agent(tmp_path / "agent", drives.directory, *drives.flags, config=config) as agent:
+
+        def calls() -> int:
+            return len([call for call in drives.stand_in.calls() if call.endswith("/dev/bridge")])
+
+        agent.wait_until(lambda: calls() == 1, "it is asked")
+        agent.config.write_text(drives.config(more='exclude = "rig[23]"\n' + bridge))
+        agent.reload()
+        agent.wait_until(lambda: "the new settings wait" in agent.log, "it says so")
+        time.sleep(1)
+        assert 1 == calls()
+        agent.wait_until(lambda: calls() == 2, "it has begun anew")
+        assert 2 == agent.log.count("asks the drives; it leaves")
+        agent.wait_until(lambda: {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls()), "as told")
+
+
+def test_thousands_of_drives_with_settings_of_their_own_are_handed_over(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
+    """One argument of a program holds 128 KB."""
+    more = "".join(f'[device."enclosure-{n}"]\nsmart_type = "off"\n' for n in range(5000))
+    config = drives.config(more=more)
+    with Agent(tmp_path / "agent", drives.directory, *drives.flags, config=config) as agent:
+        agent.settled(6)
+        assert 0 == agent.stop()
+    assert [] == agent.complaints

@@ -65,5 +65,13 @@ class FakeChildren:
         self._stuck.remove(key)
         self._has_gone = True
 
+    def end_all(self) -> None:
+        """Those that may not be killed are stuck from then on."""
+        keys = {finished.key for _, _, finished in self._running}
+        self._stuck |= {key for key in keys if not self.may_kill[key]}
+        self._running.clear()
+
     def close(self) -> None:
+        self.end_all()
+        self._stuck.clear()
         self.is_closed = True

@@ -414,3 +414,28 @@ def test_a_child_that_somebody_else_collected_is_not_waited_for(smartctl: StandI
     assert (End.EXITED, None) == (finished.end, finished.status)
     assert "SIGCHLD" in finished.message
     children.close()
+
+
+def test_what_may_not_be_killed_is_known_until_it_has_ended(smartctl: StandIn) -> None:
+    """Also where we have ended all others; nobody hears how it ended."""
+    children = quick()
+    slow = smartctl.does("sda", "sleep 1.2\n")
+    children.start("sda", [smartctl.program, slow], 30, may_kill=False)
+    children.start("sdb", [smartctl.program, smartctl.hangs("sdb")], 30)
+    children.end_all()
+    assert frozenset({"sda"}) == children.stuck()
+    assert 0 == children.running
+    children.start("sdc", [smartctl.program, smartctl.says("sdc")], 30)
+    heard = []
+    while children.stuck() or children.running:
+        heard += [finished.key for finished in children.wait(5)]
+    assert ["sdc"] == heard
+    children.close()
+
+
+def test_a_child_may_be_given_an_environment(smartctl: StandIn) -> None:
+    children = SystemChildren(SystemClock(), environment={"PATH": os.defpath, "WHO": "me"})
+    children.start("sda", [smartctl.program, smartctl.does("sda", "echo $WHO $LC_ALL")], 10)
+    (finished,) = children.wait(10)
+    assert b"me C\n" == finished.output
+    children.close()

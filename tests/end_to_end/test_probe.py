@@ -1,0 +1,157 @@
+"""Real fio under a real daemon: the scheduled profiles, and kill -9 in the middle of them.
+
+5 rounds of it here; as many as SSD_PROBE_ROUNDS in the environment says.
+"""
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+
+from exporter.linux import mountinfo
+from exporter.tools import probe_filesystem
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.page import Page
+from tests.end_to_end.programs import need
+from tests.end_to_end.waiting import await_page
+
+pytestmark = pytest.mark.real
+
+ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))
+PROFILES = ("fsync", "page_read", "page_write")
+
+#: Others use the machine that tests run on, and it may be full.
+GATE = """
+[probe.gate]
+host_uptime_seconds = 0
+busy_ratio = 1
+pressure_ratio = 1
+cgroup_pressure_ratio = 1
+hot_celsius = 200
+worn_ratio = 10
+free_bytes = 0
+free_ratio = 0
+guard_queue = 100000
+guard_pressure_ratio = 1
+"""
+SMALL = "".join(f"[probe.profile.{name}]\nsize_bytes = 8388608\n" for name in PROFILES)
+
+
+def settings(directory: Path) -> str:
+    return f"""
+        [disk]
+        device_exclude = "^$"
+        [probe]
+        directory = "{directory}"
+        first_delay_seconds = 1.5
+        {SMALL}{GATE}
+    """
+
+
+@pytest.fixture
+def flags(tmp_path: Path) -> tuple[str, ...]:
+    """A lock of its own: another probe may run on this host."""
+    need("fio")
+    mounts = mountinfo.of_process(Path("/proc"), os.getpid()).value
+    mount = mountinfo.containing(mounts, str(tmp_path.resolve()))
+    assert mount is not None
+    if why := probe_filesystem.unfit(mount.fstype, copy_on_write=False):
+        pytest.skip(f"{tmp_path}: {why}")
+    root = tmp_path / "root"
+    (root / "run" / "lock").mkdir(parents=True)
+    return f"--path.rootfs={root}", "--no-collector.smart"
+
+
+def has_run(page: Page, result: str = "success") -> bool:
+    found = list(page.find("ssd_probe_runs_total", result=result))
+    return len(found) == len(PROFILES) and all(value for _, value in found)
+
+
+def fios(directory: Path) -> list[int]:
+    """The processes that have the probe's file among their arguments."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                arguments = (entry / "cmdline").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except (OSError, IndexError):
+                continue
+            if f"--filename={directory}/".encode() in arguments and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def test_every_scheduled_profile_gives_its_families(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    directory = tmp_path / "probe"
+    with Daemon(tmp_path / "daemon", *flags, config=settings(directory)) as daemon:
+        page = await_page(daemon, has_run, 60.0)
+        assert [] == daemon.complaints
+    for name in ("info", "last_run_timestamp_seconds", "duration_seconds", "steady_state_info"):
+        assert set(PROFILES) == {labels["profile"] for labels, _ in page.find(f"ssd_probe_{name}")}
+    for profile, op, least in (("fsync", "sync", 150), ("page_read", "read", 500)):
+        ((_, count),) = page.find("ssd_probe_latency_seconds_count", profile=profile, op=op)
+        assert count >= least
+        ((_, p99),) = page.find(
+            "ssd_probe_last_latency_seconds", profile=profile, op=op, stat="p99"
+        )
+        assert 0 < p99 < 10
+    assert [] == list(page.find("ssd_probe_iops")), "a rate cap is no measurement"
+    ((_, written),) = page.find("ssd_probe_written_bytes_total")
+    ((_, budget),) = page.find("ssd_probe_write_budget_bytes", period="day")
+    ((_, left),) = page.find("ssd_probe_write_budget_remaining_bytes", period="day")
+    assert budget - written == left
+    # The file, 200 writes of 4 KiB, 100 of 16 KiB, and at least as much for the filesystem.
+    assert written >= 2 * (8_388_608 + 200 * 4096 + 100 * 16_384)
+
+
+def test_sigterm_ends_the_probe_and_settles_it(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    directory = tmp_path / "probe"
+    with Daemon(tmp_path / "daemon", *flags, config=settings(directory)) as daemon:
+        _await_fio(directory)
+        time.sleep(0.3)
+        begun = time.monotonic()
+        assert 0 == daemon.stop()
+        assert time.monotonic() - begun < 2.0
+    assert [] == fios(directory)
+
+
+def test_kill_9_leaves_no_fio_and_no_byte_uncounted(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    directory, place = tmp_path / "probe", tmp_path / "daemon"
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    moments = random.Random(seed)
+    owed = 0
+    for _ in range(ROUNDS):
+        with Daemon(place, *flags, config=settings(directory)) as daemon:
+            _await_fio(directory)
+            assert _spent(daemon.state) >= owed
+            time.sleep(moments.uniform(0.0, 2.0))
+            daemon.kill()
+        until = time.monotonic() + 2.0
+        while fios(directory):
+            assert time.monotonic() < until, f"fio lives on, seed {seed}"
+            time.sleep(0.02)
+        # What was set aside counts as spent, as long as nobody has settled it.
+        owed = _spent(place / "state")
+    with Daemon(place, *flags, config=settings(directory)) as daemon:
+        await_page(daemon, has_run, 60.0)
+        assert _spent(daemon.state) > owed
+
+
+def _await_fio(directory: Path) -> None:
+    until = time.monotonic() + 20.0
+    while not fios(directory):
+        assert time.monotonic() < until, "no probe has begun"
+        time.sleep(0.01)
+
+
+def _spent(state: Path) -> int:
+    """What is charged, with what is set aside."""
+    kept = json.loads((state / "probe-budget.json").read_text())
+    charged: int = sum(each["day_bytes"] for each in kept["spent"].values())
+    reservation = kept["reservation"]
+    return charged + (reservation["bytes"] if reservation else 0)
