@@ -16,7 +16,7 @@ help:  ## Show this
 
 run: packages venv  ## Install what is needed and watch this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
-	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(PROBE_DIR)' > var/probe.toml
+	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(abspath $(PROBE_DIR))' > var/probe.toml
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
 venv: $(VENV)/.installed  ## Make .venv with the command ssd-exporter in it

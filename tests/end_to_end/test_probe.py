@@ -117,6 +117,8 @@ def test_sigterm_ends_the_probe_and_settles_it(tmp_path: Path, flags: tuple[str,
         assert 0 == daemon.stop()
         assert time.monotonic() - begun < 2.0
     assert [] == fios(directory)
+    kept = json.loads((tmp_path / "daemon/state/probe-budget.json").read_text())
+    assert kept["reservation"] is None
 
 
 def test_kill_9_leaves_no_fio_and_no_byte_uncounted(tmp_path: Path, flags: tuple[str, ...]) -> None:
