@@ -123,7 +123,8 @@ class Polling:
         self._asked: dict[Address, _Asked] = {}
         self._targets: tuple[Target, ...] = ()
         self._next_scan = clock.monotonic()
-        self._last_scan: float | None = None
+        self._hurry_from = clock.monotonic()
+        self._is_outdated = False
         self._names = discovery.device_names(sys)
         self._next_roll = clock.monotonic()
         self._changed = False
@@ -146,11 +147,13 @@ class Polling:
         self._poll.wake()
 
     def look_again(self) -> None:
-        """Look for drives soon, for one has come or gone; a minute brings two such looks."""
-        soon = self._clock.monotonic()
-        if self._last_scan is not None:
-            soon = max(soon, self._last_scan + _HURRY_SECONDS)
-        self._next_scan = min(self._next_scan, soon)
+        """Look for drives, for one has come or gone: at once what /sys shows, which opens none,
+        and by a scan half a minute after the last one that was asked for so.
+        """
+        self._is_outdated = True
+        soon = max(self._clock.monotonic(), self._hurry_from)
+        if soon < self._next_scan:
+            self._next_scan, self._hurry_from = soon, soon + _HURRY_SECONDS
 
     def step(self, timeout: float) -> None:
         """Ask who is due, and pass on what came of it; returns after `timeout` seconds or sooner.
@@ -158,9 +161,12 @@ class Polling:
         What the receivers raise passes through.
         """
         now = self._clock.monotonic()
+        if self._is_outdated:
+            self._is_outdated = False
+            self._look()
+            timeout = 0.0
         if now >= self._next_scan:
             begun = self._scans.begin()
-            self._last_scan = now
             self._next_scan = now + (self._plan.rescan_seconds if begun else _SCAN_AGAIN_SECONDS)
         until = min(now + timeout, self._next_roll, self._next_scan)
         if self._learned_at is not None:

@@ -396,7 +396,8 @@ def test_looks_that_somebody_asks_for_are_half_a_minute_apart(sys: Sys, smartctl
         asked.polling.look_again()
         asked.go_on(1)
     scans = [at for at, key, _ in asked.children.started if key == "scan"]
-    assert [0.0, 30.0, 60.0, 90.0] == pytest.approx([at - scans[0] for at in scans], abs=1.01)
+    apart = [at - scans[0] for at in scans]
+    assert [0.0, 1.0, 31.0, 61.0, 91.0] == pytest.approx(apart, abs=1.01)
 
 
 def test_a_disk_that_the_kernel_shows_is_looked_for_though_nobody_says_so(
@@ -505,3 +506,19 @@ def test_what_must_not_be_killed_runs_once_whoever_asks(sys: Sys, smartctl: Smar
     after.go_on(5)
     assert ["success"] == [document.result for document in after.of("/dev/sdb")]
     assert after.polling.may_end
+
+
+def test_an_nvme_drive_that_comes_is_asked_before_the_next_scan(
+    sys: Sys, smartctl: Smartctl
+) -> None:
+    """Its node tells all that a scan would."""
+    asked = Asking(sys, smartctl).go_on(60)
+    asked.polling.look_again()
+    asked.go_on(5)
+    trees.nvme(sys, 1)
+    node_trees.dev(sys, "nvme1")
+    smartctl.says("/dev/nvme1", "nvme", nvme("FW000001"))
+    asked.polling.look_again()
+    asked.go_on(5)
+    assert ["success"] == [document.result for document in asked.of("/dev/nvme1")]
+    assert 2 == len([key for _, key, _ in asked.children.started if key == "scan"])
