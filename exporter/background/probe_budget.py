@@ -55,8 +55,10 @@ class ProbeBudget:
         self._running: Reservation | None = None
         self._owed_bytes = 0
         self._known = self._all_spent()
+        self._has_looked = False
         try:
             self._change(lambda ledger: ledger)
+            self._has_looked = True
         except OSError as e:
             log.warning("%s cannot be used: %s; probes are off", self.path, e.strerror or e)
 
@@ -181,12 +183,15 @@ class ProbeBudget:
             return after
 
     def _read(self) -> Ledger:
-        """Raises OSError, ParseError; a file that is not there is an empty ledger."""
+        """Raises OSError, ParseError; where there is no file, what is known stands.
+
+        Nothing at the start; later it was taken away, and its bytes were written all the same.
+        """
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
-            return Ledger(self._today())
+            return self._known if self._has_looked else Ledger(self._today())
         with os.fdopen(descriptor, "rb") as file:
             content = file.read(_LARGEST_BYTES + 1)
         if len(content) > _LARGEST_BYTES:
