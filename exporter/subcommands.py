@@ -160,6 +160,31 @@ def _forget(chosen: Settings, arguments: argparse.Namespace) -> int:
     return forget.run(arguments.serial, directory, kept.get("inventory"), sys.stdout)
 
 
+def _probe_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--acknowledge",
+        action="store_true",
+        required=True,
+        help="the reason why the host rebooted during a probe is known: let probes run again",
+    )
+
+
+def _probe(chosen: Settings, _arguments: argparse.Namespace) -> int:
+    from exporter.background.state import existing_directory  # noqa: PLC0415
+    from exporter.clock import SystemClock  # noqa: PLC0415
+    from exporter.commands import acknowledge  # noqa: PLC0415
+    from exporter.linux import files  # noqa: PLC0415
+
+    directory = existing_directory(chosen.state.directory, dict(os.environ))
+    if directory is None:
+        raise ConfigError("no state directory is found", "give the daemon's as --state.directory")
+    path = chosen.path
+    boot_id = files.attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
+    return acknowledge.run(
+        directory, path.rootfs / "run" / "lock", SystemClock(), boot_id, sys.stdout
+    )
+
+
 COMMANDS: Mapping[str, Command] = {
     "check": Command(
         "how every drive fares, for people and for Nagios",
@@ -180,6 +205,13 @@ COMMANDS: Mapping[str, Command] = {
         "Tell the daemon that a drive was taken out for good: until then it is shown as missing.",
         _forget_arguments,
         _forget,
+    ),
+    "probe": Command(
+        "let probes run again after a reboot during one",
+        "A host that rebooted while a probe ran keeps probes off until somebody has looked why, and"
+        " says so here.",
+        _probe_arguments,
+        _probe,
     ),
     "capture": Command(
         "record this host for a bug report or a test, without its serial numbers",

@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "errors",
         "polling_plan",
         "tools",
+        "linux.files",
     },
     "health_monitor": {
         *("attempts", "background", "clock", "collectors", "config", "diagnosis.wearout", "linux"),

@@ -1,0 +1,46 @@
+"""Probes run again after a reboot during one, when somebody says so."""
+
+import io
+from pathlib import Path
+
+import pytest
+
+from exporter.background.probe_budget import ProbeBudget
+from exporter.commands import acknowledge
+from exporter.errors import ConfigError
+from tests.fakes import FakeClock
+
+
+def said(place: Path, clock: FakeClock, boot_id: str = "boot-2") -> str:
+    out = io.StringIO()
+    assert acknowledge.run(place, place, clock, boot_id, out) == 0
+    return out.getvalue()
+
+
+def test_a_reboot_during_a_probe_is_acknowledged(tmp_path: Path) -> None:
+    clock = FakeClock()
+    ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)
+    assert "the fsync probe of sda during which the host rebooted" in said(tmp_path, clock)
+    after = ProbeBudget(tmp_path, clock, "boot-2")
+    assert after.unacknowledged is None
+    assert after.reserve("sda", "fsync", 1000) is not None
+
+
+def test_a_daemon_that_runs_sees_it(tmp_path: Path) -> None:
+    clock = FakeClock()
+    ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)
+    daemons = ProbeBudget(tmp_path, clock, "boot-2")
+    daemons.recover()
+    assert daemons.unacknowledged is not None
+    said(tmp_path, clock)
+    daemons.refresh()
+    assert daemons.unacknowledged is None
+
+
+def test_where_nothing_happened_nothing_is_acknowledged(tmp_path: Path) -> None:
+    assert "nothing to acknowledge" in said(tmp_path, FakeClock())
+
+
+def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be written"):
+        acknowledge.run(tmp_path / "none", tmp_path, FakeClock(), "boot", io.StringIO())
