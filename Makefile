@@ -71,6 +71,8 @@ $(VENV)/.installed: pyproject.toml
 	  { rm -rf $(VENV); echo "make: no venv can be made; install python3-venv" >&2; exit 2; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . || \
 	  { echo "make: the Python packages cannot be installed; is a package index reachable?" >&2; exit 2; }
+	@# As pip does with what it copies: who compiles when it starts keeps a megabyte of it.
+	@$(BIN)/python -m compileall -q exporter
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -4,6 +4,7 @@ Imported only where it is wanted: it is 2 MB of a daemon that may hold 32.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exporter import polling_plan
@@ -64,7 +65,8 @@ class HealthMonitor:
             self.drives,
             clock=clock,
             attempts=attempts,
-            proc=path.procfs,
+            # Our own rights, wherever the host's /proc is.
+            proc=Path("/proc"),
             begin_polling=self._polling,
         )
 

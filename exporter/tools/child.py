@@ -11,6 +11,9 @@ from enum import Enum
 
 _CHUNK_BYTES = 1 << 16
 
+#: What Python ignores, or whoever started us in the background (nohup), a child would too.
+_DEFAULT = (signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+
 #: What a child may have of the CPU: a fraction where anybody else wants it.
 _NICE = 10
 
@@ -181,7 +184,7 @@ def spawn(
             setsigmask=[],
             # Python ignores SIGPIPE, which a child would inherit. One that must not be killed
             # keeps it so: it does not die of it where we end before it does.
-            setsigdef=[signal.SIGXFSZ, *([signal.SIGPIPE] if may_kill else [])],
+            setsigdef=[*_DEFAULT, *([signal.SIGPIPE] if may_kill else [])],
         )
     except (OSError, ValueError):
         for reading, _ in pipes:
