@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from exporter.background.history import History
 from exporter.background.history_file import VERSION
 from exporter.diagnosis.wear_counter import DAY, WearObservation
+from tests.required import lacking
 
 KEY = "naa.5002538e40a1b2c3"
 
@@ -145,7 +146,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk.mkdir()
     argv = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
     if os.geteuid() != 0 or subprocess.run(argv, capture_output=True, check=False).returncode:
-        pytest.skip("no right to mount")
+        lacking("no right to mount a tmpfs")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
 

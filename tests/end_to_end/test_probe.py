@@ -17,6 +17,7 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import await_page
+from tests.required import lacking
 
 pytestmark = pytest.mark.real
 
@@ -59,7 +60,7 @@ def flags(tmp_path: Path) -> tuple[str, ...]:
     mount = mountinfo.containing(mounts, str(tmp_path.resolve()))
     assert mount is not None
     if why := probe_filesystem.unfit(mount.fstype, copy_on_write=False):
-        pytest.skip(f"{tmp_path}: {why}")
+        lacking(f"{tmp_path}: {why}")
     root = tmp_path / "root"
     (root / "run" / "lock").mkdir(parents=True)
     return f"--path.rootfs={root}", "--no-collector.smart"

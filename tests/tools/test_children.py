@@ -12,6 +12,7 @@ import pytest
 from exporter.clock import SystemClock
 from exporter.tools.child import End, Finished
 from exporter.tools.children import Children, SystemChildren
+from tests.required import lacking
 from tests.stand_ins.smartctl import GOOD, StandIn
 
 
@@ -314,9 +315,7 @@ def test_one_in_uninterruptible_sleep_is_given_up(
     try:
         group.mkdir()
     except OSError as e:
-        if os.environ.get("CI") == "true":
-            pytest.fail(f"the freezer is required in CI: {e}")
-        pytest.skip(f"no freezer on this machine: {e}")
+        lacking(f"no freezer on this machine: {e}")
     try:
         children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.3)
         (pid,) = ours("SDR")
