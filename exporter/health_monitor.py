@@ -47,6 +47,7 @@ class HealthMonitor:
     ) -> None:
         self._clock = clock
         self._children = children
+        self._shown: dict[tuple[str, str], tuple[tuple[object, ...], list[Sample]]] = {}
         self.settings = settings
         path = settings.path
         self.wear = None if history is None else Wear(history, WearoutRules())
@@ -82,15 +83,24 @@ class HealthMonitor:
 
     def samples(self, described: Collection[str]) -> list[Sample]:
         """What the drives say; `described` are the block devices that are described elsewhere."""
-        shown = self.settings.smart
+        shown, before = self.settings.smart, self._shown
         found: list[Sample] = []
+        self._shown = {}
         for drive in self.drives.watched():
-            found += smart.identity_samples(drive, described)
-            found += smart.drive_samples(
-                drive,
-                raw_attributes=shown.raw_attributes,
-                attribute_values=shown.attribute_values,
-            )
+            key = drive.label, drive.serial
+            what = drive, drive.label in described, shown.raw_attributes, shown.attribute_values
+            # Drives speak once a minute or a quarter of an hour, and scrapers ask more often.
+            known = before.get(key)
+            if known is None or known[0] != what:
+                its = [*smart.identity_samples(drive, described)]
+                its += smart.drive_samples(
+                    drive,
+                    raw_attributes=shown.raw_attributes,
+                    attribute_values=shown.attribute_values,
+                )
+                known = what, its
+            self._shown[key] = known
+            found += known[1]
         heartbeat = self.drives.roll
         stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
         by_agent = heartbeat is not None and not self.watch.asks_itself

@@ -62,7 +62,8 @@ class Wear:
         known = self._estimated.get(key)
         if known is None or known.wearout is None:
             return None
-        its, passed = known.wearout, max(now - known.at, 0.0)
+        # To the minute: it counts weeks, and what stands still need not be made anew.
+        its, passed = known.wearout, max(now - known.at, 0.0) // 60 * 60
         bounds = (its.low_seconds, its.mid_seconds, its.high_seconds)
         low, mid, high = (max(bound - passed, 0.0) for bound in bounds)
         return its.method.value, (low, mid, high)
