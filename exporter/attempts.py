@@ -9,7 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar, cast
+from typing import TypeVar
 
 from exporter.clock import Clock
 from exporter.errors import NotThere, ReadError, SourceError
@@ -34,20 +34,6 @@ class Outcome:
     message: str = ""
 
 
-@dataclass(slots=True)
-class Held(Generic[T]):
-    """What a reading gave or raised; to be looked at later."""
-
-    value: T | None
-    problem: SourceError | OSError | None = None
-
-    def get(self) -> T:
-        """Raises what the reading raised."""
-        if self.problem is not None:
-            raise self.problem
-        return cast("T", self.value)
-
-
 class Attempts:
     """Runs readings by name and remembers how they went. Safe to use from several threads.
 
@@ -61,14 +47,6 @@ class Attempts:
         self._parts: dict[tuple[str, str], Outcome] = {}
         #: What was logged last of a part that fails, and when.
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
-
-    @staticmethod
-    def hold(read: Callable[[], T]) -> Held[T]:
-        """Read now what a later `take` makes sense of; what was raised is raised there."""
-        try:
-            return Held(read())
-        except (SourceError, OSError) as e:
-            return Held(None, e)
 
     def take(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0

@@ -1,6 +1,7 @@
 """The daemon: threads, signals, systemd and HTTP around a monitor. The only file that knows all."""
 
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -101,6 +102,8 @@ def serve(
     with _signals() as (stop, reload, wake):
         server.start()
         running.start()
+        # What is there now stays: no collection needs to go through it again.
+        gc.freeze()
         _announce(server)
         notify.tell("READY=1", "STATUS=watching")
         while not stop.is_set():

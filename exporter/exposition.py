@@ -13,9 +13,8 @@ from itertools import accumulate
 from math import isfinite, isnan
 from typing import Any
 
-from prometheus_client.utils import floatToGoString
-
 from exporter.metrics.desc import Buckets, Desc, Sample
+from exporter.prometheus import go_float
 
 #: The last page's lines of each family, with a place for each number: which series there are, of
 #: which types, and the text. A page of the same series is one formatting a family.
@@ -106,7 +105,7 @@ def _histogram(desc: Desc, labels: tuple[str, ...], _kind: type) -> str:
 
 
 def _edges(desc: Desc) -> tuple[str, ...]:
-    return (*map(floatToGoString, desc.edges), "+Inf")
+    return (*map(go_float, desc.edges), "+Inf")
 
 
 def _named(name: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:

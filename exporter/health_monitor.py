@@ -12,7 +12,7 @@ from exporter.attempts import Attempts
 from exporter.background.drives import Drives, Surroundings
 from exporter.background.inventory import Inventory
 from exporter.background.polling import Polling
-from exporter.background.smart import SmartWatch
+from exporter.background.smart import STEP_SECONDS, SmartWatch
 from exporter.background.wear import Wear
 from exporter.clock import Clock
 from exporter.collectors import smart
@@ -117,4 +117,5 @@ class HealthMonitor:
             root=path.rootfs,
             take=self.drives.take,
             call=self.drives.call,
+            roll_seconds=STEP_SECONDS,
         )

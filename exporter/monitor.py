@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client.process_collector import ProcessCollector
-
 from exporter import __version__, overview
 from exporter.attempts import Attempts
 from exporter.background import never_back
@@ -26,6 +24,7 @@ from exporter.linux import softirqs, softnet_stat
 from exporter.linux.files import Parsed
 from exporter.linux.identity import Identity
 from exporter.metrics.desc import Sample
+from exporter.prometheus import ProcessCollector
 from exporter.tools.command import Runner
 from exporter.tools.versions import version
 
@@ -66,7 +65,6 @@ class Monitor:
         sources = Sources(
             settings.path.procfs,
             clock,
-            self.attempts,
             with_disks=on["disk"],
             with_cpus=on["cpu"],
             with_pressure=on["pressure"],

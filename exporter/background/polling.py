@@ -27,7 +27,7 @@ from exporter.tools.smartctl import Address, Logs
 
 log = logging.getLogger(__name__)
 
-#: How often the receiver hears that the poller lives.
+#: How often a receiver in another process hears that the poller lives.
 ROLL_SECONDS = 15.0
 
 #: What of a report is worth more than a name; two addresses of one drive are weighed by it.
@@ -94,7 +94,8 @@ class Polling:
     """`take` gets each poll's document, `call` the list of drives whenever it changes, and so often
     that silence means that nobody polls.
 
-    `sys` and `root` are where /sys and the / with the device nodes are.
+    `sys` and `root` are where /sys and the / with the device nodes are. `roll_seconds`: how often
+    the receiver hears that the poller lives; one in the same process need not hear it as often.
     """
 
     def __init__(
@@ -107,6 +108,7 @@ class Polling:
         root: Path,
         take: Callable[[PollDocument], None],
         call: Callable[[Roll], None],
+        roll_seconds: float = ROLL_SECONDS,
     ) -> None:
         self._clock = clock
         self._sys = sys
@@ -114,6 +116,7 @@ class Polling:
         self._plan = plan
         self._take = take
         self._call = call
+        self._roll_seconds = roll_seconds
         settings = PollSettings(plan.processes, plan.processes_per_adapter)
         self._poll = SmartPoll(children, clock, plan.program, settings)
         self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
@@ -308,14 +311,14 @@ class Polling:
             self._learned_at = self._clock.monotonic()
 
     def _call_roll(self) -> None:
-        self._next_roll = self._clock.monotonic() + ROLL_SECONDS
+        self._next_roll = self._clock.monotonic() + self._roll_seconds
         names, self._names = self._names, discovery.device_names(self._sys)
         if names != self._names:
             self.look_again()
         self._call(
             Roll(
                 at=self._clock.wall(),
-                interval_seconds=ROLL_SECONDS,
+                interval_seconds=self._roll_seconds,
                 scanned_at=self._scans.at,
                 drives=tuple(
                     (target.address.path, target.address.type)

@@ -5,16 +5,17 @@ what it costs right behind another one. So the sampler only reads at each tick, 
 what it has read a few at a time, or when somebody looks.
 """
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
-from exporter.attempts import Attempts, Held
 from exporter.clock import Clock
-from exporter.linux import diskstats, pressure, stat
+from exporter.linux import diskstats, files, stat
+from exporter.linux.files import Raw
 
 
 class Reading(NamedTuple):
-    """The text of each source at one moment; None where it is not watched.
+    """What each source said at one moment; None where it is not watched.
 
     seconds: what reading them took, all together.
     """
@@ -22,14 +23,14 @@ class Reading(NamedTuple):
     monotonic: float
     boottime: float
     seconds: float
-    diskstats: Held[str] | None
-    stat: Held[str] | None
-    pressure: Held[str] | None
+    diskstats: Raw | None
+    stat: Raw | None
+    pressure: Raw | None
 
     @property
     def devices(self) -> int:
         """How many lines diskstats has: another number where a device has come or gone."""
-        return (self.diskstats.value or "").count("\n") if self.diskstats else 0
+        return self.diskstats.content.count(b"\n") if self.diskstats else 0
 
 
 class Sources:
@@ -39,16 +40,15 @@ class Sources:
         self,
         proc: Path,
         clock: Clock,
-        attempts: Attempts,
         *,
         with_disks: bool = True,
         with_cpus: bool = True,
         with_pressure: bool = True,
     ) -> None:
-        self._proc = proc
-        self._pressure = proc / "pressure" / "io"
+        # Plain text: a Path is made into it anew each time.
+        self._proc = os.fspath(proc)
+        self._pressure = os.path.join(proc, "pressure", "io")
         self._clock = clock
-        self._hold = attempts.hold
         self._with_disks = with_disks
         self._with_cpus = with_cpus
         self._with_pressure = with_pressure
@@ -56,16 +56,7 @@ class Sources:
     def read(self) -> Reading:
         """Never raises; what a file's reading raised is kept with it."""
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._hold(self._read_disks) if self._with_disks else None
-        cpus = self._hold(self._read_stat) if self._with_cpus else None
-        waiting = self._hold(self._read_pressure) if self._with_pressure else None
+        disks = diskstats.raw(self._proc) if self._with_disks else None
+        cpus = stat.raw(self._proc) if self._with_cpus else None
+        waiting = files.raw(self._pressure) if self._with_pressure else None
         return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
-
-    def _read_disks(self) -> str:
-        return diskstats.text(self._proc)
-
-    def _read_stat(self) -> str:
-        return stat.text(self._proc)
-
-    def _read_pressure(self) -> str:
-        return pressure.text(self._pressure)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from exporter.attempts import Attempts, Held
+from exporter.attempts import Attempts
 from exporter.background.baselines import Baselines
 from exporter.background.condition import Condition
 from exporter.background.disk_activity import (
@@ -29,9 +29,9 @@ from exporter.diagnosis.bottleneck import cpu_bound, softirq_bound
 from exporter.diagnosis.cpu import CpuInterval, cpu_interval
 from exporter.diagnosis.drive import Drive, presumed
 from exporter.diagnosis.interval import disk_interval
-from exporter.linux import diskstats, pressure, stat
+from exporter.linux import diskstats, files, pressure, stat
 from exporter.linux.diskstats import DiskStats
-from exporter.linux.files import Parsed
+from exporter.linux.files import Parsed, Raw
 from exporter.linux.stat import Stat
 
 #: A sample later than so many intervals is a gap: its mean says nothing of a second.
@@ -183,7 +183,7 @@ class Sampler:
         now = reading.monotonic
         spent = reading.seconds
         lines = self._parsed("disk", reading.diskstats, self._parse_disks, spent)
-        cpus = self._parsed("cpu", reading.stat, stat.parse, spent)
+        cpus = self._parsed("cpu", reading.stat, _parse_stat, spent)
         waiting = self._parsed("pressure", reading.pressure, _parse_waiting, spent)
         seconds = 0.0 if self._settled_at is None else now - self._settled_at
         slept = (reading.boottime - self._boottime) - seconds
@@ -204,16 +204,16 @@ class Sampler:
     def _parsed(
         self,
         collector: str,
-        held: Held[str] | None,
-        parse: Callable[[str], Parsed[T]],
+        found: Raw | None,
+        parse: Callable[[Raw], Parsed[T]],
         spent: float,
     ) -> T | None:
-        if held is None:
+        if found is None:
             return None
-        return self._attempts.take(collector, "tick", lambda: parse(held.get()), spent)
+        return self._attempts.take(collector, "tick", lambda: parse(found), spent)
 
-    def _parse_disks(self, text: str) -> Parsed[diskstats.Lines]:
-        parsed = diskstats.parse(text, self._lines)
+    def _parse_disks(self, found: Raw) -> Parsed[diskstats.Lines]:
+        parsed = diskstats.parse(diskstats.text(found), self._lines)
         self._whole = not parsed.faults
         return parsed
 
@@ -308,8 +308,12 @@ class Sampler:
         return activity
 
 
-def _parse_waiting(text: str) -> Parsed[float | None]:
-    return Parsed(pressure.parse(text).waiting_seconds)
+def _parse_stat(found: Raw) -> Parsed[Stat]:
+    return stat.parse(files.text_for_sure(found))
+
+
+def _parse_waiting(found: Raw) -> Parsed[float | None]:
+    return Parsed(pressure.parse(files.text(found)).waiting_seconds)
 
 
 def _nothing() -> None:

@@ -14,6 +14,9 @@ from exporter.linux.topology import Topology
 _SERVERS_KNOWN_SECONDS = 300.0
 _SERVERS_UNKNOWN_SECONDS = 60.0
 
+#: A queue's settings are what an administrator has set.
+_QUEUES_SECONDS = 300.0
+
 #: scsi is what no bus is known of: a RAID controller's volume.
 _OF_VOLUMES = frozenset({"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"})
 
@@ -35,7 +38,7 @@ class Survey:
         self._clock = clock
         self._attempts = attempts
         self._found = found
-        self._looked_for_servers_at = float("-inf")
+        self._looked_for_servers_at = self._read_queues_at = float("-inf")
         self.topology: Topology | None = None
         self.looked_at_unix_time: float | None = None
 
@@ -43,6 +46,7 @@ class Survey:
         """Read it all again; of what has not changed only what can have."""
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._is_time_for_servers(now)
+        with_queues = now - self._read_queues_at >= _QUEUES_SECONDS
         seen = self._attempts.take(
             "device",
             "survey",
@@ -53,12 +57,15 @@ class Survey:
                 self.topology,
                 self.settings.role,
                 look_for_servers=searching,
+                read_queues=with_queues,
             ),
         )
         if seen is None:
             return
         if searching:
             self._looked_for_servers_at = now
+        if with_queues:
+            self._read_queues_at = now
         self.topology = seen
         self.looked_at_unix_time = self._clock.wall()
         self._found(drives(seen, self.settings.device))

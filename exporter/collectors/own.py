@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-
-from prometheus_client.metrics_core import Metric
+from typing import TYPE_CHECKING
 
 from exporter.attempts import Attempts
 from exporter.background.sampler import Sampler
@@ -11,6 +10,9 @@ from exporter.errors import ParseError, ReadError
 from exporter.linux import files
 from exporter.metrics import own as metrics
 from exporter.metrics.desc import Sample
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
 
 #: What may go wrong with a kernel file. Counted from 0, or the first failure would be no increase.
 _REASONS = (ParseError.reason, ReadError.reason)
@@ -38,7 +40,7 @@ def samples(
     yield metrics.BUILD_INFO(1, *versions)
 
 
-def process_samples(families: Iterator[Metric]) -> Iterator[Sample]:
+def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
     """What prometheus_client's ProcessCollector says of this process."""
     for family in families:
         for sample in family.samples:

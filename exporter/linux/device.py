@@ -75,13 +75,16 @@ class Device:
     faults: tuple[SourceError, ...] = ()
 
 
-def read(sys: Path, entry: Entry, known: Device | None = None) -> Parsed[Device | None]:
+def read(
+    sys: Path, entry: Entry, known: Device | None = None, *, read_queue: bool = True
+) -> Parsed[Device | None]:
     """A disk in full, or, where `known` is the same disk, only what changes; None if it vanished.
 
-    The same is a disk with the same links in /sys, number, diskseq and size.
+    The same is a disk with the same links in /sys, number, diskseq and size. Without `read_queue`
+    its queue's settings, which only people change, are left as they are.
     """
     if known is not None and _is_same(entry, known):
-        return _refreshed(known)
+        return _refreshed(known, read_queue=read_queue)
     return _discovered(sys, entry)
 
 
@@ -95,9 +98,10 @@ def _is_same(entry: Entry, known: Device) -> bool:
     )
 
 
-def _refreshed(known: Device) -> Parsed[Device | None]:
+def _refreshed(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    if (its_queue := queue.refreshed(directory, its_block.queue)) != its_block.queue:
+    its_queue = queue.refreshed(directory, its_block.queue) if read_queue else its_block.queue
+    if its_queue != its_block.queue:
         its_block = replace(its_block, queue=its_queue)
     if its_block.kind not in ("disk", "path"):
         its_block = replace(its_block, slaves=block.read_slaves(directory))

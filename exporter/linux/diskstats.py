@@ -7,11 +7,12 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.linux.files import Parsed, Raw
 
 #: The kernel's ABI: sectors here are 512 bytes, whatever the device's own.
 SECTOR_BYTES = 512
@@ -107,17 +108,27 @@ class DiskStats(NamedTuple):
 Lines = dict[str, DiskStats]
 
 
-def text(proc: Path) -> str:
-    """The whole file, to be parsed later.
+def raw(proc: Path | str) -> Raw:
+    """The file, to be parsed later."""
+    return files.raw(os.path.join(proc, "diskstats"))
+
+
+def text(found: Raw) -> str:
+    """The whole text of what `raw` has read.
 
     Raises:
-        ReadError: as `files.read_for_sure`.
+        ReadError: as `files.text_for_sure`.
         ParseError: it is empty; a machine without any block device has nothing to watch.
     """
-    whole = files.read_for_sure(os.path.join(proc, "diskstats"))
+    whole = files.text_for_sure(found)
     if not whole:
         raise ParseError("diskstats: empty")
     return whole
+
+
+def read(proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})) -> Parsed[Lines]:
+    """What the file says now; raises as `text`, else as `parse`."""
+    return parse(text(raw(proc)), known)
 
 
 def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:

@@ -4,7 +4,7 @@ import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from exporter.errors import NotThere, ParseError, ReadError, SourceError
 
@@ -14,6 +14,7 @@ T = TypeVar("T")
 LARGEST_FILE_BYTES = 32 << 20
 
 _CHUNK_BYTES = 1 << 16
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 #: What a kernel answers for a feature that it lacks or that is switched off, as PSI with psi=0.
 _ABSENT = frozenset(
@@ -32,37 +33,70 @@ class Parsed(Generic[T]):
     faults: tuple[SourceError, ...] = ()
 
 
-def read(path: Path | str) -> str:
-    """The whole text of a kernel file.
+class Raw(NamedTuple):
+    """What reading a file gave, to be made sense of later; `problem` is what it raised."""
+
+    path: Path | str
+    content: bytes
+    problem: OSError | ReadError | None = None
+
+
+def raw(path: Path | str) -> Raw:
+    """A kernel file, whole, as it is; never raises.
 
     seq_file hands out about a page per read(2) whatever the buffer, so this reads until the end
-    of file. Bytes that are no UTF-8 come back as backslash escapes, so that every name prints.
+    of file.
+    """
+    try:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            chunks: list[bytes] = []
+            size = 0
+            while chunk := os.read(descriptor, _CHUNK_BYTES):
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > LARGEST_FILE_BYTES:
+                    too_large = f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read"
+                    return Raw(path, b"", ReadError(too_large))
+        finally:
+            os.close(descriptor)
+    except OSError as e:
+        return Raw(path, b"", e)
+    return Raw(path, b"".join(chunks))
+
+
+def text(found: Raw) -> str:
+    """The text of what was read; bytes that are no UTF-8 come as backslash escapes, so that every
+    name prints.
 
     Raises:
         NotThere: the kernel has no such file, or says that the feature is off.
         ReadError: the file is there and cannot be read, or is larger than `LARGEST_FILE_BYTES`.
     """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            return _text(path, descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as e:
-        raise _source_error(path, e) from e
+    problem = found.problem
+    if isinstance(problem, OSError):
+        raise _source_error(found.path, problem) from problem
+    if problem is not None:
+        raise problem
+    return found.content.decode("utf-8", "backslashreplace")
 
 
-def read_for_sure(path: Path | str) -> str:
-    """The whole text of a file that every kernel has: that it is not there is a failure.
+def text_for_sure(found: Raw) -> str:
+    """The text of a file that every kernel has: that it is not there is a failure.
 
     Raises:
-        ReadError: it is not there, or as `read`.
+        ReadError: it is not there, or as `text`.
     """
     try:
-        return read(path)
+        return text(found)
     except NotThere as e:
         hint = "every kernel has it: see --path.procfs, and ProcSubset= of systemd"
         raise ReadError(f"{e}; {hint}") from e
+
+
+def read(path: Path | str) -> str:
+    """The whole text of a kernel file; raises as `text`."""
+    return text(raw(path))
 
 
 def attribute(path: Path | str) -> str | None:
@@ -115,17 +149,6 @@ def names(path: Path) -> tuple[str, ...]:
         return tuple(sorted(os.listdir(path)))
     except OSError:
         return ()
-
-
-def _text(path: Path | str, descriptor: int) -> str:
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > LARGEST_FILE_BYTES:
-            raise ReadError(f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read")
-    return b"".join(chunks).decode("utf-8", "backslashreplace")
 
 
 def _source_error(path: Path | str, e: OSError) -> NotThere | ReadError:

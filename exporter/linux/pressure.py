@@ -28,19 +28,15 @@ class Pressure:
     stalled_seconds: float | None
 
 
-def text(file: Path) -> str:
-    """The whole file, to be parsed later.
+def read(file: Path) -> Pressure:
+    """The pressure in one file.
 
     Raises:
         NotThere: no PSI in this kernel (before 4.20), or it is off (psi=0 answers ENOTSUP).
         ReadError: it is there and cannot be read.
+        ParseError: as `parse`.
     """
-    return files.read(file)
-
-
-def read(file: Path) -> Pressure:
-    """The pressure in one file; raises what `text` and `parse` raise."""
-    return parse(text(file))
+    return parse(files.read(file))
 
 
 def parse(text: str) -> Pressure:

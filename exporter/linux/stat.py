@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.linux.files import Parsed, Raw
 
 #: USER_HZ, the unit of this file: 100 on every architecture that runs MySQL.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -37,9 +37,9 @@ class Stat:
     cpus: dict[int, CpuTimes]
 
 
-def text(proc: Path) -> str:
-    """The whole file, to be parsed later; raises ReadError as `files.read_for_sure`."""
-    return files.read_for_sure(os.path.join(proc, "stat"))
+def raw(proc: Path | str) -> Raw:
+    """The file, to be parsed later by way of `files.text_for_sure`."""
+    return files.raw(os.path.join(proc, "stat"))
 
 
 def parse(text: str) -> Parsed[Stat]:

@@ -69,14 +69,16 @@ def read(
     configured: Mapping[str, Sequence[str]] = _NONE,
     *,
     look_for_servers: bool = True,
+    read_queues: bool = True,
 ) -> Parsed[Topology]:
     """The topology now; of disks that `known` has already only what changes is read.
 
     `root` is where the host's / is mounted for the reader. `configured` are directories of the
     host and devices by the role that they are said to have. Without `look_for_servers` those of
-    `known` stand as they are: going through all processes costs more than all the rest.
+    `known` stand as they are: going through all processes costs more than all the rest. Without
+    `read_queues` so do the settings of their queues, half of what is read of a disk.
     """
-    found = _devices(sys, {} if known is None else known.devices)
+    found = _devices(sys, {} if known is None else known.devices, read_queues=read_queues)
     devices, faults = found.value, list(found.faults)
     if not devices:
         faults.append(ReadError(f"{sys}/block: no block device: see --path.sysfs"))
@@ -112,12 +114,14 @@ def read(
     return Parsed(topology, tuple(faults))
 
 
-def _devices(sys: Path, known: Mapping[str, Device]) -> Parsed[dict[str, Device]]:
+def _devices(
+    sys: Path, known: Mapping[str, Device], *, read_queues: bool
+) -> Parsed[dict[str, Device]]:
     devices: dict[str, Device] = {}
     faults: list[SourceError] = []
     for entry in entries(sys):
         name = entry.directory_name.replace("!", "/")
-        parsed = device.read(sys, entry, known.get(name))
+        parsed = device.read(sys, entry, known.get(name), read_queue=read_queues)
         faults.extend(parsed.faults)
         if parsed.value is not None:
             devices[name] = parsed.value

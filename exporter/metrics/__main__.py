@@ -2,10 +2,9 @@
 
 import sys
 
-from prometheus_client.utils import floatToGoString
-
 from exporter.metrics import catalogue
 from exporter.metrics.desc import Desc
+from exporter.prometheus import go_float
 
 _HEAD = """\
 # Metrics
@@ -28,7 +27,7 @@ def document() -> str:
 def _row(desc: Desc) -> str:
     labels = ", ".join(f"`{label}`" for label in desc.labels)
     kind = f"{desc.kind}, off by default" if desc.optional else desc.kind
-    edges = f" Buckets: {' '.join(map(floatToGoString, desc.edges))}." if desc.edges else ""
+    edges = f" Buckets: {' '.join(map(go_float, desc.edges))}." if desc.edges else ""
     return f"| `{desc.name}` | {kind} | {labels} | {desc.help}{edges} |\n"
 
 

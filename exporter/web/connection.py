@@ -2,15 +2,18 @@
 
 import enum
 import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
-from exporter.web import message, tls
+from exporter.web import message
 from exporter.web.limits import Limits
 from exporter.web.message import BadRequest, Rendered, Request, Response
 from exporter.web.wire import Wire
+
+if TYPE_CHECKING:
+    from exporter.web.tls import Tls  # imports ssl
 
 _END = b"\r\n\r\n"
 
@@ -40,7 +43,7 @@ class Connection:
         link: socket.socket,
         peer: str,
         limits: Limits,
-        security: tls.Tls | None,
+        security: "Tls | None",
         ask: Callable[["Connection", Request], Rendered | None],
     ) -> None:
         self.peer = peer
@@ -49,9 +52,8 @@ class Connection:
         self.phase = Phase.SHAKING if security else Phase.READING
         self.armed = 0  # the events that the selector watches for
         self.extra: Mapping[str, str] = {}
-        self.wire = Wire(link, security.context if security else None)
+        self.wire = security.wire(link) if security else Wire(link)
         self._limits = limits
-        self._security = security
         self._ask = ask
         self._received = bytearray()
         self._out = (memoryview(b""), memoryview(b""))
@@ -62,7 +64,6 @@ class Connection:
         if self.phase is Phase.SHAKING:
             if not self.wire.handshake():
                 return False
-            self._check_client()
             self.phase = Phase.READING
         if self.phase is Phase.WRITING:
             self._write()
@@ -182,7 +183,3 @@ class Connection:
     def _enter(self, phase: Phase) -> None:
         self.phase = phase
         self.since = time.monotonic()
-
-    def _check_client(self) -> None:
-        if self._security and self.wire.tls and not self._security.admits(self.wire.tls):
-            raise ssl.SSLError("no allowed name in the client's certificate")

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from exporter.errors import ConfigError
-from exporter.web.tls import Tls, make
 
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
+    from exporter.web.config import TlsConfig
+    from exporter.web.tls import Tls  # imports ssl
 
 _log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 class Security:
     """What a connection has to pass, and what every answer carries."""
 
-    tls: Tls | None = None
+    tls: "Tls | None" = None
     auth: "BasicAuth | None" = None
     headers: Mapping[str, str] | None = None
     files: tuple[Path, ...] = ()
@@ -42,7 +43,7 @@ def load(path: Path) -> Security:
         named = (web.tls.cert_file, web.tls.key_file, web.tls.client_ca_file)
         files += [file for file in named if file]
     return Security(
-        tls=make(web.tls) if web.tls else None,
+        tls=_tls(web.tls) if web.tls else None,
         auth=_auth(web.users) if web.users else None,
         headers=dict(web.headers),
         files=tuple(files),
@@ -92,6 +93,12 @@ class LiveSecurity:
         if new.files != self.now.files:
             self._stamp = _stamp(new.files)
         self.now = new
+
+
+def _tls(config: "TlsConfig") -> "Tls":
+    from exporter.web.tls import make  # noqa: PLC0415  ssl
+
+    return make(config)
 
 
 def _auth(users: Mapping[str, str]) -> "BasicAuth":

@@ -1,31 +1,12 @@
 """What is served where: the metrics, two checks, and a short page that links to them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from html import escape
 from http import HTTPStatus
 
-from exporter import __version__
 from exporter.scrape import Pages
 from exporter.web.message import Request, Response, plain
 
 _HTML = "text/html; charset=utf-8"
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>ssd-exporter</title>
-<meta name="viewport" content="width=device-width">
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem }}
-table {{ border-collapse: collapse; margin: 1rem 0 }}
-th, td {{ border-bottom: 1px solid #ccc; padding: .3rem .8rem .3rem 0; text-align: left }}
-</style></head><body>
-<h1>ssd-exporter</h1>
-<p>Version {version}. {state}</p>
-<p><a href="/metrics">Metrics</a> · <a href="/-/healthy">Healthy?</a>
- · <a href="/-/ready">Ready?</a></p>
-{table}
-</body></html>
-"""
-
 
 #: A heading and the rows below it, as plain text.
 Table = Sequence[Sequence[str]]
@@ -87,19 +68,7 @@ class Site:
     def _index(self, _request: Request) -> Response:
         problem = self._problem()
         state = f"Not well: {problem}." if problem else "All is being sampled."
-        page = _PAGE.format(
-            version=escape(__version__), state=escape(state), table=_table(self._overview())
-        )
+        from exporter.web import index  # noqa: PLC0415  html, with its 2,200 entities
+
+        page = index.page(state, self._overview())
         return Response(HTTPStatus.OK, _HTML, page.encode("utf-8", "replace"))
-
-
-def _table(table: Table) -> str:
-    heading, *rows = table
-    if not rows:
-        return "<p>No device is watched: see --collector.disk.device-include.</p>"
-    lines = [_line("th", heading), *(_line("td", row) for row in rows)]
-    return f"<table>\n{''.join(lines)}</table>"
-
-
-def _line(tag: str, cells: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>\n"

@@ -1,6 +1,7 @@
 """From `tls_server_config` to an ssl.SSLContext, refusing what Python's ssl cannot keep."""
 
 import os
+import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from exporter.errors import ConfigError
+from exporter.web.tls_wire import TlsWire
 
 if TYPE_CHECKING:
     from exporter.web.config import TlsConfig  # imports PyYAML
@@ -63,6 +65,10 @@ class Tls:
 
     context: ssl.SSLContext
     sans: frozenset[str]
+
+    def wire(self, link: socket.socket) -> TlsWire:
+        """A connection on which this is spoken."""
+        return TlsWire(link, self.context, self.admits)
 
     def admits(self, link: ssl.SSLSocket) -> bool:
         if not self.sans:

@@ -1,15 +1,11 @@
-"""A connected socket that never blocks, plain or TLS."""
+"""A connected socket that never blocks."""
 
 import contextlib
 import socket
-import ssl
 import struct
 from selectors import EVENT_READ, EVENT_WRITE
 
-_CHUNK_BYTES = 1 << 14
-
-#: What one TLS record holds.
-_RECORD_BYTES = 1 << 14
+CHUNK_BYTES = 1 << 14
 
 #: Where tcpi_bytes_acked and tcpi_bytes_received stand in struct tcp_info (linux/tcp.h, 4.1).
 _MOVED = 120
@@ -21,43 +17,26 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 class Wire:
     """Bytes in and out; after an operation that could not go on, `waits` is the event it needs.
 
-    Everything may raise OSError (ssl.SSLError is one): the connection is then of no more use.
+    Everything may raise OSError: the connection is then of no more use.
     """
 
-    def __init__(self, link: socket.socket, context: ssl.SSLContext | None) -> None:
+    def __init__(self, link: socket.socket) -> None:
         link.setblocking(False)
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.waits = EVENT_READ
         self.link = link
-        self.tls: ssl.SSLSocket | None = None
-        if context:
-            self.link = self.tls = context.wrap_socket(
-                link, server_side=True, do_handshake_on_connect=False
-            )
 
     def handshake(self) -> bool:
-        """Whether the TLS handshake is done; True at once without TLS."""
-        try:
-            if self.tls:
-                self.tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self.waits = EVENT_READ
-            return False
-        except ssl.SSLWantWriteError:
-            self.waits = EVENT_WRITE
-            return False
+        """Whether all that comes before the first request is done."""
         return True
 
     def receive(self) -> bytes | None:
         """What has come; None where nothing has, b"" where the client has ended."""
         self.waits = EVENT_READ
         try:
-            return self.link.recv(_CHUNK_BYTES)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            pass
-        except ssl.SSLWantWriteError:
-            self.waits = EVENT_WRITE
-        return None
+            return self.link.recv(CHUNK_BYTES)
+        except BlockingIOError:
+            return None
 
     def send(self, head: memoryview, body: memoryview) -> int:
         """How many bytes of both were taken; 0 where the client does not read.
@@ -66,16 +45,9 @@ class Wire:
         acknowledgement.
         """
         try:
-            if not self.tls:
-                return self.link.sendmsg((head, body))
-            if head:
-                room = max(0, _RECORD_BYTES - len(head))
-                return self.tls.send(b"".join((head, body[:room])))
-            return self.tls.send(body)
-        except (BlockingIOError, ssl.SSLWantWriteError):
+            return self.link.sendmsg((head, body))
+        except BlockingIOError:
             self.waits = EVENT_WRITE
-        except ssl.SSLWantReadError:
-            self.waits = EVENT_READ
         return 0
 
     def moved_bytes(self) -> int:
@@ -88,10 +60,6 @@ class Wire:
 
     def end(self) -> None:
         """Say that nothing more will be sent; what the client still sends can be received."""
-        if self.tls:
-            # Sends close_notify, and would then wait for the client's.
-            with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
-                self.tls.unwrap()
         self.link.shutdown(socket.SHUT_WR)
 
     def close(self, *, abort: bool = False) -> None:

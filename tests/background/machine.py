@@ -65,7 +65,7 @@ class Machine:
         """A sampler that has seen nothing yet."""
         rules = Rules()
         return Sampler(
-            Sources(self.proc, self.clock, self.attempts),
+            Sources(self.proc, self.clock),
             clock=self.clock,
             attempts=self.attempts,
             rules=rules,

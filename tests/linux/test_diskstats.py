@@ -166,31 +166,25 @@ def test_any_text_gives_records_and_faults(text: str) -> None:
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
-        diskstats.text(tmp_path)
+        diskstats.read(tmp_path)
 
 
 def test_this_machine_is_read_to_the_last_line() -> None:
-    parsed = diskstats.parse(diskstats.text(Path("/proc")), {})
+    parsed = diskstats.read(Path("/proc"))
     assert parsed.faults == ()
     names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
     assert names == [disk.device for disk in parsed.value.values()]
 
 
 def _of_this_machine() -> dict[str, DiskStats]:
-    return diskstats.devices(diskstats.parse(diskstats.text(Path("/proc")), {}).value.values())
+    return diskstats.devices(diskstats.read(Path("/proc")).value.values())
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:
     """Between two readings of ours each of its counters lies between them."""
-    before = {
-        disk.device: disk
-        for disk in diskstats.parse(diskstats.text(Path("/proc")), {}).value.values()
-    }
+    before = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
     theirs = psutil.disk_io_counters(perdisk=True, nowrap=False)
-    after = {
-        disk.device: disk
-        for disk in diskstats.parse(diskstats.text(Path("/proc")), {}).value.values()
-    }
+    after = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
     common = before.keys() & theirs.keys() & after.keys()
     assert common
     for name in common:

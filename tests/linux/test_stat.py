@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ParseError, ReadError, SourceError
-from exporter.linux import stat
+from exporter.linux import files, stat
 from exporter.linux.stat import TICKS_PER_SECOND, CpuTimes, Stat
 from tests.background.machine import cpu_line
 from tests.linux.texts import cut, texts
@@ -101,13 +101,13 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
-        stat.text(tmp_path)
+        files.text_for_sure(stat.raw(tmp_path))
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:
-    before = stat.parse(stat.text(Path("/proc")))
+    before = stat.parse(files.read("/proc/stat"))
     theirs = psutil.cpu_times(percpu=True)
-    after = stat.parse(stat.text(Path("/proc")))
+    after = stat.parse(files.read("/proc/stat"))
     assert before.faults == after.faults == ()
     assert len(theirs) == len(before.value.cpus)
     tick = 1.5 / TICKS_PER_SECOND

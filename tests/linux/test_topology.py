@@ -389,3 +389,14 @@ def test_this_machine() -> None:
         assert set(filesystem.devices) <= found.devices.keys()
     again = topology.read(Path("/sys"), Path("/proc"), Path("/"), found).value
     assert again.devices.keys() == found.devices.keys()
+
+
+def test_a_queues_settings_are_read_again_where_that_is_asked_for(sys: Sys) -> None:
+    trees.virtio(sys, "vda")
+    scheduler = sys.root / "block" / "vda" / "queue" / "scheduler"
+    scheduler.write_text("none [mq-deadline]\n")
+    known = read(sys)
+    scheduler.write_text("[none] mq-deadline\n")
+    kept = topology.read(sys.root, sys.root / "proc", sys.root, known, read_queues=False).value
+    assert kept.devices["vda"].block.queue.scheduler == "mq-deadline"
+    assert read(sys, kept).devices["vda"].block.queue.scheduler == "none"
