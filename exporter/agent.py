@@ -10,6 +10,7 @@ import fcntl
 import gc
 import json
 import logging
+import math
 import os
 import signal
 import sys
@@ -32,7 +33,10 @@ log = logging.getLogger(__name__)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 #: So long may it take to read the settings; nobody is asked meanwhile.
-_CHECK_SECONDS = 10.0
+_READ_SECONDS = 10.0
+
+#: Set for a process that is to say what it would become, and not to become it.
+_SAY_ONLY = "SSD_SMART_AGENT_SAYS_ITS_PLAN"
 
 #: How soon a stop is noticed meanwhile.
 _NOTICE_SECONDS = 0.2
@@ -75,11 +79,14 @@ class Agent:
         self._hold()
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
         notify.tell("READY=1", "STATUS=asking the drives")
+        seconds = min(ROLL_SECONDS, (notify.watchdog_seconds() or math.inf) / 3)
         while not self._stopping:
-            self._polling.step(ROLL_SECONDS)
+            self._polling.step(seconds)
             notify.tell("WATCHDOG=1")
             if self._reloading and not self._stopping:
                 self._reload(again)
+        # Python gives SIGHUP back to the kernel before it has ended, and it would be our end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
         self._polling.close()
         notify.tell("STOPPING=1")
 
@@ -111,9 +118,13 @@ class Agent:
                 _tell_reloaded("the new settings wait for a smartctl to end")
             return
         self._reloading = self._has_said_to_wait = False
-        problem = self._mistake(again)
+        handed, problem = self._read_again(again)
         if self._stopping:
             return
+        try:
+            reading = -1 if problem else _pipe_with(handed)
+        except OSError as e:
+            problem = f"they cannot be handed over: {e.strerror}"
         if problem:
             log.error("the settings stay as they were: %s", problem)
             _tell_reloaded("asking the drives, by the settings before a mistake")
@@ -125,21 +136,24 @@ class Agent:
             return
         self._polling.close()
         notify.tell_reloading()
-        os.execv(sys.executable, [sys.executable, *again])  # noqa: S606  as it was started
+        _become(reading)
 
-    def _mistake(self, again: Sequence[str]) -> str:
-        """What is wrong with the settings as they are now; empty where nothing is."""
-        children = SystemChildren(self._clock, environment=os.environ)
-        argv = [sys.executable, *again, "--config.check"]
-        children.start("settings", argv, _CHECK_SECONDS)
+    def _read_again(self, again: Sequence[str]) -> tuple[bytes, str]:
+        """What is handed over by the settings as they are now, or what is wrong with them.
+
+        They are read once: what was found good is what is taken, whatever the file holds then.
+        """
+        children = SystemChildren(self._clock, environment={**os.environ, _SAY_ONLY: "1"})
+        children.start("settings", [sys.executable, *again], _READ_SECONDS)
         done: list[Finished] = []
         while not done and not self._stopping:
             done = children.wait(_NOTICE_SECONDS)
         children.close()
         if not done or done[0].status == 0:
-            return ""
+            return (done[0].output if done else b""), ""
         said = done[0].errors.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        return done[0].message or said or f"they cannot be read: exit status {done[0].status}"
+        problem = done[0].message or said or f"they cannot be read: exit status {done[0].status}"
+        return b"", problem
 
     def _call(self, roll: Roll) -> None:
         self._write(roll)
@@ -177,7 +191,8 @@ def _tell_reloaded(status: str) -> None:
 def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:
     """Become the agent: this process anew, without the code that has read the configuration.
 
-    That code and what it leaves behind are a fifth of the 16 MB that the agent may hold.
+    That code and what it leaves behind are a fifth of the 16 MB that the agent may hold. Where an
+    agent that runs asks what the settings are now, it is told, and this process ends.
 
     Raises:
         OSError: the plan is larger than what can be handed over.
@@ -196,15 +211,25 @@ def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level:
         },
         ensure_ascii=False,
     )
+    text = handed.encode("utf-8", "surrogateescape")
+    if os.environ.get(_SAY_ONLY):
+        sys.stdout.buffer.write(text)
+        raise SystemExit(0)
+    _become(_pipe_with(text))
+
+
+def _become(reading: int) -> NoReturn:
+    """Begin this process anew as the agent, which is handed what the pipe holds."""
     package = str(Path(__file__).parents[1])
     # Isolated, or Python would look for modules in the directory that root happens to stand in;
     # without site-packages, whose .pth files run code and cost 250 KB. Our own place comes last:
-    # where it is site-packages, nothing in it takes the name of a module of Python's.
+    # where it is site-packages, nothing in it takes the name of a module of Python's. A traceback
+    # where the watchdog ends it.
     code = "import sys; sys.path.append(sys.argv[1]); from exporter.agent import main; main()"
-    reading = _pipe_with(handed.encode("utf-8", "surrogateescape"))
+    options = ("-I", "-S", "-X", "faulthandler", "-c")
     # Until there is somebody to take it, a SIGHUP would end us.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
-    argv = [sys.executable, "-I", "-S", "-c", code, package, str(reading)]
+    argv = [sys.executable, *options, code, package, str(reading)]
     os.execv(sys.executable, argv)  # noqa: S606  an argument list of our own
 
 

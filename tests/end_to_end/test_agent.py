@@ -362,6 +362,20 @@ def test_a_mistake_in_settings_that_are_read_again_ends_nothing(
         assert 0 == agent.stop()
 
 
+def test_settings_are_read_once_for_a_reload(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """What was found good is what is taken: a mistake made a moment later ends no agent."""
+    with agent_of(drives, tmp_path / "agent") as agent:
+        agent.settled(6)
+        agent.config.unlink()
+        os.mkfifo(agent.config)
+        agent.reload()
+        agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
+        agent.config.unlink()
+        agent.wait_until(lambda: len(agent.polls()) == 4, "two are left out")
+        assert 0 == agent.stop()
+    assert [] == agent.complaints
+
+
 def test_a_shower_of_sighups_ends_nothing(tmp_path: Path, drives: MadeUpDrives) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)

@@ -1,0 +1,233 @@
+"""A host that systemd has booted: this one's own root with our package on it, in a container.
+
+Nothing of this host is written: what changes goes to a layer over its root, and is gone with it.
+"""
+
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.end_to_end.page import Page
+from tests.systemd import package
+from tests.systemd.control_group import Unavailable, own_group
+
+__all__ = ["Machine", "Unavailable", "booted"]
+
+_PROGRAMS = ("systemd-nspawn", "nsenter", "unshare", "setpriv", "curl")
+_BOOT_SECONDS = 30.0
+_COMMAND_SECONDS = 30.0
+
+#: In namespaces of its own, so that a kill of its first process takes all of it, mounts too.
+_BOOT = """
+set -e
+echo $$ > {group}/cgroup.procs
+mount -t overlay overlay -o {layers} {root}
+exec systemd-nspawn --quiet --register=no --keep-unit --directory={root} --machine={name} \
+  --private-network --capability=all --notify-ready=yes --console=pipe {binds} --boot
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One that has booted. `leader` is its first process, as this host counts."""
+
+    leader: int
+
+    def run(
+        self, *argv: str, timeout: float = _COMMAND_SECONDS
+    ) -> "subprocess.CompletedProcess[str]":
+        """A command in it, as its root; subprocess.TimeoutExpired where it takes longer."""
+        inside = [
+            "nsenter",
+            f"--target={self.leader}",
+            *["-m", "-u", "-i", "-n", "-p", "-C"],
+            "--",
+            *argv,
+        ]
+        return subprocess.run(
+            inside, capture_output=True, text=True, timeout=timeout, check=False, cwd="/"
+        )
+
+    def systemctl(self, *arguments: str) -> str:
+        """What it prints; AssertionError where it fails."""
+        done = self.run("systemctl", *arguments)
+        assert done.returncode == 0, (arguments, done.stderr, self.journal())
+        return done.stdout.strip()
+
+    def show(self, unit: str, what: str) -> str:
+        """One property of a unit."""
+        return self.systemctl("show", "--value", f"--property={what}", unit)
+
+    def journal(self, *units: str, layout: str = "short-monotonic") -> str:
+        chosen = [f"--unit={unit}" for unit in units]
+        return self.run("journalctl", "--no-pager", f"--output={layout}", *chosen).stdout
+
+    def said(self, unit: str) -> list[str]:
+        """The lines of the unit's own processes, not systemd's about it."""
+        # What a process has written may not have been taken yet, also where it has ended.
+        self.run("journalctl", "--sync")
+        asked = ["--no-pager", "--output=cat", f"--identifier={unit}"]
+        return self.run("journalctl", *asked).stdout.splitlines()
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        """A file in it."""
+        # By its own root, which a link in a path does not lead out of.
+        where = Path(f"/proc/{self.leader}/root{path}")
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_text(text)
+        where.chmod(mode)
+
+    def page(self, *curl: str, path: str = "/metrics") -> str:
+        """What the exporter answers; empty where it does not."""
+        address = f"http://127.0.0.1:10177{path}"
+        return self.run("curl", "--silent", "--max-time", "5", *curl, address).stdout
+
+    def metrics(self) -> Page:
+        return Page.parse(self.page())
+
+    def await_(self, what: str, is_so: Callable[[], Any], seconds: float = 20.0) -> None:
+        """AssertionError where that takes longer."""
+        until = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < until, f"{what}\n{self.journal()}"
+            time.sleep(0.05)
+
+
+@contextmanager
+def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[Machine]:
+    """A machine with the package as it is installed, its units enabled and started by the boot.
+
+    disk: a directory of this host, which may be written, as /var/lib/mysql-probe.
+
+    Raises:
+        Unavailable: this host cannot do that.
+    """
+    _check()
+    with ExitStack() as left:
+        work = Path(tempfile.mkdtemp(prefix="ssd-machine-", dir=_tmpfs()))
+        left.callback(shutil.rmtree, work, ignore_errors=True)
+        layer, root = work / "layer", work / "root"
+        for each in (layer, root, work / "work"):
+            each.mkdir()
+            each.chmod(0o755)
+        package.install(layer, users=_with_users(layer, work))
+        group = left.enter_context(own_group(work.name))
+        layers = (
+            f"lowerdir={layer}:/"
+            if is_readonly
+            else f"lowerdir=/,upperdir={layer},workdir={work / 'work'}"
+        )
+        script = _BOOT.format(
+            group=group,
+            layers=layers,
+            root=root,
+            name=work.name.replace("_", "-"),
+            binds=_binds(disk),
+        )
+        yield left.enter_context(_running(script, work, group))
+
+
+def _binds(disk: Path | None) -> str:
+    binds = [f"--bind-ro={path}:{inside}" for path, inside in package.BINDS.items()]
+    binds += [f"--bind={disk}:/var/lib/mysql-probe"] if disk else []
+    return shlex.join(binds)
+
+
+@contextmanager
+def _running(script: str, work: Path, group: Path) -> Iterator[Machine]:
+    told = work / "notify"
+    with (
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
+        (work / "log").open("w+") as log,
+    ):
+        manager.bind(str(told))
+        # A kill of the tests ends it too.
+        argv = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--propagation=private"]
+        argv += ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
+            "NOTIFY_SOCKET": str(told),
+            "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",
+        }
+        process = subprocess.Popen(
+            argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment
+        )
+        try:
+            _await_boot(manager, process, log)
+            yield Machine(_leader(group))
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def _await_boot(manager: socket.socket, process: "subprocess.Popen[bytes]", log: Any) -> None:
+    until = time.monotonic() + _BOOT_SECONDS
+    manager.settimeout(0.2)
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            if b"READY=1" in manager.recv(4096).splitlines():
+                return
+        except TimeoutError:
+            continue
+    log.seek(0)
+    raise Unavailable(f"systemd-nspawn does not boot: {log.read()[-2000:]}")
+
+
+def _leader(group: Path) -> int:
+    """The process in the group that is the first one of the innermost namespace."""
+    for listed in group.rglob("cgroup.procs"):
+        for pid in map(int, listed.read_text().split()):
+            status = Path(f"/proc/{pid}/status").read_text()
+            numbers = next(line.split()[1:] for line in status.splitlines() if "NSpid:" in line)
+            # Ours, that of nspawn, that of the container.
+            if len(numbers) >= 3 and numbers[-1] == "1":
+                return pid
+    raise Unavailable("the container's first process is not found")
+
+
+def _with_users(layer: Path, work: Path) -> Callable[[], None]:
+    """What systemd-sysusers makes of this host's users and ours, into the layer."""
+
+    def make() -> None:
+        root = work / "root"
+        layers = f"lowerdir=/,upperdir={layer},workdir={work / 'work'}"
+        script = (
+            f"mount -t overlay overlay -o {layers} {root} && "
+            f"systemd-sysusers --root={root} {root}/usr/lib/sysusers.d/ssd-exporter.conf && "
+            f"systemd-tmpfiles --create --root={root} --prefix=/var/lib"
+            f" {root}/usr/lib/tmpfiles.d/ssd-exporter.conf && "
+            f"systemctl --quiet --root={root} enable ssd-exporter ssd-smart-agent"
+        )
+        done = subprocess.run(
+            ["unshare", "--mount", "--propagation=private", "sh", "-c", script],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise Unavailable(f"no overlay on this host's root: {done.stderr}")
+
+    return make
+
+
+def _check() -> None:
+    if os.geteuid() != 0:
+        raise Unavailable("only root boots a container")
+    missing = [each for each in _PROGRAMS if shutil.which(each) is None]
+    if missing:
+        raise Unavailable(f"not installed: {', '.join(missing)}")
+
+
+def _tmpfs() -> str:
+    # An overlay's own layer may not lie on an overlay, which a container's root is.
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()

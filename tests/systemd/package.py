@@ -1,0 +1,92 @@
+"""The package as files below a root: what `systemd/` holds, where each of them belongs."""
+
+import json
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import exporter
+from tests.rig import smart_reports
+
+SYSTEMD = Path(__file__).parents[2] / "systemd"
+
+#: Where each file is installed; a file that is not here is an example or documentation.
+PLACES: Mapping[str, str] = {
+    "ssd-exporter.service": "usr/lib/systemd/system/ssd-exporter.service",
+    "ssd-smart-agent.service": "usr/lib/systemd/system/ssd-smart-agent.service",
+    "ssd-exporter.sysusers": "usr/lib/sysusers.d/ssd-exporter.conf",
+    "ssd-exporter.tmpfiles": "usr/lib/tmpfiles.d/ssd-exporter.conf",
+    "ssd-exporter.default": "etc/default/ssd-exporter",
+    "config.toml": "etc/ssd-exporter/config.toml",
+}
+
+#: This Python and the code, where no ProtectHome= hides them: a developer has them in /home.
+BINDS: Mapping[Path, str] = {
+    Path(sys.base_prefix): "/opt/python",
+    Path(exporter.__path__[0]): "/opt/ssd-exporter/exporter",
+    Path(sysconfig.get_path("purelib")): "/opt/site-packages",
+}
+
+_PROGRAM = f"""#!/bin/sh
+export PYTHONPATH=/opt/ssd-exporter:/opt/site-packages LD_LIBRARY_PATH=/opt/python/lib
+exec /opt/python/bin/python{sys.version_info[0]}.{sys.version_info[1]} -m exporter "$@"
+"""
+
+#: One NVMe drive; another that may not be interrupted, and takes its time, once one asks for it.
+SMARTCTL = """#!/bin/sh
+case "$*" in
+  *--version*) echo 'smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)' ;;
+  *--scan*) echo '{scan}' ;;
+  *jmb39x*) exec sleep 3 ;;
+  *rig1*) echo '{drive}' ;;
+  *) exit 2 ;;
+esac
+"""
+
+#: Units of this host that have nothing to do with it, and take their time at a boot.
+_MASKED = (
+    *("console-getty.service", "getty.target", "systemd-logind.service", "dbus.service"),
+    *("dbus.socket", "systemd-user-sessions.service", "systemd-update-utmp.service"),
+    *("systemd-update-utmp-runlevel.service", "systemd-networkd.service"),
+)
+
+
+def install(root: Path, users: Callable[[], None]) -> None:
+    """The files, the program and a smartctl; `users` is called where a package makes its users."""
+    for name, place in PLACES.items():
+        _put(root / place, (SYSTEMD / name).read_text())
+    _put(root / "usr/bin/ssd-exporter", _PROGRAM, 0o755)
+    _put(root / "usr/sbin/smartctl", smartctl(), 0o755)
+    # A root that is read-only gets no directories for them.
+    for inside in BINDS.values():
+        (root / inside.lstrip("/")).mkdir(parents=True)
+    # With the journal in /run it can be read while /var is full.
+    _put(root / "etc/systemd/journald.conf.d/run.conf", "[Journal]\nStorage=volatile\n")
+    _hide_what_this_host_starts(root)
+    users()
+
+
+def smartctl() -> str:
+    return SMARTCTL.format(
+        scan=json.dumps(smart_reports.scan({"/dev/rig1": "nvme"})),
+        drive=json.dumps(smart_reports.nvme(1)),
+    )
+
+
+def _hide_what_this_host_starts(root: Path) -> None:
+    _put(root / "etc/fstab", "")
+    for name in ("etc/systemd/system", *(f"etc/rc{level}.d" for level in "S0123456")):
+        directory = root / name
+        directory.mkdir(parents=True, exist_ok=True)
+        # Of overlayfs: nothing of the lower directory is seen.
+        os.setxattr(directory, "trusted.overlay.opaque", b"y")
+    for unit in _MASKED:
+        (root / "etc/systemd/system" / unit).symlink_to("/dev/null")
+
+
+def _put(path: Path, text: str, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(mode)

@@ -1,0 +1,285 @@
+"""Both units, started by a real systemd on this host's own root."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from tests.end_to_end.page import Page
+from tests.required import lacking
+from tests.systemd import package
+from tests.systemd.machine import Machine, Unavailable, booted
+from tests.systemd.units import AGENT, BOTH, EXPORTER, await_drive
+
+CONFIG = "/etc/ssd-exporter/config.toml"
+
+#: A short one, which nothing keeps off: this host is busy with its tests.
+PROBES = """
+[probe]
+directory = "/var/lib/mysql-probe"
+profiles = ["page_read", "fsync"]
+first_delay_seconds = 3
+
+[probe.gate]
+host_uptime_seconds = 0
+busy_ratio = 1
+pressure_ratio = 1
+cgroup_pressure_ratio = 1
+free_bytes = 0
+free_ratio = 0
+free_inodes = 0
+guard_samples = 1000
+
+[probe.profile.page_read]
+size_bytes = 1_048_576
+number_ios = 16
+
+[probe.profile.fsync]
+size_bytes = 1_048_576
+number_ios = 16
+"""
+
+
+@contextmanager
+def changed(machine: Machine, path: str, text: str, mode: int = 0o644) -> Iterator[None]:
+    before = machine.run("cat", path)
+    machine.write(path, text, mode)
+    try:
+        yield
+    finally:
+        if before.returncode == 0:
+            machine.write(path, before.stdout)
+        else:
+            machine.run("rm", "-f", path)
+
+
+@contextmanager
+def with_drop_in(machine: Machine, text: str, *units: str) -> Iterator[None]:
+    """Units with more lines."""
+    paths = [f"/run/systemd/system/{unit}.service.d/test.conf" for unit in units]
+    for path in paths:
+        machine.write(path, text)
+    machine.systemctl("daemon-reload")
+    machine.systemctl("restart", *units)
+    try:
+        yield
+    finally:
+        machine.run("rm", *paths)
+        machine.systemctl("daemon-reload")
+        machine.systemctl("restart", *units)
+
+
+class Ear:
+    """What units say from now on."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._known = {unit: len(machine.said(unit)) for unit in BOTH}
+
+    def heard(self, unit: str) -> list[str]:
+        return self._machine.said(unit)[self._known[unit] :]
+
+    def last(self, unit: str) -> str:
+        return (self.heard(unit) or [""])[-1]
+
+    def complaints(self, unit: str) -> list[str]:
+        return complaints(self.heard(unit))
+
+
+def complaints(lines: list[str]) -> list[str]:
+    return [line for line in lines if "level=info" not in line]
+
+
+def test_the_boot_has_started_both_and_nothing_complains(machine: Machine) -> None:
+    assert "active\nactive" == machine.systemctl("is-active", *BOTH)
+    for unit in BOTH:
+        assert [] == complaints(machine.said(unit))
+        assert "0" == machine.show(unit, "NRestarts")
+        assert machine.said(unit)
+
+
+def test_the_page_shows_this_host_and_what_the_agent_has_heard(machine: Machine) -> None:
+    page = machine.metrics()
+    assert 1 == page.value("ssd_device_up", device="rig1", serial="RIGN000001")
+    assert {"1"} == {str(int(value)) for _, value in page.find("ssd_collector_success")}
+    assert page.value("ssd_smart_agent_heartbeat_timestamp_seconds") > 0
+    assert list(page.find("ssd_disk_read_bytes_total"))
+
+
+def test_a_reload_takes_new_settings_and_keeps_the_processes(machine: Machine) -> None:
+    before = [machine.show(unit, "MainPID") for unit in BOTH]
+    ear = Ear(machine)
+    with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
+        machine.systemctl("reload", *BOTH)
+        machine.await_("read again", lambda: "settings read again" in ear.last(EXPORTER))
+        machine.await_("it begins anew", lambda: "asks the drives" in ear.last(AGENT))
+    assert before == [machine.show(unit, "MainPID") for unit in BOTH]
+    machine.await_("ready again", lambda: "running" == machine.show(AGENT, "SubState"))
+    ear = Ear(machine)
+    machine.systemctl("reload", *BOTH)
+    machine.await_("as before", lambda: "asks the drives" in ear.last(AGENT))
+
+
+def test_a_reload_with_a_mistake_says_it_and_the_old_process_lives_on(machine: Machine) -> None:
+    before = [machine.show(unit, "MainPID") for unit in BOTH]
+    ear = Ear(machine)
+    with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
+        for unit in BOTH:
+            assert machine.run("systemctl", "reload", unit).returncode == 1
+            assert "active" == machine.show(unit, "ActiveState")
+            [line] = ear.complaints(unit)
+            assert line.startswith("ssd-exporter: unknown key web.listen; did you mean")
+    assert before == [machine.show(unit, "MainPID") for unit in BOTH]
+    assert machine.page()
+
+
+def test_a_mistake_at_the_start_fails_the_unit_with_one_line(machine: Machine) -> None:
+    """It is not tried again, for it stays one; a start after it is mended is a start."""
+    ear = Ear(machine)
+    with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
+        for unit in BOTH:
+            assert machine.run("systemctl", "restart", unit).returncode != 0
+            assert "failed" == machine.show(unit, "ActiveState")
+            assert "2" == machine.show(unit, "ExecMainStatus")
+            assert "0" == machine.show(unit, "NRestarts")
+            lines = ear.complaints(unit)
+            assert 1 == len(lines), lines
+            assert lines[0].startswith("ssd-exporter: unknown key web.listen")
+    machine.systemctl("start", *BOTH)
+    assert machine.page()
+
+
+def test_after_kill_9_they_are_started_again(machine: Machine) -> None:
+    before = [machine.show(unit, "MainPID") for unit in BOTH]
+    documents = machine.run("ls", "/run/ssd-smart-agent").stdout
+    machine.run("kill", "-KILL", *before)
+    machine.await_("started again", lambda: restarted(machine, before))
+    assert documents == machine.run("ls", "/run/ssd-smart-agent").stdout
+    await_drive(machine)
+
+
+def restarted(machine: Machine, before: list[str]) -> bool:
+    now = [machine.show(unit, "MainPID") for unit in BOTH]
+    states = {machine.show(unit, "ActiveState") for unit in BOTH}
+    return not {"0", *before} & {*now} and {"active"} == states
+
+
+def test_the_watchdog_ends_what_is_frozen_and_starts_it_again(machine: Machine) -> None:
+    """What is not frozen says that it lives in time, be that less than its usual interval."""
+    with with_drop_in(machine, "[Service]\nWatchdogSec=2s\n", *BOTH):
+        ear = Ear(machine)
+        before = [machine.show(unit, "MainPID") for unit in BOTH]
+        time.sleep(2.5)
+        assert before == [machine.show(unit, "MainPID") for unit in BOTH]
+        machine.run("kill", "-STOP", *before)
+        machine.await_("started again", lambda: restarted(machine, before))
+        for unit in BOTH:
+            assert "Watchdog timeout" in machine.journal(unit)
+        # Where each thread stood.
+        assert any("Fatal Python error: Aborted" in line for line in ear.heard(EXPORTER))
+
+
+def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Machine) -> None:
+    """fio as it is: its threads, its shared memory, its nice(2)."""
+    place = "/var/lib/mysql-probe"
+    owned = f"chown ssd-exporter: {place} && chmod 0700 {place}"
+    assert 0 == machine.run("sh", "-c", owned).returncode
+    text = (package.SYSTEMD / "probe.conf").read_text()
+    with changed(machine, CONFIG, PROBES), with_drop_in(machine, text, EXPORTER):
+        machine.await_("two probes", lambda: 2 == len(probed(machine)), 30)
+        # fio's; without fio it is "python".
+        assert {"psync"} == machine.metrics().labels("ssd_probe_info", "engine")
+
+
+def probed(machine: Machine) -> set[str]:
+    """The profiles of which a run has succeeded."""
+    runs = Page.parse(machine.page()).find("ssd_probe_runs_total", result="success")
+    return {labels["profile"] for labels, count in runs if count}
+
+
+def test_without_smartmontools_both_say_so_and_go_on(machine: Machine) -> None:
+    ear = Ear(machine)
+    machine.run("rm", "/usr/sbin/smartctl")
+    try:
+        machine.systemctl("restart", AGENT)
+        for unit in BOTH:
+            machine.await_("said", partial(ear.complaints, unit))
+            assert "install smartmontools" in ear.complaints(unit)[0]
+        assert "active\nactive" == machine.systemctl("is-active", *BOTH)
+        assert 0 == machine.metrics().value("ssd_collector_success", collector="smart")
+        assert list(machine.metrics().find("ssd_disk_read_bytes_total"))
+    finally:
+        machine.write("/usr/sbin/smartctl", package.smartctl(), 0o755)
+        machine.systemctl("restart", AGENT)
+
+
+def test_a_certificate_that_may_not_be_read_fails_the_unit_with_one_line(machine: Machine) -> None:
+    web = "/etc/ssd-exporter/web.yml"
+    key = "/etc/ssd-exporter/key.pem"
+    text = f"tls_server_config:\n  cert_file: {key}\n  key_file: {key}\n"
+    setting = f'[web]\nconfig_file = "{web}"\n'
+    ear = Ear(machine)
+    with (
+        changed(machine, web, text),
+        changed(machine, key, "secret", 0o600),
+        changed(machine, CONFIG, setting),
+    ):
+        assert machine.run("systemctl", "restart", EXPORTER).returncode != 0
+        lines = ear.complaints(EXPORTER)
+        assert 1 == len(lines)
+        assert key in lines[0]
+        assert "Permission denied" in lines[0]
+    machine.systemctl("start", EXPORTER)
+
+
+def test_with_a_full_var_it_runs_and_says_what_is_lost(machine: Machine) -> None:
+    machine.systemctl("stop", EXPORTER)
+    script = (
+        "mount -t tmpfs -o size=64k,nr_inodes=64 tmpfs /var &&"
+        " mkdir -p /var/lib/ssd-exporter /var/tmp &&"
+        " chown ssd-exporter: /var/lib/ssd-exporter && ! cat /dev/zero > /var/full 2> /dev/null"
+    )
+    assert 0 == machine.run("sh", "-c", script).returncode
+    ear = Ear(machine)
+    try:
+        machine.systemctl("start", EXPORTER)
+        await_drive(machine)
+        machine.await_("said", lambda: ear.complaints(EXPORTER))
+        assert "No space left on device" in "".join(ear.complaints(EXPORTER))
+        assert "active" == machine.show(EXPORTER, "ActiveState")
+    finally:
+        machine.systemctl("stop", EXPORTER)
+        machine.run("umount", "/var")
+
+
+def test_a_command_that_may_not_be_killed_outlives_the_agent(machine: Machine) -> None:
+    """KillMode=process: cut short, it would leave its sector on the disk."""
+    settings = '[[smart.drive]]\npath = "/dev/sdx"\ntype = "jmb39x,0"\n'
+    with changed(machine, CONFIG, settings):
+        machine.systemctl("restart", AGENT)
+        machine.await_("asked", lambda: machine.run("pgrep", "-x", "sleep").stdout)
+        its = machine.run("pgrep", "-x", "sleep").stdout
+        machine.systemctl("stop", AGENT)
+        assert its == machine.run("pgrep", "-x", "sleep").stdout
+        assert "inactive" == machine.show(AGENT, "ActiveState")
+    machine.systemctl("start", AGENT)
+    machine.await_("it has ended", lambda: not machine.run("pgrep", "-x", "sleep").stdout)
+
+
+def test_a_stop_is_clean_and_takes_the_documents_away(machine: Machine) -> None:
+    for unit in BOTH:
+        machine.systemctl("stop", unit)
+        assert "success" == machine.show(unit, "Result")
+    assert machine.run("ls", "/run/ssd-smart-agent").returncode != 0
+
+
+def test_it_runs_on_a_root_that_is_read_only() -> None:
+    try:
+        with booted(is_readonly=True) as machine:
+            assert machine.run("touch", "/var/lib/x").returncode != 0
+            await_drive(machine)
+            assert "active\nactive" == machine.systemctl("is-active", *BOTH)
+            [line] = complaints(machine.said(EXPORTER))
+            assert "what is learned is lost at the next restart" in line
+    except Unavailable as e:
+        lacking(str(e))
