@@ -1,0 +1,44 @@
+#!/bin/sh
+# Builds the Debian package: dist/ssd-exporter_VERSION_ARCHITECTURE.deb.
+set -eu
+umask 022
+if [ $# != 2 ]; then
+  echo "usage: packaging/deb.sh PYTHON x86_64|aarch64" >&2
+  exit 2
+fi
+cd "$(dirname "$0")/.."
+python=$1
+machine=$2
+case $machine in
+  x86_64) architecture=amd64 ;;
+  aarch64) architecture=arm64 ;;
+  *) echo "deb.sh: there is no package for $machine; x86_64 and aarch64 are there" >&2; exit 2 ;;
+esac
+version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' exporter/__init__.py)
+package=ssd-exporter_${version}_$architecture.deb
+# The day of the last commit: the same commit makes the same package, byte by byte.
+when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
+
+mkdir -p build dist
+work=$(mktemp -d "$PWD/build/deb.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+packaging/stage.sh "$python" "$machine" "$work/stage"
+mkdir "$work/tree"
+cp -R packaging/debian "$work/tree/debian"
+cat > "$work/tree/debian/changelog" <<EOF
+ssd-exporter ($version) stable; urgency=medium
+
+  * See /usr/share/doc/ssd-exporter/changelog.gz.
+
+ -- ssd-exporter developers <ssd-exporter@example.org>  $(LC_ALL=C date -u -R -d "@$when")
+EOF
+# PATH: debhelper's Perl and Python are the system's. -d: packages.sh has seen to what it takes.
+(cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$work/stage" \
+  SOURCE_DATE_EPOCH="$when" DEB_BUILD_OPTIONS=nocheck \
+  dpkg-buildpackage --host-arch "$architecture" -us -uc -b -d) > "$work/log" 2>&1 || {
+  cat "$work/log" >&2
+  exit 1
+}
+mv "$work/$package" "dist/$package"
+ls -l "dist/$package"

@@ -1,0 +1,216 @@
+#!/bin/sh
+# Installs ssd-exporter from what lies beside this script: no network, no pip. `make install`, the
+# Debian package and the archive for other systems all come here. It starts nothing.
+set -eu
+umask 022
+
+usage() {
+  cat <<'EOF'
+usage: install.sh [--prefix DIR] [--destdir DIR] [--python PROGRAM] [--unit-directory DIR] [--remove]
+
+  --prefix DIR          where to install: /usr/local
+  --destdir DIR         a root that stands for /, for who makes packages
+  --python PROGRAM      the Python that will run it, 3.10 or later, as an absolute path
+  --unit-directory DIR  where the units go: PREFIX/lib/systemd/system
+  --remove              take away what was installed at PREFIX; settings and state stay
+EOF
+}
+
+fail() {
+  echo "install.sh: $1" >&2
+  exit 1
+}
+
+prefix=/usr/local
+destdir=
+python=
+unit_directory=
+remove=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --prefix=* | --destdir=* | --python=* | --unit-directory=*)
+      option=${1%%=*}
+      value=${1#*=}
+      shift
+      set -- "$option" "$value" "$@"
+      continue ;;
+    --remove) remove=yes; shift; continue ;;
+    --help | -h) usage; exit 0 ;;
+    --prefix | --destdir | --python | --unit-directory) ;;
+    *) usage >&2; fail "unknown: $1" ;;
+  esac
+  [ $# -ge 2 ] || fail "$1 takes a value"
+  case $1 in
+    --prefix) prefix=$2 ;;
+    --destdir) destdir=$2 ;;
+    --python) python=$2 ;;
+    --unit-directory) unit_directory=$2 ;;
+  esac
+  shift 2
+done
+for path in "$prefix" "$python" "$unit_directory"; do
+  case $path in
+    '' | /*) ;;
+    *) fail "$path is to be an absolute path" ;;
+  esac
+  # They go into the first line of a script, into units, and through sed.
+  case $path in
+    *[!A-Za-z0-9_./+@-]*) fail "$path: only letters, digits and _ . / + @ - here" ;;
+  esac
+done
+[ -n "$prefix" ] || fail "--prefix takes a directory"
+unit_directory=${unit_directory:-$prefix/lib/systemd/system}
+# The settings of what is installed for the whole host are where everybody looks for them.
+case $prefix in
+  /usr | /usr/local) etc=/etc ;;
+  *) etc=$prefix/etc ;;
+esac
+library=$prefix/lib/ssd-exporter
+share=$prefix/share
+list=$destdir$library.files
+
+remove_listed() {
+  [ -r "$list" ] || fail "nothing is known of an installation at $prefix ($list is missing)"
+  while read -r file; do
+    rm -f "$destdir$file"
+  done < "$list"
+  rm -rf "$destdir${library:?}" "$destdir$share/ssd-exporter" "$destdir$share/doc/ssd-exporter"
+  rm -f "$list"
+}
+if [ -n "$remove" ]; then
+  remove_listed
+  echo "Removed. Settings ($etc/ssd-exporter, $etc/default/ssd-exporter), what was learned"
+  echo "(/var/lib/ssd-exporter) and the user ssd-exporter are still there."
+  exit 0
+fi
+
+here=$(cd "$(dirname "$0")" && pwd)
+[ -d "$here/wheels" ] || fail "$here has no wheels: this script is run from where it was unpacked"
+
+can_run() {
+  "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
+}
+if [ -z "$python" ]; then
+  # The system's first: what lies in somebody's home is not for the user ssd-exporter to run.
+  for directory in /usr/bin/ ''; do
+    for name in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+      found=$(command -v "$directory$name") && can_run "$found" && python=$found && break 2
+    done
+  done
+  [ -n "$python" ] || fail "no Python 3.10 or later is found; on RHEL and its kin: dnf install python3.12"
+  # Not a link of a venv or of a version chooser, which another user may not have.
+  python=$("$python" -c 'import sys; print(sys._base_executable)')
+fi
+can_run "$python" || fail "$python is no Python 3.10 or later"
+if [ -z "$destdir" ]; then
+  "$python" - "$(cat "$here/architecture")" <<'EOF' || exit 1
+import os, platform, sys
+
+wanted = sys.argv[1]
+if platform.machine() != wanted:
+    sys.exit(f"install.sh: this is for {wanted}, and here is {platform.machine()}")
+try:
+    name, _, version = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
+except (AttributeError, OSError, ValueError):
+    name, version = "another C library", "0"
+if name != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
+    sys.exit(f"install.sh: it takes glibc 2.28 or later, and here is {name} {version}")
+EOF
+fi
+
+# Unpacked beside the old version: a full disk leaves that whole.
+unpacked=$destdir$library.new
+rm -rf "$unpacked"
+mkdir -p "$unpacked"
+for wheel in "$here"/wheels/*.whl; do
+  "$python" -m zipfile -e "$wheel" "$unpacked"
+done
+# Compiled for one Python alone. Without it every Python runs the same code.
+rm -f "$unpacked"/yaml/_yaml.*.so
+find "$unpacked" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
+[ -n "$destdir" ] || "$python" -m compileall -q -s "$unpacked" -p "$library" "$unpacked"
+
+# What an older version had, and this one has not, goes.
+[ ! -r "$list" ] || remove_listed
+rm -rf "$destdir${library:?}"
+mv "$unpacked" "$destdir$library"
+: > "$list"
+
+put() {  # put MODE SOURCE TARGET
+  mkdir -p "$(dirname "$destdir$3")"
+  rm -f "$destdir$3"
+  sed -e "s|/usr/bin/ssd-exporter|$prefix/bin/ssd-exporter|g" \
+    -e "s|/usr/share/|$share/|g" -e "s|/etc/ssd-exporter|$etc/ssd-exporter|g" \
+    -e "s|/etc/default/|$etc/default/|g" "$2" > "$destdir$3"
+  chmod "$1" "$destdir$3"
+  echo "$3" >> "$list"
+}
+
+put_settings() {  # put_settings SOURCE TARGET: what somebody has changed stays as it is
+  if [ -e "$destdir$2" ]; then
+    put 644 "$1" "$2.new"
+    if cmp -s "$destdir$2" "$destdir$2.new"; then
+      rm -f "$destdir$2.new"
+    else
+      echo "Kept: $destdir$2. Today's example is beside it: $2.new"
+    fi
+  else
+    put 644 "$1" "$2"
+    # Not of those that are removed.
+    sed -i '$d' "$list"
+  fi
+}
+
+mkdir -p "$destdir$share/ssd-exporter" "$destdir$share/doc/ssd-exporter"
+launcher=$destdir$prefix/bin/ssd-exporter
+mkdir -p "$destdir$prefix/bin"
+rm -f "$launcher"
+# -I and -S: neither the caller's environment nor other libraries of this Python are looked at.
+cat > "$launcher" <<EOF
+#!$python -IS
+import sys
+
+sys.path.append("$library")
+
+from exporter.cli import main
+
+sys.exit(main())
+EOF
+chmod 755 "$launcher"
+echo "$prefix/bin/ssd-exporter" >> "$list"
+
+for unit in "$here"/systemd/*.service; do
+  put 644 "$unit" "$unit_directory/${unit##*/}"
+done
+for file in "$here"/systemd/*.sysusers; do
+  put 644 "$file" "$prefix/lib/sysusers.d/$(basename "$file" .sysusers).conf"
+done
+for file in "$here"/systemd/*.tmpfiles; do
+  put 644 "$file" "$prefix/lib/tmpfiles.d/$(basename "$file" .tmpfiles).conf"
+done
+for file in "$here"/systemd/*.conf; do
+  put 644 "$file" "$share/doc/ssd-exporter/examples/${file##*/}"
+done
+put_settings "$here/systemd/config.toml" "$etc/ssd-exporter/config.toml"
+for file in "$here"/systemd/*.default; do
+  put_settings "$file" "$etc/default/$(basename "$file" .default)"
+done
+put 644 "$here/man/ssd-exporter.1" "$share/man/man1/ssd-exporter.1"
+put 644 "$here/completion/ssd-exporter" "$share/bash-completion/completions/ssd-exporter"
+cp -R "$here"/share/* "$destdir$share/ssd-exporter"
+cp -R "$here"/doc/* "$destdir$share/doc/ssd-exporter"
+
+[ -z "$destdir" ] || exit 0
+echo "Installed: $prefix/bin/ssd-exporter"
+case $prefix in
+  /usr | /usr/local)
+    cat <<EOF
+To start it with the host and now:
+  systemd-sysusers ssd-exporter.conf && systemd-tmpfiles --create ssd-exporter.conf
+  systemctl daemon-reload
+  systemctl enable --now ssd-smart-agent ssd-exporter
+After an upgrade: systemctl daemon-reload && systemctl restart ssd-smart-agent ssd-exporter
+EOF
+    ;;
+  *) echo "systemd does not look for units in $unit_directory; link them with systemctl link." ;;
+esac

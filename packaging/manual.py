@@ -1,0 +1,64 @@
+"""Writes the man page ssd-exporter(1): the flags from the parsers, the rest from manual.roff."""
+# ruff: noqa: INP001  a script of the build, of no package
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from exporter import __version__
+from exporter.cli import command_parser, parser
+from exporter.subcommands import COMMANDS
+
+TEMPLATE = Path(__file__).with_name("manual.roff")
+
+
+def text(plain: str) -> str:
+    """Plain text as roff: what it would take for a request or an escape is escaped."""
+    escaped = plain.replace("\\", "\\e").replace("-", "\\-")
+    return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
+
+
+def options(of: argparse.ArgumentParser) -> Iterator[str]:
+    """One entry for each flag; --x and --no-x, which set the same, share one."""
+    entries: dict[str, list[argparse.Action]] = {}
+    for action in of._actions:  # noqa: SLF001  argparse has no other word for it
+        entries.setdefault(action.dest, []).append(action)
+    for actions in entries.values():
+        names = [name for action in actions for name in action.option_strings]
+        described = [a for a in actions if a.help != argparse.SUPPRESS]
+        value = next((a.metavar for a in actions if a.nargs != 0 and a.metavar), "")
+        heading = ", ".join(f"\\fB{text(name)}\\fR" for name in names)
+        yield ".TP"
+        yield " ".join(filter(None, (heading, f"\\fI{text(str(value))}\\fR" if value else "")))
+        yield text(" ".join(_help(of, action) for action in described))
+
+
+def commands() -> Iterator[str]:
+    """A section for each command."""
+    for name in COMMANDS:
+        of = command_parser(name)
+        usage = re.sub(r"\s+", " ", of.format_usage().removeprefix("usage: ")).strip()
+        yield f".SS {text(usage.partition(' [')[0])}"
+        yield text(of.description or "")
+        yield from options(of)
+
+
+def page() -> str:
+    """The whole page."""
+    parts = {
+        "@VERSION@": __version__,
+        "@OPTIONS@": "\n".join(options(parser())),
+        "@COMMANDS@": "\n".join(commands()),
+    }
+    return re.sub("|".join(parts), lambda found: parts[found[0]], TEMPLATE.read_text("utf-8"))
+
+
+def _help(of: argparse.ArgumentParser, action: argparse.Action) -> str:
+    """With %(choices)s and the like filled in, as --help does it."""
+    return of._get_formatter()._expand_help(action)  # noqa: SLF001
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Lays out all that is installed, for install.sh, which it puts beside it: wheels, man page,
+# completion, units, alerts, dashboards. This step alone takes a network.
+set -eu
+umask 022
+if [ $# != 3 ]; then
+  echo "usage: packaging/stage.sh PYTHON x86_64|aarch64 DIRECTORY" >&2
+  exit 2
+fi
+python=$1
+architecture=$2
+out=$3
+here=$(dirname "$0")
+top=$here/..
+quietly='--quiet --disable-pip-version-check --no-input'
+
+rm -rf "$out"
+mkdir -p "$out/wheels" "$out/man" "$out/completion" "$out/share" "$out/doc"
+
+# What fits any Python from 3.10 on; cp311 is for PyYAML alone (see vendored.txt).
+fitting="--only-binary=:all: --implementation cp --python-version 3.11
+  --abi cp311 --abi abi3 --abi none
+  --platform manylinux_2_28_$architecture --platform manylinux_2_17_$architecture
+  --platform manylinux2014_$architecture --platform any"
+# shellcheck disable=SC2086
+"$python" -m pip download $quietly $fitting --require-hashes \
+  -r "$here/vendored.txt" -d "$out/wheels"
+# shellcheck disable=SC2086
+"$python" -m pip wheel $quietly --no-deps -w "$out/wheels" "$top"
+# Fails where pyproject.toml asks for something that vendored.txt has not.
+# shellcheck disable=SC2086
+"$python" -m pip install $quietly $fitting --dry-run --no-index --find-links "$out/wheels" \
+  --target "$out/wheels" "$out"/wheels/ssd_exporter-*.whl
+
+PYTHONPATH=$top "$python" "$here/manual.py" > "$out/man/ssd-exporter.1"
+PYTHONPATH=$top "$python" "$here/completion.py" > "$out/completion/ssd-exporter"
+cp -R "$top/systemd" "$out/systemd"
+cp -R "$top/alerts" "$out/share/alerts"
+mkdir "$out/share/dashboards"
+cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/provisioning" \
+  "$out/share/dashboards"
+cp "$top/README.md" "$top/CHANGELOG.md" "$top/METRICS.md" "$top/LICENSE" "$out/doc"
+cp "$here/install.sh" "$out"
+echo "$architecture" > "$out/architecture"
+find "$out" -name __pycache__ -prune -exec rm -rf {} +

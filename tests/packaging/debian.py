@@ -1,0 +1,41 @@
+"""Debian packages: the one that `make deb` builds, and a later version made of it."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+TOP = Path(__file__).parents[2]
+
+
+def built() -> Path:
+    """What `make deb` leaves in dist/."""
+    done = subprocess.run(
+        ["make", "deb"], cwd=TOP, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.search(r"dist/\S+\.deb", done.stdout)
+    assert found, done.stdout
+    return TOP / found[0]
+
+
+def later(package: Path, version: str, directory: Path, change: Callable[[Path], None]) -> Path:
+    """The same package under another version, with what `change` does to its files."""
+    tree = directory / version
+    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+    control = tree / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    init = tree / "usr" / "lib" / "ssd-exporter" / "exporter" / "__init__.py"
+    init.write_text(
+        re.sub(r'(?m)^__version__ = ".*"$', f'__version__ = "{version}"', init.read_text())
+    )
+    change(tree)
+    made = directory / package.name.replace(package.name.split("_")[1], version)
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "--build", tree, made],
+        check=True,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "SOURCE_DATE_EPOCH": "0"},
+    )
+    return made

@@ -1,0 +1,110 @@
+"""This host's own root with a layer over it: what is installed there is written to the layer."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+#: In namespaces of its own: no network, and mounts that are gone when the command ends.
+_ENTER = """
+set -e
+mount -t overlay overlay -o lowerdir=/,upperdir="$1/layer",workdir="$1/work" "$1/root"
+mount --rbind /dev "$1/root/dev"
+mount -t proc proc "$1/root/proc"
+mount -t tmpfs tmpfs "$1/root/run"
+mkdir -p "$1/root/run/lock"
+root=$1/root
+shift
+exec chroot "$root" "$@"
+"""
+
+_ALONE = "--mount --propagation=private --net --pid --fork --kill-child"
+
+_COMMAND_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A root to install into; what has been written to it lies in `layer`."""
+
+    work: Path
+
+    @property
+    def layer(self) -> Path:
+        return self.work / "layer"
+
+    def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
+        """A command in it, as root, without a network."""
+        return subprocess.run(
+            ["unshare", *_ALONE.split(), "sh", "-c", _ENTER, "sh", str(self.work), *argv],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_COMMAND_SECONDS,
+            check=False,
+            cwd="/",
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"},
+        )
+
+    def do(self, *argv: str) -> str:
+        """What it prints; AssertionError with its complaint where it fails."""
+        done = self.run(*argv)
+        assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def install(self, package: Path, *options: str) -> str:
+        """dpkg, and apt neither asks nor fetches anything."""
+        target = self.layer / "var" / "tmp" / package.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(package, target)
+        try:
+            return self.do("dpkg", *options, "--install", f"/var/tmp/{package.name}")
+        finally:
+            target.unlink()
+
+    def written(self) -> set[str]:
+        """The files that are there and were not, or are other than they were."""
+        found = set()
+        for directory, _, names in os.walk(self.layer):
+            for name in names:
+                path = Path(directory, name)
+                # How overlayfs says that a file of the lower layer is gone.
+                if not path.is_char_device():
+                    found.add(f"/{path.relative_to(self.layer)}")
+        return found
+
+    def text(self, path: str) -> str:
+        """A file in it."""
+        return Path(self.layer, path.lstrip("/")).read_text()
+
+    def write(self, path: str, text: str) -> None:
+        where = Path(self.layer, path.lstrip("/"))
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_text(text)
+
+    def has(self, path: str) -> bool:
+        """Whether it has been written there, and is there still."""
+        where = Path(self.layer, path.lstrip("/"))
+        return (where.exists() or where.is_symlink()) and not where.is_char_device()
+
+
+@contextmanager
+def layered(of: Root | None = None) -> Iterator[Root]:
+    """A fresh one, or one in which all is as it is in another."""
+    # An overlay's own layer may not lie on an overlay, which a container's root is.
+    tmpfs = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    work = Path(tempfile.mkdtemp(prefix="ssd-package-", dir=tmpfs))
+    try:
+        for name in ("layer", "work", "root"):
+            (work / name).mkdir()
+            (work / name).chmod(0o755)
+        if of is not None:
+            # With what overlayfs notes of files that are gone: devices and attributes.
+            subprocess.run(["cp", "-a", f"{of.layer}/.", work / "layer"], check=True)
+        yield Root(work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,231 @@
+"""The Debian package through its life: installed, upgraded, rolled back, removed and purged."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter import __version__
+from tests.packaging import debian
+from tests.packaging.root import Root, layered
+
+pytestmark = [pytest.mark.real, pytest.mark.usefixtures("as_root")]
+
+MOST_BYTES = 15_000_000
+NAME = "ssd-exporter"
+CONFIG = "/etc/ssd-exporter/config.toml"
+#: What somebody has changed it to, and what the next version ships at its end.
+MINE = "[log]\nformat = 'json'\n"
+NEXT = "# A key of the next version.\n"
+KEEP_SETTINGS = ("--force-confdef", "--force-confold")
+UNITS = ("ssd-exporter.service", "ssd-smart-agent.service")
+
+STATUS = "/var/lib/dpkg/status"
+#: What the package depends on, and whose programs its maintainer scripts run.
+TAKES_PART = (
+    *("systemd", "python3", "python3-minimal", "libc6", "libgcc-s1"),
+    *("init-system-helpers", "passwd", "libc-bin"),
+)
+
+#: dpkg's own, and what it renews for all packages.
+OF_DPKG = (
+    "/var/lib/dpkg/",
+    "/var/log/",
+    "/var/cache/man/",
+    "/var/cache/debconf/",
+    "/var/lib/systemd/",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/subuid",
+    "/etc/subgid",
+    "/etc/.pwd.lock",
+)
+
+
+@pytest.fixture(scope="module")
+def installed(package: Path) -> Iterator[Root]:
+    """The package is installed there; for tests that change nothing."""
+    with layered() as made:
+        made.write(STATUS, of_few_packages(Path(STATUS).read_text()))
+        made.install(package)
+        yield made
+
+
+def of_few_packages(status: str) -> str:
+    """dpkg's list, less what has no part in it: dpkg reads all files' names at every run."""
+    stanzas = {text.split("\n", 1)[0]: text for text in status.split("\n\n") if text.strip()}
+    return "".join(f"{stanzas[line]}\n\n" for line in map("Package: {}".format, TAKES_PART))
+
+
+@pytest.fixture
+def root(installed: Root) -> Iterator[Root]:
+    """The same, to be changed."""
+    with layered(installed) as made:
+        yield made
+
+
+@pytest.fixture
+def upgraded(root: Root, later: Path) -> Root:
+    """Settings that somebody has changed, and over them the next version."""
+    root.write(CONFIG, MINE)
+    root.write("/etc/default/ssd-exporter", "ARGS='--log.level=debug'\n")
+    root.write("/var/lib/ssd-exporter/state.json", "{}")
+    root.install(later, *KEEP_SETTINGS)
+    return root
+
+
+@pytest.fixture(scope="session")
+def later(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A version to come, which ships other settings and has one module more."""
+
+    def change(tree: Path) -> None:
+        config = tree / CONFIG.lstrip("/")
+        config.write_text(config.read_text() + NEXT)
+        (tree / "usr/lib/ssd-exporter/exporter/of_the_next_version.py").write_text("")
+
+    return debian.later(package, "99.1", tmp_path_factory.mktemp("later"), change)
+
+
+def status(root: Root) -> str:
+    return root.run("dpkg-query", "-W", "-f=${db:Status-Status} ${Version}", NAME).stdout
+
+
+def verified(root: Root) -> list[str]:
+    """A line for each file that is other than the package has it."""
+    return root.run("dpkg", "--verify", NAME).stdout.splitlines()
+
+
+def test_the_package_is_small(package: Path) -> None:
+    assert package.stat().st_size <= MOST_BYTES
+
+
+def test_it_is_installed_without_a_network_and_runs(installed: Root) -> None:
+    assert f"installed {__version__}" == status(installed)
+    assert f"{NAME} {__version__}\n" == installed.do(NAME, "--version")
+    checked = installed.do(NAME, "--config.check", f"--config.file={CONFIG}")
+    assert "the configuration is good\n" == checked
+    assert "ssd_exporter_build_info{" in installed.do(NAME, "--once")
+
+
+def test_it_runs_with_its_own_libraries_alone(root: Root) -> None:
+    """The host has other versions of some of them, and the caller's PYTHONPATH is nothing to it."""
+    names = "bcrypt, chardet, humanfriendly, prometheus_client, psutil, pySMART, tomli, yaml"
+    code = f"import {names}; print(*sorted(m.__file__ for m in ({names})), sep='\\n')"
+    launcher = root.text("/usr/bin/ssd-exporter")
+    assert launcher.startswith("#!/usr/bin/python3 -IS\n")
+    script = launcher.replace("from exporter.cli import main", code).replace("sys.exit(main())", "")
+    assert script != launcher
+    root.write("/var/tmp/libraries", script)
+    found = root.do("env", "PYTHONPATH=/nowhere", "python3", "-IS", "/var/tmp/libraries")
+    assert 8 == len(found.splitlines())
+    assert all(line.startswith("/usr/lib/ssd-exporter/") for line in found.splitlines())
+
+
+def test_all_of_it_is_compiled_and_nothing_differs_from_the_package(installed: Root) -> None:
+    assert installed.has("/usr/lib/ssd-exporter/exporter/__pycache__")
+    assert [] == verified(installed)
+
+
+def test_its_user_and_its_units_are_there(installed: Root) -> None:
+    user = installed.do("getent", "passwd", NAME).strip().split(":")
+    group = installed.do("getent", "group", NAME).strip().split(":")
+    assert "/var/lib/ssd-exporter" == user[5]
+    assert user[6].endswith("nologin")
+    assert group[2] == user[3]
+    for unit in UNITS:
+        assert "enabled" == installed.do("systemctl", "--root=/", "is-enabled", unit).strip()
+
+
+def test_what_people_look_for_is_where_they_look(installed: Root) -> None:
+    for path in (
+        "/usr/share/man/man1/ssd-exporter.1.gz",
+        "/usr/share/bash-completion/completions/ssd-exporter",
+        "/usr/share/doc/ssd-exporter/README.md",
+        "/usr/share/doc/ssd-exporter/examples/probe.conf",
+        "/usr/share/ssd-exporter/alerts/smart.yml",
+        "/usr/share/ssd-exporter/alerts/runbooks/SSDDriveFailing.md",
+        "/usr/share/ssd-exporter/dashboards/drive.json",
+        "/etc/default/ssd-exporter",
+        CONFIG,
+    ):
+        assert installed.has(path), path
+
+
+def test_an_upgrade_and_a_rollback_keep_the_settings_that_were_changed(
+    upgraded: Root, package: Path
+) -> None:
+    assert "installed 99.1" == status(upgraded)
+    assert f"{NAME} 99.1\n" == upgraded.do(NAME, "--version")
+    assert upgraded.text(f"{CONFIG}.dpkg-dist").endswith(NEXT)
+    assert has_my_settings(upgraded)
+
+    upgraded.install(package, *KEEP_SETTINGS)
+
+    assert f"{NAME} {__version__}\n" == upgraded.do(NAME, "--version")
+    assert has_my_settings(upgraded)
+    assert [] == [path for path in upgraded.written() if "of_the_next_version" in path]
+    changed = {line.split()[-1] for line in verified(upgraded)}
+    assert {CONFIG, "/etc/default/ssd-exporter"} == changed
+
+
+def has_my_settings(root: Root) -> bool:
+    """Those of `upgraded`, and what was learned."""
+    return (
+        root.text(CONFIG) == MINE
+        and "debug" in root.text("/etc/default/ssd-exporter")
+        and root.has("/var/lib/ssd-exporter/state.json")
+    )
+
+
+def test_an_upgrade_renews_settings_that_nobody_changed_and_keeps_a_unit_disabled(
+    root: Root, later: Path
+) -> None:
+    root.do("systemctl", "--root=/", "disable", "ssd-smart-agent.service")
+    root.install(later)
+    assert root.text(CONFIG).endswith(NEXT)
+    states = [root.run("systemctl", "--root=/", "is-enabled", u).stdout.strip() for u in UNITS]
+    assert ["enabled", "disabled"] == states
+
+
+def test_removing_it_leaves_settings_and_what_was_learned(root: Root) -> None:
+    root.write("/var/lib/ssd-exporter/state.json", "{}")
+    root.do("dpkg", "--remove", NAME)
+
+    assert status(root).startswith("config-files")
+    left = {path for path in root.written() if not path.startswith(OF_DPKG)}
+    assert {
+        CONFIG,
+        "/etc/default/ssd-exporter",
+        "/var/lib/ssd-exporter/state.json",
+    } == {path for path in left if "systemd" not in path}
+
+
+def test_purging_it_leaves_nothing(upgraded: Root) -> None:
+    root = upgraded
+    root.write("/etc/ssd-exporter/web.yml", "basic_auth_users: {}\n")
+    root.do(NAME, "--once")
+    root.do("dpkg", "--purge", NAME)
+
+    assert set() == {path for path in root.written() if not path.startswith(OF_DPKG)}
+    named = [path for path in root.written() if NAME in path or "ssd-smart-agent" in path]
+    assert [] == named
+    for accounts in ("/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"):
+        assert Path(accounts).read_text() == root.text(accounts)
+    for directory in ("/etc/ssd-exporter", "/var/lib/ssd-exporter", "/usr/lib/ssd-exporter"):
+        assert not root.has(directory)
+
+
+def test_purging_it_keeps_what_somebody_laid_there_and_it_can_be_installed_again(
+    root: Root, package: Path
+) -> None:
+    root.write("/etc/ssd-exporter/key.pem", "secret")
+    done = root.run("dpkg", "--purge", NAME)
+
+    assert 0 == done.returncode
+    assert "secret" == root.text("/etc/ssd-exporter/key.pem")
+    assert "/etc/ssd-exporter" in done.stdout + done.stderr
+
+    root.install(package)
+    assert f"installed {__version__}" == status(root)
