@@ -1,0 +1,67 @@
+"""A report in a terminal, by rich (the extra `report`). Importing this raises ImportError without.
+
+All text goes through `Text`, which takes no markup: drives name themselves.
+"""
+
+from typing import TextIO
+
+from rich import box
+from rich.console import Console, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from exporter.report import plot
+from exporter.report.content import Chart, Report, Table
+from exporter.report.words import printable
+
+_JUDGED = {None: "bold", True: "bold green", False: "bold yellow"}
+
+
+def write(report: Report, out: TextIO) -> None:
+    console = Console(file=out, highlight=False, soft_wrap=False)
+    console.print(_text(report.title, "bold underline"))
+    console.print()
+    console.print(_text(report.verdict, _JUDGED[report.is_good]))
+    console.print()
+    if report.facts:
+        console.print(_facts(report))
+        console.print()
+    for part in report.parts:
+        console.print(_text(part.title, "bold"))
+        console.print(_table(part) if isinstance(part, Table) else _chart(part, console.width))
+    for note in report.notes:
+        line = Grid.grid(padding=(0, 1))
+        line.add_row("-", _text(note))
+        console.print(line)
+
+
+def _text(words: str, style: str = "") -> Text:
+    return Text(printable(words), style)
+
+
+def _facts(report: Report) -> Grid:
+    grid = Grid.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in report.facts:
+        grid.add_row(_text(name, "dim"), _text(value))
+    return grid
+
+
+def _table(table: Table) -> RenderableType:
+    if not table.rows:
+        return _text("nothing was measured\n", "dim")
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    count = max(map(len, (table.columns, *table.rows)))
+    for number in range(count):
+        heading = table.columns[number] if number < len(table.columns) else ""
+        is_number = number in table.numbers
+        grid.add_column(_text(heading), justify="right" if is_number else "left", overflow="fold")
+    for row in table.rows:
+        grid.add_row(*map(_text, row))
+    return grid
+
+
+def _chart(chart: Chart, width: int) -> RenderableType:
+    drawn = plot.text(chart, width)
+    return Text(drawn) if drawn else _text("nothing was measured\n", "dim")

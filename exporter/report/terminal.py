@@ -1,0 +1,89 @@
+"""A report for a terminal, and for files, pipes and mails; with rich where it is there."""
+
+import shutil
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TextIO
+
+from exporter.report import plot
+from exporter.report.content import Chart, Report, Table
+from exporter.report.words import columns, encodable, has_unicode, printable
+
+#: Where nothing says how wide it is: a mail, a file.
+_WIDTH = 100
+
+_GAP = "  "
+
+
+def write(report: Report, out: TextIO) -> None:
+    """The whole report, in colours on a terminal that shows them.
+
+    Text that the output's encoding lacks is written as escapes.
+    """
+    if out.isatty() and has_unicode(out):
+        try:
+            from exporter.report import coloured  # noqa: PLC0415  rich is an extra
+        except ImportError:
+            pass
+        else:
+            coloured.write(report, out)
+            return
+    width = shutil.get_terminal_size((_WIDTH, 24)).columns if out.isatty() else _WIDTH
+    out.write(encodable("".join(_parts(report, width)), out))
+
+
+def _parts(report: Report, width: int) -> Iterator[str]:
+    title = printable(report.title)
+    yield f"{title}\n{'=' * columns(title)}\n\n{_wrapped(report.verdict, width)}"
+    if report.facts:
+        yield "\n"
+        wide = max(columns(printable(name)) for name, _ in report.facts)
+        for name, value in report.facts:
+            yield f"{_padded(printable(name), wide)}{_GAP}{printable(value)}\n"
+    for part in report.parts:
+        yield f"\n{printable(part.title)}\n"
+        yield _table(part) if isinstance(part, Table) else _chart(part, width)
+    if report.notes:
+        yield "\n"
+    for note in report.notes:
+        yield _wrapped(note, width, "- ")
+
+
+def _wrapped(words: str, width: int, first: str = "") -> str:
+    lines = textwrap.wrap(
+        printable(words),
+        max(width, 20),
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_on_hyphens=False,
+        break_long_words=False,
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _chart(chart: Chart, width: int) -> str:
+    return plot.text(chart, width) or "nothing was measured\n"
+
+
+def _table(table: Table) -> str:
+    """Not cut to the width: who searches a file for a word finds it."""
+    if not table.rows:
+        return "nothing was measured\n"
+    rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]
+    count = max(map(len, rows))
+    widths = [max(columns(row[n]) if n < len(row) else 0 for row in rows) for n in range(count)]
+    rows.insert(1, ["-" * width for width in widths])
+    return "".join(f"{_row(row, widths, table.numbers)}\n" for row in rows)
+
+
+def _row(row: Sequence[str], widths: Sequence[int], numbers: frozenset[int]) -> str:
+    cells = (
+        _padded(cell, width, is_number=n in numbers)
+        for n, (cell, width) in enumerate(zip(row, widths, strict=False))
+    )
+    return _GAP.join(cells).rstrip()
+
+
+def _padded(words: str, width: int, *, is_number: bool = False) -> str:
+    padding = " " * (width - columns(words))
+    return padding + words if is_number else words + padding

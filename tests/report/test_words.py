@@ -1,0 +1,64 @@
+"""Numbers with units, and text that steers nothing."""
+
+import io
+
+import pytest
+from hypothesis import given
+
+from exporter.report import words
+from tests.report import reports
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "unit"),
+    [
+        ("1.24 GB/s", 1.2369e9, "B/s"),
+        ("1 GB", 999.9e6, "B"),
+        ("38 GB", 38_000_000_000, "B"),
+        ("512 B", 512, "B"),
+        ("380 µs", 0.00038, "s"),
+        ("1.5 ms", 0.0015, "s"),
+        ("3,600 s", 3600, "s"),
+        ("20,000", 20_000, ""),
+        ("20,000 IOPS", 20_000, "IOPS"),
+        ("0 B", 0, "B"),
+        ("-1.5 GB", -1.5e9, "B"),
+        ("-", float("nan"), "B"),
+        ("-", float("inf"), "s"),
+    ],
+)
+def test_a_quantity_has_three_digits_and_the_prefix_that_suits_it(
+    expected: str, value: float, unit: str
+) -> None:
+    assert expected == words.quantity(value, unit)
+
+
+@given(reports.numbers, reports.units)
+def test_any_number_makes_a_quantity_of_one_line(value: float, unit: str) -> None:
+    assert words.quantity(value, unit).replace("µ", "u").isprintable()
+
+
+@given(reports.words)
+def test_whatever_a_drive_calls_itself_is_printable(name: str) -> None:
+    assert words.printable(name).isprintable()
+
+
+def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+    assert r"\x1b[31mred\n" == words.printable("\x1b[31mred\n")
+
+
+def test_wide_letters_take_two_columns_and_accents_none() -> None:
+    assert 5 == words.columns("a固b\u0301c")
+
+
+@pytest.mark.parametrize(
+    ("expected", "encoding"), [("5 µs", "utf-8"), ("5 us", "ascii"), ("5 us", "iso8859-1")]
+)
+def test_what_an_encoding_lacks_does_not_stop_the_rest(expected: str, encoding: str) -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    assert expected == words.encodable("5 µs", out)
+
+
+def test_letters_that_an_encoding_lacks_become_escapes() -> None:
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    assert r"\u56fa" == words.encodable("固", out)
