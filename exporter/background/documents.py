@@ -223,8 +223,9 @@ class _Directory:
             problem = _untrusted(found, (self._owner,))
             if not problem and not stat.S_ISREG(found.st_mode):
                 problem = "no ordinary file"
-            if not problem and found.st_nlink != 1:
-                # A second name elsewhere may be somebody's who can write it.
+            if not problem and found.st_nlink > 1:
+                # A second name elsewhere may be somebody's who can write it; none at all is left
+                # where the file has been replaced meanwhile.
                 problem = "it has several names"
             if not problem and found.st_size > LARGEST_BYTES:
                 problem = f"larger than {LARGEST_BYTES} bytes"

@@ -164,7 +164,9 @@ class Drives:
             drive = self._drives.get(address) if its_label == label else None
             at = None if drive is None else drive.answered_at
             if drive is not None and at is not None:
-                return drive.health if self._is_recent(drive, at, self._clock.wall()) else None
+                if not self._is_recent(drive, at, self._clock.wall()):
+                    return None
+                return _limited(drive.health, self._around.disks().get(label))
         return None
 
     def watched(self) -> list[WatchedDrive]:
@@ -259,7 +261,7 @@ class Drives:
             up=drive.answers,
             was_asked=drive.was_asked,
             knows_logs=drive.knows_logs,
-            health=drive.health if is_fresh else None,
+            health=_limited(drive.health, disks.get(label)) if is_fresh else None,
             last_success_unix_time=document.last_success_at,
             poll_seconds=document.seconds,
             polls=document.counts,
@@ -270,6 +272,20 @@ class Drives:
             blocks=self._carried.get(address, ()),
             is_stuck=is_stuck,
         )
+
+
+def _limited(health: DriveHealth | None, kernel: Identity | None) -> DriveHealth | None:
+    """With the drive's own limits of temperature where smartctl, before 7.4, does not tell them."""
+    if health is None or kernel is None:
+        return health
+    warning, critical = health.temperature_warning_celsius, health.temperature_critical_celsius
+    if warning is not None or critical is not None:
+        return health
+    return replace(
+        health,
+        temperature_warning_celsius=kernel.temperature_warning_celsius,
+        temperature_critical_celsius=kernel.temperature_critical_celsius,
+    )
 
 
 def is_live(roll: Roll, now: float) -> bool:

@@ -48,6 +48,16 @@ _BEYOND_PATH = ("/usr/sbin", "/sbin")
 _TEXT_SECONDS = 30.0
 
 
+#: Why smartctl's scan names no drive here, by what the drive hangs on.
+_UNASKED = {
+    "virtio": "a virtual disk: it has no SMART; look at the host it lives on",
+    "usb": (
+        "smartctl does not know its USB bridge: set the type of this device in the configuration, "
+        "sat for a SATA drive, sntjmicron, sntasmedia or sntrealtek for an NVMe drive"
+    ),
+}
+
+
 class Asked:
     """The drives as documents tell of them: the agent's where it is fresh, else our own."""
 
@@ -305,14 +315,13 @@ class Asked:
             if not device.block.is_leaf or name in known or _is_no_drive(name):
                 continue
             who = device.identity
-            virtual = who.transport == "virtio"
             yield WatchedDrive(
                 label=name,
                 serial=who.serial or "",
                 address=f"/dev/{name}",
-                message="a virtual disk: it has no SMART; look at the host it lives on"
-                if virtual
-                else self.problem or "smartctl finds no drive here that has SMART",
+                message=_UNASKED.get(who.transport or "")
+                or self.problem
+                or "smartctl finds no drive here that has SMART",
             )
 
 

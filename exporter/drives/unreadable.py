@@ -92,7 +92,14 @@ def _tells(health: DriveHealth) -> bool:
 
 
 def _is_ata_seen_as_scsi(fields: Fields, identity: DriveIdentity) -> bool:
-    return identity.protocol is Protocol.SCSI and scsi_vendor(fields) == ATA_VENDOR
+    """Since 7.3 smartctl leaves vendor and product out where the vendor is ATA; SAS says both."""
+    if identity.protocol is not Protocol.SCSI:
+        return False
+    is_nameless = identity.model is None and scsi_vendor(fields) is None
+    has_no_smart = fields.flag("smart_support", "available") is False
+    return scsi_vendor(fields) == ATA_VENDOR or (
+        is_nameless and has_no_smart and identity.serial is not None
+    )
 
 
 def _meaning(messages: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ class Identity:
     `transport` is how the drive is attached (nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc,
     iscsi, or scsi where no more is known), `protocol` what it speaks in the end (nvme, ata, scsi).
     A USB bridge names itself, not the drive in it. `controllers` are NVMe controllers (nvme0).
+    The temperatures are an NVMe drive's own limits, in °C.
     """
 
     model: str | None = None
@@ -23,6 +24,8 @@ class Identity:
     transport: str | None = None
     protocol: str | None = None
     controllers: tuple[str, ...] = ()
+    temperature_warning_celsius: float | None = None
+    temperature_critical_celsius: float | None = None
 
 
 def known(text: str | None) -> str | None:

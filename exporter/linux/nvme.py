@@ -16,6 +16,7 @@ from exporter.linux.identity import Identity, known
 _CONTROLLER = re.compile(r"nvme\d+", re.ASCII)
 _SUBSYSTEM = re.compile(r"nvme-subsys\d+", re.ASCII)
 _HEAD = re.compile(r"nvme(\d+)n(\d+)", re.ASCII)
+_MONITOR = re.compile(r"hwmon\d+", re.ASCII)
 _PATH = re.compile(r"nvme(\d+)c\d+n(\d+)", re.ASCII)
 
 
@@ -70,4 +71,21 @@ def identity(directory: Path, above: Path, its_controllers: tuple[Path, ...]) ->
         transport=f"nvme-{over[0]}" if over else "nvme",
         protocol="nvme",
         controllers=tuple(each.name for each in its_controllers),
+        temperature_warning_celsius=_limit(its_controllers, "temp1_max"),
+        temperature_critical_celsius=_limit(its_controllers, "temp1_crit"),
     )
+
+
+def _limit(its_controllers: tuple[Path, ...], name: str) -> float | None:
+    """A limit of the composite temperature, in °C, as the kernel's hwmon has it (since 5.5).
+
+    https://docs.kernel.org/hwmon/sysfs-interface.html: in thousandths; drivers/nvme/host/hwmon.c:
+    temp1_max is the threshold that is set, the drive's own unless somebody has changed it.
+    """
+    for controller in its_controllers:
+        # Below the PCI function before it hung on the controller.
+        for place in (controller, controller / "device" / "hwmon"):
+            for monitor in files.names(place):
+                if _MONITOR.fullmatch(monitor) and (found := files.integer(place / monitor / name)):
+                    return found / 1000
+    return None

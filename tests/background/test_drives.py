@@ -334,3 +334,18 @@ def test_drives_behind_a_controller_are_joined_to_its_volume(tmp_path: Path) -> 
     known.call(*slots)
     expected = {"bus/6:megaraid,0": ("sdc",), "bus/6:megaraid,1": ("sdc",)}
     assert expected == {label: drive.blocks for label, drive in known.watched().items()}
+
+
+def test_an_old_smartctl_leaves_the_limits_of_temperature_to_the_kernel(known: Known) -> None:
+    report = nvme("FW000000")
+    report["temperature"] = {"current": 41}
+    report.pop("nvme_composite_temperature_threshold", None)
+    known.answer(NVME, report)
+    known.disks["nvme0n1"] = Identity(
+        serial="FW000000", temperature_warning_celsius=77.85, temperature_critical_celsius=84.85
+    )
+    known.call(NVME)
+    shown, told = known.watched()["nvme0n1"].health, known.drives.health_of("nvme0n1")
+    assert shown is not None
+    assert told is not None
+    assert (84.85, 77.85) == (shown.temperature_critical_celsius, told.temperature_warning_celsius)

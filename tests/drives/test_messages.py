@@ -146,6 +146,13 @@ def test_it_is_reported_also_where_the_bridge_says_something() -> None:
     assert "plain SCSI" in unreadable(without_smart("ATA", smart_status={"passed": True}))
 
 
+def test_smartctl_7_3_leaves_out_whose_it_is_and_it_is_reported_all_the_same() -> None:
+    report = without_smart("ATA")
+    for key in ("scsi_vendor", "scsi_product", "scsi_model_name"):
+        del report[key]
+    assert "CAP_SYS_RAWIO" in unreadable(report)
+
+
 def test_a_disk_without_smart_says_so() -> None:
     assert "it has no SMART" in unreadable(without_smart("QEMU"))
 

@@ -42,12 +42,23 @@ def test_nvme(sys: Sys) -> None:
         transport="nvme",
         protocol="nvme",
         controllers=("nvme0",),
+        temperature_warning_celsius=77.85,
+        temperature_critical_celsius=84.85,
     )
     assert expected == found.identity
     assert found.state.ok is True
     assert Link(GEN3_X4, GEN3_X4) == found.state.link
     assert (("nvme0", PcieErrors(7, 2, 0)),) == found.state.pcie_errors
     assert ("disk", 960_197_124_096) == (found.block.kind, found.block.capacity_bytes)
+
+
+def test_before_5_18_its_limits_of_temperature_lie_below_the_pci_function(sys: Sys) -> None:
+    trees.nvme(sys)
+    controller = (sys.root / "class" / "nvme" / "nvme0").resolve()
+    monitor = controller / "device" / "hwmon"
+    monitor.mkdir()
+    (controller / "hwmon1").rename(monitor / "hwmon4")
+    assert device_of(sys, "nvme0n1").identity.temperature_critical_celsius == 84.85
 
 
 def test_nvme_multipath(sys: Sys) -> None:

@@ -147,6 +147,7 @@ def nvme_controller(sys: Sys, instance: int, serial: str, *, state: str = "live"
             "transport": "pcie",
         },
     )
+    sys.write(f"{place}/hwmon{instance + 1}", {"temp1_max": "77850", "temp1_crit": "84850"})
     sys.link(f"{place}/device", function)
     sys.link(f"class/nvme/nvme{instance}", place)
     return place
