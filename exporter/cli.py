@@ -52,7 +52,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     """Every flag of the daemon."""
-    listed = "".join(f"\n  {name:<12}{each.summary}" for name, each in COMMANDS.items())
+    listed = "".join(f"\n  {name:<14}{each.summary}" for name, each in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
         description="Prometheus exporter and health monitor for the SSDs under MySQL.",

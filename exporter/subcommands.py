@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from exporter import measurements
 from exporter.config import Settings
 from exporter.errors import ConfigError
 
@@ -160,31 +161,6 @@ def _forget(chosen: Settings, arguments: argparse.Namespace) -> int:
     return forget.run(arguments.serial, directory, kept.get("inventory"), sys.stdout)
 
 
-def _probe_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument(
-        "--acknowledge",
-        action="store_true",
-        required=True,
-        help="the reason why the host rebooted during a probe is known: let probes run again",
-    )
-
-
-def _probe(chosen: Settings, _arguments: argparse.Namespace) -> int:
-    from exporter.background.state import existing_directory  # noqa: PLC0415
-    from exporter.clock import SystemClock  # noqa: PLC0415
-    from exporter.commands import acknowledge  # noqa: PLC0415
-    from exporter.linux import files  # noqa: PLC0415
-
-    directory = existing_directory(chosen.state.directory, dict(os.environ))
-    if directory is None:
-        raise ConfigError("no state directory is found", "give the daemon's as --state.directory")
-    path = chosen.path
-    boot_id = files.attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
-    return acknowledge.run(
-        directory, path.rootfs / "run" / "lock", SystemClock(), boot_id, sys.stdout
-    )
-
-
 COMMANDS: Mapping[str, Command] = {
     "check": Command(
         "how every drive fares, for people and for Nagios",
@@ -207,11 +183,40 @@ COMMANDS: Mapping[str, Command] = {
         _forget,
     ),
     "probe": Command(
-        "let probes run again after a reboot during one",
-        "A host that rebooted while a probe ran keeps probes off until somebody has looked why, and"
-        " says so here.",
-        _probe_arguments,
-        _probe,
+        "probe now: what a commit, a page read and a page write take",
+        "Run the probes that the daemon runs, or one of them, once and now, and compare with what"
+        " the daemon has kept. They write a few MB, and the first time their file, 64 MiB. Exit"
+        " status 0: measured, 1: slower than the drive was, 2: a mistake or refused, 3: not"
+        " measured. A host that rebooted during a probe keeps probes off until somebody has looked"
+        " why, and says so with --acknowledge.",
+        measurements.probe_arguments,
+        measurements.probe,
+    ),
+    "slc": Command(
+        "find where a drive's write cache ends, and how fast it is beyond",
+        "Write until the end of the drive's SLC cache is certain, or all that may be written, and"
+        " judge the speed over the bytes. The daemon shows the result. Exit status 0: no end was"
+        " found, 1: the cache ends or the drive slows down, 2: a mistake or refused, 3: not"
+        " measured. A drive must have rested, or its cache looks smaller.",
+        measurements.slc_arguments,
+        measurements.slc,
+    ),
+    "steady-state": Command(
+        "run a profile in rounds until the drive is steady by SNIA's rule",
+        "Run rounds of a profile until the last five stay within 20 % of their mean and their line"
+        " within 10 %, or show those that the daemon has kept (--kept). Exit status 0: steady, 1:"
+        " not, 2: a mistake or refused, 3: too few rounds.",
+        measurements.steady_state_arguments,
+        measurements.steady_state,
+    ),
+    "bench": Command(
+        "what a drive does: block size × jobs × mode, bounded in bytes and time",
+        "Measure IOPS, throughput and latency for each block size, number of jobs and mode, past"
+        " the page cache, in a file of its own that is removed afterwards. What it writes is shown"
+        " before, and asked for. Ctrl-C ends it and shows what was measured. Exit status 0:"
+        " measured, 2: a mistake or refused, 3: not measured, or not to the end.",
+        measurements.bench_arguments,
+        measurements.bench,
     ),
     "capture": Command(
         "record this host for a bug report or a test, without its serial numbers",

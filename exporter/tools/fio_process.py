@@ -52,11 +52,14 @@ class Fio(Protocol):
 class SystemFio:
     """The fio of this machine."""
 
-    def __init__(self, program: str, runner: Runner, clock: Clock) -> None:
+    def __init__(
+        self, program: str, runner: Runner, clock: Clock, children: SystemChildren | None = None
+    ) -> None:
         self._program = program
         self._runner = runner
         self._clock = clock
-        self._children = SystemChildren(clock, most_output_bytes=fio_document.LARGEST_BYTES)
+        most = fio_document.LARGEST_BYTES
+        self._children = children or SystemChildren(clock, most_output_bytes=most)
         self._engines: frozenset[str] | None = None
         self._asked_at = float("-inf")
         self._prefix: tuple[str, ...] | None = None

@@ -46,7 +46,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "number_ios": (1, 1_000_000),
     "rate_iops": (1, 1000),
     "runtime_seconds": (1, 600),
-    "interval_seconds": (60, 366 * 86_400),
+    "interval_seconds": (10, 366 * 86_400),
 }
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from exporter.errors import ReadError
 
-_CHUNK_BYTES = 1 << 20
+#: The file is filled in such pieces.
+CHUNK_BYTES = 1 << 20
 #: Written back so often, lest all of it reaches the drive at once.
 _SYNCED_BYTES = 8 << 20
 
@@ -69,6 +70,16 @@ def prepare(
                     _undo(parent, name, descriptor, before)
             os.fsync(parent)
     return path
+
+
+def look(directory: Path, name: str) -> None:
+    """See that nothing is there, or a file that may be filled; the directory is made.
+
+    Raises:
+        Refused, NoSpace: as `prepare`.
+    """
+    with _opened(directory, make=True) as parent:
+        _looked_at(parent, directory / name)
 
 
 def check(directory: Path, name: str, size_bytes: int) -> Path:
@@ -186,7 +197,7 @@ def _checked(path: Path, found: os.stat_result) -> os.stat_result:
 def _fill(descriptor: int, begin: int, end: int, progress: Callable[[int], None] | None) -> None:
     place = begin
     while place < end:
-        chunk = memoryview(os.urandom(min(_CHUNK_BYTES, end - place)))
+        chunk = memoryview(os.urandom(min(CHUNK_BYTES, end - place)))
         while chunk:
             written = os.pwrite(descriptor, chunk, place)
             chunk = chunk[written:]

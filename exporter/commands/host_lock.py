@@ -1,0 +1,69 @@
+"""One probe a host: a command waits for the daemon's to end, and says who has the lock."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from exporter.background.probe_lock import HostLock, Leftover
+from exporter.clock import Clock
+from exporter.errors import ConfigError, SourceError
+from exporter.linux import files, locks
+from exporter.report.progress import Progress
+
+#: A slot of the daemon's takes less.
+_PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.5
+
+#: As `HostLock` has it.
+_NAME = "ssd-exporter-probe.lock"
+
+
+def acquire(
+    lock: HostLock,
+    leftover: Leftover,
+    places: Sequence[Path],
+    *,
+    clock: Clock,
+    progress: Progress,
+    patience_seconds: float = _PATIENCE_SECONDS,
+) -> None:
+    """Have the host's probe lock, after a while where another has it.
+
+    places: the directories of `lock`.
+
+    Raises:
+        ConfigError: the other goes on, or the lock cannot be had at all.
+    """
+    until = clock.monotonic() + patience_seconds
+    while not (leftover.end() and lock.acquire()):
+        left = until - clock.monotonic()
+        if not any(os.path.exists(place / _NAME) for place in places):
+            listed = " and ".join(map(str, places))
+            raise ConfigError(f"the probe lock cannot be made in {listed}", "run this as root")
+        who = holder(places) or "another process"
+        if left <= 0:
+            raise ConfigError(
+                f"{who} is probing on this host", "one probe runs at a time: try again later"
+            )
+        progress.show(f"waiting for {who}, which is probing", None)
+        clock.sleep(min(_LOOK_SECONDS, left))
+
+
+def holder(places: Sequence[Path], proc: Path = Path("/proc")) -> str:
+    """Who has the lock, as "ssd-exporter (process 12)"; empty where nobody is told to."""
+    for place in places:
+        pid = locks.read_flock_holder(proc, place / _NAME)
+        if pid is not None:
+            return f"{_name(proc, pid)} (process {pid})"
+    return ""
+
+
+def _name(proc: Path, pid: int) -> str:
+    try:
+        command = files.read(proc / str(pid) / "cmdline").split("\0")
+    except SourceError:
+        command = []
+    # Run as `python -m exporter` or by its script, the program's name is in the second place.
+    if any("ssd-exporter" in each or each == "exporter" for each in command[:4]):
+        return "ssd-exporter"
+    return files.attribute(proc / str(pid) / "comm") or "another program"

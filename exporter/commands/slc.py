@@ -1,0 +1,137 @@
+"""``ssd-exporter slc [DIR]``: where a drive's write cache ends, and how fast it is beyond.
+
+It writes until the end of the cache is certain, or all that it may; see `cache_cliff` for what is
+judged. The result stays in the state directory, and the daemon shows it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TextIO
+
+from exporter.background import slc
+from exporter.background.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
+from exporter.background.slc_watch import PROFILE
+from exporter.commands import measured_place, slc_report, words
+from exporter.commands.measuring import (
+    JUDGED_BAD,
+    MEASURED,
+    NOT_MEASURED,
+    Edges,
+    Options,
+    measuring,
+)
+from exporter.commands.slc_probe import LEAST_BYTES, MOST_BYTES, SlcProbe
+from exporter.config import Settings
+from exporter.diagnosis.cache_cliff import RECOVERY_IDLE_SECONDS, CliffResult
+from exporter.diagnosis.write_trace import MIB
+from exporter.errors import ConfigError
+from exporter.report import delivery
+from exporter.tools import fio_settings
+from exporter.tools.fio_profiles import Profile
+
+_STATUS = {
+    CliffResult.CLIFF: JUDGED_BAD,
+    CliffResult.RAMP: JUDGED_BAD,
+    CliffResult.FLAT: MEASURED,
+    CliffResult.BUDGET: MEASURED,
+    CliffResult.ABORTED: NOT_MEASURED,
+}
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kKmMgGtT])(i?)[Bb]?)?", re.ASCII)
+_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person asked for.
+
+    size: "16GiB", that may be written at most; None for the profile's. idle_seconds: how long the
+    drive rests before each later write that looks how much of the cache is back; none without
+    --recover.
+    """
+
+    options: Options = field(default_factory=Options)
+    size: str | None = None
+    idle_seconds: Sequence[int] = ()
+    as_json: bool = False
+    html: Path | None = None
+
+
+def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
+    """Probe, keep the result, and report; the exit status is 1 for a cliff or a ramp.
+
+    Raises:
+        ConfigError: it must not or cannot be done here.
+        SourceError: it could not be measured.
+    """
+    delivery.check(wanted.html)
+    profile = _profile(settings, wanted)
+    state = measured_place.state_directory(settings, edges.environment)
+    with measuring(settings, wanted.options, [profile], edges) as measurement:
+        probe = SlcProbe(measurement, settings, profile, state)
+        found = probe.probed(
+            wanted.idle_seconds,
+            is_size_given=wanted.size is not None,
+            anyway=wanted.options.anyway,
+        )
+    delivery.deliver(
+        slc_report.report(found, slc.RULES), out, as_json=wanted.as_json, html=wanted.html
+    )
+    return _STATUS[found.result.cliff.result]
+
+
+def _profile(settings: Settings, wanted: Wanted) -> Profile:
+    """The profile of the configuration, which may be its own, with what was asked for."""
+    given = settings.probe.profile.get(PROFILE, fio_settings.ProfileSettings())
+    profile = fio_settings.profile(PROFILE, given)
+    if profile.is_rate_capped:
+        raise ConfigError(
+            f"probe.profile.{PROFILE} has a rate cap", "below its own speed a drive shows no cliff"
+        )
+    if not profile.writes or profile.number_ios is not None:
+        raise ConfigError(
+            f"probe.profile.{PROFILE} does not write its file from end to end",
+            "leave rw and number_ios as they are",
+        )
+    if wanted.size is None:
+        return profile
+    return replace(profile, size_bytes=size_bytes(wanted.size) // MIB * MIB)
+
+
+def size_bytes(text: str) -> int:
+    """What "16GiB", "16G" and "17179869184" say alike; "16GB" is a little less.
+
+    Raises:
+        ConfigError: it is no size, or none that can be written.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(f"--bytes is {text[:40]!r}", 'give a size as "8GiB" or "8GB"')
+    power = _POWERS.get((found[2] or "").upper(), 0)
+    base = 1000 if found[2] and not found[3] and text.strip()[-1] in "Bb" else 1024
+    size = int(float(found[1]) * base**power)
+    if not LEAST_BYTES <= size <= MOST_BYTES:
+        raise ConfigError(
+            f"--bytes is {words.size(size)}",
+            f"it must be {words.size(LEAST_BYTES)} to {words.size(MOST_BYTES)}",
+        )
+    return size
+
+
+def rests(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
+    """The rests that were asked for, short ones first.
+
+    Raises:
+        ConfigError: they are too many, or too long.
+    """
+    if not recover and not idle:
+        return ()
+    asked = tuple(sorted(set(idle or RECOVERY_IDLE_SECONDS)))
+    if len(asked) > MOST_RUNGS or not 1 <= asked[0] <= asked[-1] <= LONGEST_IDLE_SECONDS:
+        raise ConfigError(
+            f"--idle is {', '.join(map(str, asked))}",
+            f"give at most {MOST_RUNGS} times of 1 to {LONGEST_IDLE_SECONDS} seconds",
+        )
+    return asked

@@ -1,0 +1,205 @@
+"""One probe of a write cache that a person asked for, from the gate to what is kept of it."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from exporter.background import slc
+from exporter.background.probe_load import Watch
+from exporter.background.probe_run import Ended
+from exporter.background.slc_results import SlcResult
+from exporter.background.slc_watch import MayStop, WatchedFio, Written
+from exporter.commands import measured_place, run_facts, slc_recovery, words
+from exporter.commands.measuring import Measurement
+from exporter.commands.run_facts import Below
+from exporter.commands.slc_report import Probed, Rung
+from exporter.config import Settings
+from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult
+from exporter.diagnosis.drive import DriveClass
+from exporter.diagnosis.write_trace import MIB, TraceSample
+from exporter.errors import CommandError, ConfigError
+from exporter.linux.diskstats import SECTOR_BYTES
+from exporter.tools.fio_profiles import Profile
+
+#: What a write of less shows is noise.
+LEAST_BYTES, MOST_BYTES = 64 * MIB, 4 << 40
+
+#: Of what is free, where nobody says how much may be written.
+_FREE_SHARE = 0.1
+
+#: A write is waited for until it would be slower than this.
+_LEAST_BYTES_PER_SECOND = 50e6
+
+#: Speed is shown over so many samples.
+_RECENT = 10
+
+
+class SlcProbe:
+    """One directory; `probed` once. state: the directory of the daemon's state."""
+
+    def __init__(
+        self, measurement: Measurement, settings: Settings, profile: Profile, state: Path
+    ) -> None:
+        self._measurement = measurement
+        self._settings = settings
+        self._profile = profile
+        self._state = state
+        self._below: Below = run_facts.below(measurement, settings)
+        self._written: Written | None = None
+        self._notes: list[str] = []
+        self._name = f"ssd-exporter-slc-{measurement.place.device.replace('/', '!')}"
+
+    def probed(self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool) -> Probed:
+        """Admitted, agreed to, written, judged and kept.
+
+        idle_seconds: the rests before each later write. is_size_given: the profile's size is what
+        a person said. anyway: also on what is no SSD by the kernel's word.
+
+        Raises:
+            ConfigError: it must not be, should not be now, or nobody agreed.
+            SourceError: nothing could be measured.
+        """
+        its = self._measurement
+        self._warn(anyway=anyway)
+        (profile,) = its.with_engine([self._sized(is_size_given=is_size_given)])
+        runs = 1 + len(idle_seconds)
+        size = runs * profile.written_bytes_at_most
+        its.admit(profile, size, profile.size_bytes)
+        its.consent(size, runs * profile.runtime_seconds + sum(idle_seconds))
+        begun = its.clock.monotonic()
+        written, ended = self._write(profile)
+        problem = its.problem(ended)
+        if not written.samples:
+            raise CommandError(problem or written.problem or "fio wrote nothing that was seen")
+        cliff = slc.judged(written, self._below.capacity_bytes)
+        if problem and cliff.result is CliffResult.ABORTED:
+            self._notes.append(f"{problem[:1].upper()}{problem[1:]}.")
+        if written.is_of_device:
+            self._notes.append("Counted is all that the device wrote, others' writes included.")
+        result = SlcResult(self._below.identities, its.place.device, its.clock.wall(), cliff)
+        earlier = self._keep(result)
+        rungs = self._recovery(cliff, profile, idle_seconds)
+        if rungs:
+            result = replace(result, recovered_bytes=slc_recovery.by_rest(rungs))
+            earlier = self._keep(result)
+        seconds = its.clock.monotonic() - begun
+        version = ended.run.fio_version if ended.run else "of unknown version"
+        fio = f"{version}, {profile.engine.value}, depth {profile.depth}"
+        return Probed(
+            its.place.device,
+            tuple(run_facts.facts(its, self._below, seconds=seconds, fio=fio)),
+            result,
+            written.samples,
+            rungs,
+            self._notes,
+            earlier,
+            run_facts.data(its),
+        )
+
+    def _recovery(
+        self, cliff: CacheCliff, profile: Profile, idle_seconds: Sequence[int]
+    ) -> list[Rung]:
+        if not idle_seconds:
+            return []
+        if cliff.cache_bytes is None:
+            self._notes.append("No cache has ended that could recover: no rest was waited for.")
+            return []
+        size = max(LEAST_BYTES, -(-cliff.cache_bytes // MIB) * MIB)
+        rungs, why = slc_recovery.climbed(
+            self._measurement,
+            cliff,
+            replace(profile, size_bytes=min(size, profile.size_bytes)),
+            idle_seconds,
+            write=self._write,
+            device_bytes=self._device_bytes,
+        )
+        if why:
+            self._notes.append(f"The recovery was not measured to its end: {why}.")
+        return rungs
+
+    def _write(self, profile: Profile, may_stop: MayStop | None = None) -> tuple[Written, Ended]:
+        """One write of the file from end to end; `may_stop` in the place of what finds a cliff."""
+        its = self._measurement
+        watch = slc.watch(profile)
+        recent: deque[TraceSample] = deque(maxlen=_RECENT)
+        written = 0.0
+
+        def observe(sample: TraceSample) -> bool:
+            nonlocal written
+            written += sample.written_bytes
+            recent.append(sample)
+            found = watch.observe(sample)
+            return found is not None if may_stop is None else may_stop(sample)
+
+        def show(_looks: Watch) -> bool:
+            seconds = sum(sample.seconds for sample in recent)
+            if seconds:
+                speed = sum(sample.written_bytes for sample in recent) / seconds
+                slower = ", slower than at first" if watch.is_alarmed else ""
+                said = f"{words.size(written)} written, {words.speed(speed)} MB/s{slower}"
+                its.show(said, min(written / profile.size_bytes, 1.0))
+            return True
+
+        fio = WatchedFio(
+            its.fio,
+            its.clock,
+            begin=lambda _profile, _file: observe,
+            over=self._over,
+            device_bytes=self._device_bytes,
+        )
+        self._written = None
+        file = its.prepared(self._name, profile.size_bytes, fill=False)
+        ended = its.run([profile], file, show, fio)
+        found = self._written or Written(profile, file, (), was_ended=True)
+        return found, ended
+
+    def _over(self, written: Written) -> None:
+        self._written = written
+
+    def _device_bytes(self, _file: Path | None = None) -> int | None:
+        disk = measured_place.disk(self._settings.path.procfs, self._measurement.place.device)
+        return None if disk is None else disk.written_sectors * SECTOR_BYTES
+
+    def _keep(self, result: SlcResult) -> SlcResult | None:
+        try:
+            return slc.keep(self._state, result)
+        except OSError as e:
+            self._notes.append(f"The daemon will not show it: {self._state}: {e.strerror or e}.")
+            return None
+
+    def _sized(self, *, is_size_given: bool) -> Profile:
+        """The profile with as much as may be written here."""
+        size = self._profile.size_bytes
+        free = self._measurement.directory.avail_bytes()
+        if not is_size_given and free is not None:
+            size = min(size, int(free * _FREE_SHARE) // MIB * MIB)
+            if size < LEAST_BYTES:
+                raise ConfigError(
+                    f"{words.size(free)} are free, of which a tenth would be written",
+                    "make room, or say how much may be written with --bytes",
+                )
+        seconds = max(self._profile.runtime_seconds, size / _LEAST_BYTES_PER_SECOND)
+        return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
+
+    def _warn(self, *, anyway: bool) -> None:
+        """Note what else than a cache makes such a curve here.
+
+        Raises:
+            ConfigError: nobody said that it is to be probed anyway.
+        """
+        found = []
+        for name, drive in self._below.drives.items():
+            configured = self._settings.device.get(name)
+            if configured is not None and configured.class_ not in (None, DriveClass.ROTATIONAL):
+                continue
+            if drive.kind is DriveClass.ROTATIONAL:
+                found.append(f"{name} is a rotating disk, by the kernel's word")
+            elif drive.volume:
+                found.append(f"{name} is a volume, and whoever provides it may cache writes too")
+        if found and not anyway:
+            raise ConfigError(
+                f"{'; '.join(found)}: what falls there need not be an SSD's cache",
+                f"add --anyway, or say in the configuration what it is: device.{name}.class",
+            )
+        self._notes += (f"{each}: what falls there need not be an SSD's cache." for each in found)

@@ -1,0 +1,203 @@
+"""``ssd-exporter steady-state [PROFILE]``: rounds of a profile until the drive is steady.
+
+With ``--kept`` those that the daemon has kept of its own runs, and nothing is run.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+from exporter.background import probe_rounds
+from exporter.background.probe_filling import writes_whole
+from exporter.background.probe_load import Watch
+from exporter.background.probe_run import Ended, share_outside
+from exporter.background.state import StateFile
+from exporter.commands import kept_rounds, measured_file, probe, run_facts, steady_report
+from exporter.commands.measuring import (
+    JUDGED_BAD,
+    MEASURED,
+    NOT_MEASURED,
+    Edges,
+    Measurement,
+    Options,
+    measuring,
+)
+from exporter.commands.steady_report import Judged, RoundDone, Series
+from exporter.config import Settings
+from exporter.diagnosis.host_share import HostShareRules, is_host_limited
+from exporter.diagnosis.steady_state import Phase, SteadyState, SteadyStateRules, steady_state
+from exporter.errors import CommandError, ConfigError
+from exporter.report import delivery
+from exporter.report.content import Report
+from exporter.tools.fio_profiles import Profile
+
+#: Each of MySQL's pages; SNIA follows writes too.
+DEFAULT = "page_write"
+
+#: As many as SNIA allows until a drive is steady.
+MOST_ROUNDS = 25
+
+_RULES = SteadyStateRules()
+_SHARE = HostShareRules()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a person asked for. profile: its name; None is the usual one, or all that are kept."""
+
+    options: Options = field(default_factory=Options)
+    profile: str | None = None
+    most_rounds: int = MOST_ROUNDS
+    as_json: bool = False
+    html: Path | None = None
+
+
+def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
+    """Run rounds and report; the exit status is 1 where the last of them are not steady.
+
+    Raises:
+        ConfigError: there is no such profile, or it must not run.
+        SourceError: nothing was measured.
+    """
+    delivery.check(wanted.html)
+    if not _RULES.rounds <= wanted.most_rounds <= 1000:
+        raise ConfigError(
+            f"--rounds is {wanted.most_rounds}", f"it must be {_RULES.rounds} to 1000"
+        )
+    (profile,) = probe.chosen(wanted.profile or DEFAULT, settings)
+    with measuring(settings, wanted.options, [profile], edges) as measurement:
+        found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
+    return _deliver(steady_report.report(found, _RULES), wanted, out)
+
+
+def run_kept(state: Path, wanted: Wanted, out: TextIO) -> int:
+    """Report what the daemon with that state directory has kept.
+
+    Raises:
+        ConfigError: what it has kept cannot be read, or holds no such rounds.
+    """
+    delivery.check(wanted.html)
+    file = StateFile(state)
+    if problem := file.problem():
+        raise ConfigError(problem, "run this as root or as the daemon")
+    kept: Any = file.peek().get("probe")
+    rounds = kept.get("rounds") if isinstance(kept, dict) else None
+    found = list(kept_rounds.series(rounds, wanted.profile))
+    if not found:
+        which = f" of {wanted.profile}" if wanted.profile else ""
+        raise ConfigError(
+            f"the daemon has kept no rounds{which} in {state}",
+            "it runs probes where probe.directory is set; without --kept they are run now",
+        )
+    drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in found)
+    report = steady_report.report(
+        Judged(
+            "Steady state by the daemon's own runs",
+            [each for _, _, each in found],
+            (("Drives", "; ".join(drives)), ("Kept in", str(state))),
+            data={"drives": [drive for drive, _, _ in found]},
+        ),
+        _RULES,
+    )
+    return _deliver(report, wanted, out)
+
+
+def _deliver(report: Report, wanted: Wanted, out: TextIO) -> int:
+    delivery.deliver(report, out, as_json=wanted.as_json, html=wanted.html)
+    if report.is_good is None:
+        return NOT_MEASURED
+    return MEASURED if report.is_good else JUDGED_BAD
+
+
+class _Rounds:
+    """Rounds of one profile in one directory."""
+
+    def __init__(self, measurement: Measurement, settings: Settings, most_rounds: int) -> None:
+        self._measurement = measurement
+        self._settings = settings
+        self._most = most_rounds
+        self._done: list[RoundDone] = []
+
+    def judged(self, profile: Profile) -> Judged:
+        """Round after round until they are steady, or there have been enough."""
+        its = self._measurement
+        (profile,) = its.with_engine([profile])
+        file = self._prepared(profile)
+        known = its.directory.results.profiles[profile.name].steady
+        judgement = SteadyState(Phase.TOO_FEW, None, known.baseline if known else None, None)
+        begun, problem, version = its.clock.monotonic(), "", ""
+        while len(self._done) < self._most and judgement.phase is not Phase.STEADY:
+            ended = its.run([profile], file, self._shows(profile, judgement))
+            version = ended.run.fio_version if ended.run else version
+            problem = its.problem(ended) or self._take(profile, ended)
+            if problem:
+                break
+            judgement = steady_state(
+                [each.value for each in self._done if not each.is_host_limited],
+                lower_is_better=probe_rounds.is_latency(profile),
+                rules=_RULES,
+                baseline=judgement.baseline,
+            )
+        if not self._done:
+            raise CommandError(f"no round was measured: {problem}")
+        under = run_facts.below(its, self._settings)
+        seconds = its.clock.monotonic() - begun
+        fio = f"{version}, {profile.engine.value}"
+        return Judged(
+            f"Steady state of {profile.name} on {its.place.device}",
+            [Series(profile, profile.engine.value, self._done, judgement)],
+            tuple(run_facts.facts(its, under, seconds=seconds, fio=fio)),
+            problem=problem,
+            data=run_facts.data(its),
+        )
+
+    def _prepared(self, profile: Profile) -> Path:
+        its, directory = self._measurement, self._measurement.directory
+        filling = 0
+        if not writes_whole(profile):
+            size = profile.size_bytes
+            filling = measured_file.missing_bytes(directory.path, directory.file, size)
+        written = filling + self._most * profile.written_bytes_at_most
+        its.admit(profile, written, filling or profile.size_bytes)
+        its.consent(written, self._most * _round_seconds(profile))
+        return its.prepared(
+            directory.file,
+            profile.size_bytes,
+            fill=not writes_whole(profile),
+            # The daemon's own is its file for the next time.
+            keep=directory.path in self._settings.probe.directory,
+        )
+
+    def _take(self, profile: Profile, ended: Ended) -> str:
+        """Note a round; why there is none, where it says nothing."""
+        job = ended.job(profile.name)
+        value = None if job is None else probe_rounds.measured(profile, job)
+        if value is None:
+            return "fio says nothing of the operation that counts"
+        share = share_outside(ended, [profile], profile.name, _SHARE)
+        self._done.append(RoundDone(value, is_host_limited(share, _SHARE)))
+        return ""
+
+    def _shows(self, profile: Profile, judgement: SteadyState) -> Callable[[Watch], bool]:
+        its, number = self._measurement, len(self._done) + 1
+        words = f"round {number} of at most {self._most}"
+        if self._done:
+            last = steady_report.shown(profile, self._done[-1].value)
+            words += f"; the last: {last}, {judgement.phase.value.replace('_', ' ')}"
+        begun, seconds = its.clock.monotonic(), _round_seconds(profile)
+
+        def show(_watch: Watch) -> bool:
+            of_round = min((its.clock.monotonic() - begun) / seconds, 1.0)
+            its.show(words, (number - 1 + of_round) / self._most)
+            return True
+
+        return show
+
+
+def _round_seconds(profile: Profile) -> float:
+    """What a round takes, by its rate cap, else at the most; and what fio takes to begin."""
+    seconds = profile.runtime_seconds
+    if profile.rate_iops and profile.number_ios:
+        seconds = min(seconds, profile.number_ios / profile.rate_iops)
+    return seconds + 0.5

@@ -1,0 +1,36 @@
+"""Figures of a measurement as people say them."""
+
+from exporter.report.words import number, quantity
+
+
+def size(count: float) -> str:
+    """Bytes in powers of ten, as drives are sold: 18.3 GB."""
+    return quantity(count, "B")
+
+
+def speed(bytes_per_second: float | None) -> str:
+    """The number of MB a second, for a column of them; a dash where it is not known."""
+    return "-" if bytes_per_second is None else number(bytes_per_second / 1e6)
+
+
+def latency(seconds: float | None) -> str:
+    """85.2 µs; a dash where it is not known."""
+    return "-" if seconds is None else quantity(seconds, "s")
+
+
+def span(seconds: float) -> str:
+    """How long something takes: 8 s, 7 min, 1 h 20 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def blocks(count: int) -> str:
+    """A size in powers of two, as fio and InnoDB have it: 16 KiB."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit and count % unit == 0:
+            return f"{count // unit} {name}"
+    return f"{count} B"

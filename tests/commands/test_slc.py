@@ -1,0 +1,141 @@
+"""``ssd-exporter slc``: what may be asked for, and every way in which it may not go."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from exporter.background import slc_files
+from exporter.commands.slc import rests, size_bytes
+from exporter.diagnosis.cache_cliff import CliffResult
+from exporter.errors import ConfigError
+from tests.commands.measured import GATE, Place, end
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("8GiB", 8 << 30), ("8G", 8 << 30), ("8 GiB", 8 << 30), ("8GB", 8 * 10**9),
+        ("8g", 8 << 30), ("0.5T", 1 << 39), ("134217728", 1 << 27), ("131072k", 1 << 27),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
+    assert size == size_bytes(text)
+
+
+@pytest.mark.parametrize("text", ["", "G", "-1G", "1e9", "8PB", "63MiB", "5T", "nan", "8 G iB"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--bytes is"):
+        size_bytes(text)
+
+
+def test_without_recover_nothing_rests() -> None:
+    assert () == rests(None, recover=False)
+    assert (30, 120, 600, 3600) == rests(None, recover=True)
+    assert (5, 60) == rests([60, 5, 60], recover=False)
+
+
+@pytest.mark.parametrize("idle", [[0], [-1], [90_000], list(range(1, 10))])
+def test_a_rest_that_is_none_is_refused(idle: list[int]) -> None:
+    with pytest.raises(ConfigError, match="--idle"):
+        rests(idle, recover=True)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, GATE)
+
+
+real = pytest.mark.real
+
+
+@real
+def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
+    """This host's disk may do as it likes; what it did is said the same everywhere."""
+    page = place.path / "page.html"
+    asked = ("slc", str(place.directory), "--bytes=128MiB", "--yes", "--anyway", "--json")
+    ended = place.run(*asked, f"--html={page}")
+    data = json.loads(ended.out)["data"]
+    result = CliffResult(data["result"])
+    bad = result in (CliffResult.CLIFF, CliffResult.RAMP)
+    assert (1 if bad else 0) == ended.status, ended.said
+    assert 128 << 20 >= data["written_bytes"] > 0
+    assert 2 * (128 << 20) >= data["charged_bytes"] >= 2 * data["written_bytes"] * 0.9
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert not place.directory.exists(), "what was made is gone"
+    (kept,) = slc_files.read_all(place.state).value
+    assert (result, data["device"]) == (kept.cliff.result, kept.device)
+    assert "writes at most 268 MB" in ended.said
+
+
+@real
+def test_nobody_is_written_to_without_consent(place: Place) -> None:
+    ended = place.run("slc", str(place.directory), "--bytes=64MiB", "--anyway")
+    assert 2 == ended.status
+    assert "agree to it with --yes" in ended.complaint
+    assert [] == slc_files.read_all(place.state).value
+    assert not place.directory.exists()
+
+
+@real
+def test_whoever_says_no_on_a_terminal_is_believed(place: Place) -> None:
+    ended = place.on_terminal(
+        "slc", str(place.directory), "--bytes=64MiB", "--anyway", answer="n\n"
+    )
+    assert 2 == ended.status
+    assert "writes at most 134 MB" in ended.said
+    assert not place.directory.exists()
+
+
+@real
+def test_a_size_that_is_none_is_said_before_anything_is_looked_at(place: Place) -> None:
+    ended = place.run("slc", str(place.directory), "--bytes=lots")
+    assert 2 == ended.status
+    assert "--bytes is 'lots'; give a size as" in ended.complaint
+
+
+@real
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("rate_iops = 5", "below its own speed a drive shows no cliff"),
+        ('rw = "randread"', "does not write its file from end to end"),
+        ("number_ios = 100", "does not write its file from end to end"),
+    ],
+)
+def test_a_profile_that_would_show_no_cliff_is_refused(
+    place: Place, settings: str, words: str
+) -> None:
+    place.config.write_text(f"[probe.profile.slc]\n{settings}\n{GATE}")
+    ended = place.run("slc", str(place.directory), "--yes", "--anyway")
+    assert 2 == ended.status
+    assert words in ended.complaint
+
+
+@real
+def test_a_disk_without_enough_room_is_said(place: Place) -> None:
+    place.config.write_text(GATE.replace("free_ratio = 0", "free_ratio = 1"))
+    ended = place.run("slc", str(place.directory), "--yes", "--anyway")
+    assert 2 == ended.status
+    assert "are free; " in ended.complaint
+
+
+@real
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_fio_and_takes_the_file_away(place: Place, number: signal.Signals) -> None:
+    """It is asked to write more than it can in the time; what it saw is still said."""
+    with place.begin("slc", str(place.directory), "--bytes=8GiB", "--yes", "--anyway") as child:
+        until = time.monotonic() + 20
+        while not place.fios():
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        time.sleep(0.6)
+        ended = end(child, number)
+    assert ended.status in (0, 1, 3), ended.said
+    assert "Traceback" not in ended.said
+    assert [] == place.fios()
+    assert not place.directory.exists()
+    kept = json.loads((place.state / "probe-budget.json").read_text())
+    assert kept["reservation"] is None

@@ -1,0 +1,128 @@
+"""Rests, and how much of the cache is back after each."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from exporter.background.slc_watch import MayStop, Written
+from exporter.commands import slc_recovery
+from exporter.commands.slc_recovery import by_rest, climbed, until_slow
+from exporter.commands.slc_report import Rung
+from exporter.diagnosis.write_trace import MIB, TraceSample
+from exporter.tools.fio_profiles import PROFILES, Profile
+from tests.background.test_slc_results import CLIFF
+from tests.fakes import FakeClock
+
+PROFILE = PROFILES["slc"]
+FAST, SLOW = 540e6, 112.5e6
+
+
+class Resting:
+    """A drive of which `back` bytes of the cache are back at each write, and its measurement."""
+
+    def __init__(self, *back: float) -> None:
+        self.back = list(back)
+        self.clock = FakeClock()
+        self.interruption = SimpleNamespace(is_set=False, words="Ctrl-C")
+        self.wrote_others = 0
+        self.problems = [""] * len(back)
+        self.shown: list[str] = []
+        self.begun: list[float] = []
+
+    def show(self, words: str, done: float | None = None) -> None:
+        self.shown.append(words)
+        assert done is not None
+        assert 0 <= done <= 1
+
+    def problem(self, _ended: Any) -> str:
+        return self.problems.pop(0)
+
+    def write(self, profile: Profile, may_stop: MayStop) -> tuple[Written, Any]:
+        self.begun.append(self.clock.monotonic())
+        left, total = self.back.pop(0), 0.0
+        samples = []
+        while total < profile.size_bytes:
+            speed = FAST if total < left else SLOW
+            samples.append(TraceSample(0.1, min(speed / 10, profile.size_bytes - total)))
+            total += samples[-1].written_bytes
+            if may_stop(samples[-1]):
+                break
+        return Written(profile, Path("file"), tuple(samples), was_ended=False), None
+
+    def climbed(
+        self, *idle: int, device_bytes: Callable[[], int | None] = lambda: None
+    ) -> tuple[list[Rung], str]:
+        return climbed(
+            self,  # type: ignore[arg-type]
+            CLIFF,
+            PROFILE,
+            idle,
+            write=self.write,
+            device_bytes=device_bytes,
+        )
+
+
+def test_a_longer_rest_brings_more_back() -> None:
+    drive = Resting(1.5e9, 4.3e9, 40e9)
+    rungs, why = drive.climbed(30, 600, 3600)
+    assert "" == why
+    assert [30, 600, 3600] == [rung.idle_seconds for rung in rungs]
+    first, second, third = rungs
+    assert pytest.approx(1.5e9, rel=0.1) == first.recovered_bytes
+    assert pytest.approx(4.3e9, rel=0.1) == second.recovered_bytes
+    assert third.is_whole
+    assert third.recovered_bytes == third.written_bytes == PROFILE.size_bytes
+    assert not first.is_whole
+    assert [1030.0, 1630.0, 5230.0] == pytest.approx(drive.begun)
+
+
+def test_a_write_that_has_become_slow_goes_on_no_longer_than_it_must() -> None:
+    (rung,), _ = Resting(1.5e9).climbed(30)
+    assert rung.written_bytes < 1.5e9 + 1.3 * (1 << 30)
+
+
+def test_the_time_that_is_left_is_shown() -> None:
+    drive = Resting(1e9)
+    drive.climbed(600)
+    assert "rest 1 of 1: the drive rests for 10 min more" == drive.shown[0]
+    assert drive.shown[-1].endswith("for 1 s more")
+
+
+def test_a_drive_that_others_write_to_does_not_rest() -> None:
+    drive = Resting(1e9, 1e9)
+    counts = iter([0, 10**9, 10**9, 10**9 + 1000])
+    noisy, quiet = drive.climbed(30, 60, device_bytes=lambda: next(counts))[0]
+    assert 10**9 == noisy.others_bytes
+    assert quiet.others_bytes is None
+    assert {60: quiet.recovered_bytes} == by_rest([noisy, quiet])
+
+
+def test_ctrl_c_ends_the_rest() -> None:
+    drive = Resting(1e9, 1e9)
+    drive.interruption.is_set = True
+    assert ([], "ended by Ctrl-C") == drive.climbed(3600)
+    assert 0 == len(drive.begun)
+
+
+def test_what_was_measured_before_a_failure_stands() -> None:
+    drive = Resting(1e9, 1e9)
+    drive.problems = ["", "fio: failed"]
+    rungs, why = drive.climbed(30, 60)
+    assert 1 == len(rungs)
+    assert "fio: failed" == why
+
+
+def test_what_cannot_be_told_is_not_kept() -> None:
+    assert {30: 5} == by_rest([Rung(30, 9, 5), Rung(60, 9, None), Rung(90, 9, 5, others_bytes=1)])
+
+
+def test_a_write_of_a_small_cache_ends_after_an_eighth() -> None:
+    may_stop = until_slow(CLIFF, PROFILE.__class__("slc", PROFILE.rw, MIB, 256 * MIB))
+    written = 0.0
+    while written < 256 * MIB and not may_stop(TraceSample(0.1, SLOW / 10)):
+        written += SLOW / 10
+    assert written < 50 * MIB
+    assert slc_recovery.until_slow(CLIFF, PROFILE) is not may_stop

@@ -1,0 +1,149 @@
+"""What is said of a write cache."""
+
+import json
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.background import slc
+from exporter.background.slc_results import SlcResult
+from exporter.commands.slc_report import Probed, Rung, report, verdict
+from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult, WritePhase, cache_cliff
+from exporter.diagnosis.write_trace import TraceSample
+from exporter.report import document, page
+from exporter.report.content import Chart, Report, Table
+from tests.background.test_slc_results import CLIFF, CLIFFS, RESULT
+from tests.diagnosis.traces import GB, active, steps
+
+
+def probed(cliff: CacheCliff, *trace: TraceSample, **more: object) -> Report:
+    facts = (("Drive", "a drive"),)
+    result = SlcResult(("a",), "sda", 5.0, cliff)
+    found = Probed("sda", facts, result, trace, **more)  # type: ignore[arg-type]
+    return report(found, slc.RULES)
+
+
+def chart(found: Report) -> Chart:
+    (it,) = [part for part in found.parts if isinstance(part, Chart)]
+    return it
+
+
+def table(found: Report, title: str) -> Table:
+    (it,) = [p for p in found.parts if isinstance(p, Table) and p.title == title]
+    return it
+
+
+@pytest.fixture
+def three_phases() -> tuple[CacheCliff, list[TraceSample]]:
+    trace = list(active(steps(2000, (4, 900), (9, 150)), random.Random(1)))
+    return cache_cliff(trace, slc.RULES), trace
+
+
+def test_a_cliff_is_said_in_a_sentence_and_marked() -> None:
+    trace = list(active(steps(540, (8.5, 112)), random.Random(1)))
+    found = probed(cache_cliff(trace, slc.RULES), *trace)
+    assert found.is_good is False
+    assert found.verdict.startswith("The write cache ends after 8.")
+    assert "% of its first speed" in found.verdict
+    (mark,) = chart(found).marks
+    assert pytest.approx(8.5 * GB, abs=0.2 * GB) == mark.at
+    assert ("B", "B/s") == (chart(found).x_unit, chart(found).y_unit)
+    assert ("in the cache", "beyond it") == tuple(row[0] for row in table(found, "Phases").rows)
+
+
+def test_a_second_step_is_marked_too(three_phases: tuple[CacheCliff, list[TraceSample]]) -> None:
+    cliff, trace = three_phases
+    found = probed(cliff, *trace)
+    first, second = chart(found).marks
+    assert first.words.startswith("end of the write cache")
+    assert second.words.startswith("second step")
+    assert 3 == len(table(found, "Phases").rows)
+    assert any("more than once" in note for note in found.notes)
+
+
+def test_the_curve_is_as_fine_as_the_samples_and_no_finer() -> None:
+    trace = [TraceSample(0.1, 50e6)] * 300
+    (line, *_) = chart(probed(cache_cliff(trace, slc.RULES), *trace)).lines
+    assert 300 == len(line.points)
+    many = [TraceSample(0.1, 5e6)] * 3000
+    (line, *_) = chart(probed(cache_cliff(many, slc.RULES), *many)).lines
+    assert 400 == len(line.points)
+
+
+@pytest.mark.parametrize(
+    ("cliff", "words"),
+    [
+        (CacheCliff(CliffResult.FLAT, 10**12, (), None, None, 5e8, 5e8), "500 MB/s throughout"),
+        (CacheCliff(CliffResult.RAMP, 10**10), "declines slowly"),
+        (CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8), "within 10 GB (all it may"),
+        (CacheCliff(CliffResult.ABORTED, 10**10, (), None, 10**10, 5e8), "was ended early"),
+        (CacheCliff(CliffResult.ABORTED, 1000), "Too little was written"),
+    ],
+)
+def test_every_result_has_its_sentence(cliff: CacheCliff, words: str) -> None:
+    assert words in verdict(cliff)
+
+
+def test_a_result_within_the_budget_says_what_else_it_may_be() -> None:
+    cliff = CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8)
+    found = probed(cliff)
+    assert found.is_good is None
+    assert any("had not recovered" in note for note in found.notes)
+
+
+def test_an_earlier_result_that_stands_is_said() -> None:
+    found = probed(CacheCliff(CliffResult.ABORTED, 1000), earlier=RESULT)
+    assert any("stands" in note and "8.5 GB" in note for note in found.notes)
+
+
+def test_rests_are_a_table() -> None:
+    rungs = [
+        Rung(30, 2 * 10**9, 10**9),
+        Rung(600, 8 * 10**9, 8 * 10**9, is_whole=True),
+        Rung(3600, 10**9, 10**9, others_bytes=10**10),
+        Rung(7200, 1000, None),
+    ]
+    rows = table(probed(CLIFF, rungs=rungs), "Recovery").rows
+    assert [
+        ("30 s", "1 GB", "2 GB", ""),
+        ("10 min", "at least 8 GB", "8 GB", ""),
+        ("60 min", "1 GB", "1 GB", "did not rest: others wrote 10 GB"),
+        ("2 h", "-", "1 kB", ""),
+    ] == list(rows)
+
+
+def test_where_nobody_disturbed_it_nothing_is_said_of_others() -> None:
+    (row,) = table(probed(CLIFF, rungs=[Rung(30, 5, 4)]), "Recovery").rows
+    assert ("30 s", "4 B", "5 B") == row
+
+
+def test_the_data_have_base_units_and_are_json() -> None:
+    data = json.loads(document.text(probed(CLIFF, rungs=[Rung(30, 5, 4)])))["data"]
+    assert ("cliff", 8_500_000_000) == (data["result"], data["cache_bytes"])
+    assert pytest.approx(112.5 / 540) == data["falloff_ratio"]
+    assert {"begin_bytes": 0, "bytes_per_second": 540e6} == data["phases"][0]
+    assert 4 == data["recovery"][0]["recovered_bytes"]
+
+
+SAMPLES = st.lists(st.builds(TraceSample, st.floats(0.001, 10), st.floats(0, 1e10)), max_size=60)
+
+
+@given(CLIFFS, SAMPLES)
+def test_any_result_and_trace_make_a_page(cliff: CacheCliff, trace: list[TraceSample]) -> None:
+    phases = tuple(
+        replace(phase, begin_bytes=begin)
+        for phase, begin in zip(
+            cliff.phases, sorted(p.begin_bytes for p in cliff.phases), strict=True
+        )
+    )
+    found = probed(replace(cliff, phases=phases), *trace)
+    assert found.verdict
+    assert page.html(found)
+    assert document.text(found)
+
+
+def test_what_was_judged_by_the_rules_is_what_is_shown() -> None:
+    assert (WritePhase(0, 540e6), WritePhase(8_500_000_000, 112.5e6)) == CLIFF.phases

@@ -1,0 +1,135 @@
+"""What is said of rounds."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.background.probe_rounds import is_latency
+from exporter.commands.steady_report import Judged, RoundDone, Series, report
+from exporter.diagnosis.steady_state import SteadyStateRules, Window, steady_state
+from exporter.report import document, page
+from exporter.report.content import Chart, Report, Table
+from exporter.tools.fio_profiles import PROFILES, Profile
+
+RULES = SteadyStateRules()
+PAGES = PROFILES["page_write"]
+UNCAPPED = replace(PAGES, rate_iops=None, number_ios=None)
+#: Of S3: steady, with a mean of 106,036.5 IOPS.
+WORKED = (106168.3, 106777.6, 105344.0, 105381.2, 106511.4)
+
+
+def series(
+    profile: Profile,
+    values: Sequence[float],
+    baseline: Window | None = None,
+    limited: Sequence[int] = (),
+) -> Series:
+    rounds = [RoundDone(value, n in limited) for n, value in enumerate(values)]
+    judgement = steady_state(
+        [each.value for each in rounds if not each.is_host_limited],
+        lower_is_better=is_latency(profile),
+        rules=RULES,
+        baseline=baseline,
+    )
+    return Series(profile, "psync", rounds, judgement)
+
+
+def said(*found: Series, problem: str = "") -> Report:
+    return report(Judged("Steady state", found, problem=problem), RULES)
+
+
+def chart(found: Report) -> Chart:
+    return next(part for part in found.parts if isinstance(part, Chart))
+
+
+def table(found: Report) -> Table:
+    return next(part for part in found.parts if isinstance(part, Table))
+
+
+def test_the_worked_example_is_steady_to_the_digit() -> None:
+    found = said(series(UNCAPPED, WORKED))
+    assert found.is_good is True
+    assert "is steady at 106,036 IOPS: over the last 5 rounds the rate ranges" in found.verdict
+    data = json.loads(document.text(found))["data"]["series"][0]
+    assert ("steady", "iops") == (data["phase"], data["unit"])
+    assert pytest.approx(1433.6 / 106036.5) == data["range_ratio"]
+    assert pytest.approx(284.08 / 106036.5, abs=1e-6) == data["slope_ratio"]
+
+
+def test_windows_and_the_line_are_drawn() -> None:
+    found = chart(said(series(UNCAPPED, (200_000.0, *WORKED))))
+    assert [(6, 5)] == [(len(found.lines[0].points), len(WORKED))]
+    best = found.lines[-1]
+    assert [2.0, 6.0] == [x for x, _ in best.points]
+    assert [106178.5, 105894.5] == pytest.approx([y for _, y in best.points], abs=0.1)
+    twenty, ten = found.bands
+    assert pytest.approx(0.2 * 106036.5) == twenty.high - twenty.low
+    assert pytest.approx(0.1 * 106036.5) == ten.high - ten.low
+    assert twenty.low <= min(WORKED) <= max(WORKED) <= twenty.high
+    assert ten.low <= best.points[1][1] <= best.points[0][1] <= ten.high
+
+
+def test_a_slope_alone_is_not_steady() -> None:
+    found = said(series(UNCAPPED, (96e3, 98e3, 100e3, 102e3, 107e3)))
+    assert found.is_good is False
+    assert "is not steady yet" in found.verdict
+    assert "its line over 10.3 % (at most 10 %)" in found.verdict
+
+
+def test_a_capped_profile_is_judged_by_latency_and_says_so() -> None:
+    """A drive twice as slow has the same IOPS under a cap, and is no longer steady."""
+    before = series(PAGES, [1e-4] * 5).judgement.window
+    found = said(series(PAGES, [1e-4] * 2 + [2e-4] * 5, before))
+    assert found.is_good is False
+    assert "is unsteady" in found.verdict
+    assert "+100 % off the 100 µs" in found.verdict
+    assert ("mean latency", "s") == (chart(found).y_label, chart(found).y_unit)
+    assert any("judged by its mean latency" in note for note in found.notes)
+
+
+def test_too_few_rounds_are_not_judged() -> None:
+    found = said(series(PAGES, [1e-4] * 4), problem="ended by Ctrl-C")
+    assert found.is_good is None
+    assert "4 rounds are too few to judge; it takes 5." in found.verdict
+    assert "Not run to the end: ended by Ctrl-C." in found.verdict
+    assert () == chart(found).bands
+
+
+def test_rounds_that_the_host_held_up_are_shown_and_left_out() -> None:
+    found = said(series(PAGES, [1e-4, 9.0, 1e-4, 1e-4, 1e-4, 1e-4], limited=[1]))
+    assert found.is_good is True
+    assert "bound by the host, left out" == table(found).rows[1][-1]
+    (_, hosts, best) = chart(found).lines
+    assert ((2.0, 9.0),) == hosts.points
+    assert [1.0, 6.0] == [x for x, _ in best.points]
+
+
+def test_columns_of_nothing_are_left_out() -> None:
+    assert ("round", "mean latency") == table(said(series(PAGES, [1e-4] * 5))).columns
+
+
+def test_throughput_has_its_unit() -> None:
+    found = said(series(PROFILES["burst"], [5e8] * 5))
+    assert "is steady at 500 MB/s" in found.verdict
+    assert "B/s" == chart(found).y_unit
+
+
+def test_one_that_is_not_steady_makes_the_whole_bad() -> None:
+    good, few = series(PAGES, [1e-4] * 5), series(PAGES, [1e-4])
+    assert said(good, few).is_good is None
+    assert said(good, few, series(PAGES, [1e-4, 2e-4] * 3)).is_good is False
+
+
+@given(
+    st.sampled_from([*PROFILES.values(), UNCAPPED]),
+    st.lists(st.tuples(st.floats(1e-9, 1e15), st.booleans()), min_size=1, max_size=12),
+)
+def test_any_rounds_make_a_page(profile: Profile, rounds: list[tuple[float, bool]]) -> None:
+    limited = [n for n, (_, is_limited) in enumerate(rounds) if is_limited]
+    found = said(series(profile, [value for value, _ in rounds], limited=limited))
+    assert page.html(found)
+    assert document.text(found)
