@@ -3,13 +3,19 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What `make run` needs of the system, and what the tests need besides.
+# What `make run` and `make deb` need of the system, and what the tests need besides.
 RUN_PACKAGES  := python3-venv smartmontools fio
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager
+DEB_PACKAGES  := debhelper python3
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium systemd systemd-container procps $(DEB_PACKAGES) groff-base
+# What `make lab` needs besides.
+LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian
 ARGS   ?=
+# Of what is installed or packaged; the other one is aarch64.
+ARCH   ?= $(shell uname -m)
+PREFIX ?= /usr/local
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test check format golden docs corpus soak dashboards bench clean packages test-packages
+.PHONY: help run venv dev test check format golden docs corpus soak month dashboards deb wheelhouse install lab bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,11 +51,28 @@ docs: dev  ## Write METRICS.md anew from the catalogue
 dashboards: dev  ## Write dashboards/*.json anew; after a change of alerts/thresholds.yml too
 	$(BIN)/python -m dashboards
 
-soak: test-packages dev  ## kill -9 of daemon and agent at 200 random moments (3 minutes)
-	SSD_ROUNDS=200 $(BIN)/pytest --timeout=1800 tests/end_to_end/test_kill.py
+soak: test-packages dev  ## kill -9 of daemon and agent at 200 random moments, and at 50 in a probe (8 minutes)
+	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
+	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
+
+month: test-packages dev  ## A generated month under the real rules: a healthy host, and ten slow illnesses (10 minutes; ARGS=--days=3)
+	$(BIN)/python -m tests.month $(ARGS)
 
 corpus: dev  ## Read real smartctl outputs (../shared/smartctl-corpus) and compare with what is expected
 	$(BIN)/python -m tests.corpus
+
+deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
+	@packaging/deb.sh $(BIN)/python $(ARCH)
+
+wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others, x86_64 and ARM
+	@packaging/archive.sh $(BIN)/python x86_64 aarch64
+
+install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
+	@packaging/stage.sh $(BIN)/python $(ARCH) build/install
+	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
+
+lab: test-packages lab-packages dev deb  ## The .deb in a virtual machine with drives of every kind, and more (ARGS=... for pytest)
+	$(BIN)/pytest $(ARGS) tests/lab
 
 bench: test-packages dev  ## Measure speed and size beside Debian's node_exporter (10 minutes)
 	$(BIN)/python -m bench
@@ -62,6 +85,12 @@ packages:
 
 test-packages:
 	@./packages.sh $(TEST_PACKAGES)
+
+lab-packages:
+	@./packages.sh $(LAB_PACKAGES)
+
+deb-packages:
+	@./packages.sh $(DEB_PACKAGES)
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
