@@ -1,4 +1,4 @@
-"""The README names every flag, key and collector; what is missing is said."""
+"""The documents name every flag, key, command and collector; what is missing is said."""
 
 import re
 from dataclasses import fields, is_dataclass
@@ -13,6 +13,8 @@ from exporter.subcommands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
+SETTINGS = (ROOT / "docs" / "settings.md").read_text()
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 FLAGS = [
     option
@@ -35,22 +37,22 @@ def keys(record: Any, where: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("flag", FLAGS)
-def test_the_readme_has_every_flag(flag: str) -> None:
-    assert f"`{flag}`" in README, f"README.md does not name {flag}"
+def test_the_settings_have_every_flag(flag: str) -> None:
+    assert f"`{flag}`" in SETTINGS, f"docs/settings.md does not name {flag}"
 
 
 @pytest.mark.parametrize("key", keys(Settings()))
-def test_the_readme_has_every_key_of_the_file(key: str) -> None:
+def test_the_settings_have_every_key_of_the_file(key: str) -> None:
     """In full, or by its last word in the row of its section."""
     section, _, last = key.rpartition(".")
-    rows = [line for line in README.splitlines() if line.startswith("|") and f"{section}." in line]
+    rows = [line for line in SETTINGS.splitlines() if line.startswith("|") and f"{section}." in line]
     named = any(f"`{key}`" in row or f"`{last}`" in row for row in rows)
-    assert named, f"README.md does not name {key}"
+    assert named, f"docs/settings.md does not name {key}"
 
 
 @pytest.mark.parametrize("section", ["collector", "device", "role"])
-def test_the_readme_has_the_sections_that_take_names(section: str) -> None:
-    assert f"`{section}.NAME" in README, f"README.md does not name {section}.NAME"
+def test_the_settings_have_the_sections_that_take_names(section: str) -> None:
+    assert f"`{section}.NAME" in SETTINGS, f"docs/settings.md does not name {section}.NAME"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -60,25 +62,26 @@ def test_the_readme_has_every_command(name: str) -> None:
 
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_the_readme_has_every_collector(name: str) -> None:
-    _, _, after = README.partition("\n## Collectors\n")
+    _, _, after = README.partition("\n## Collectors and metrics\n")
     table, _, _ = after.partition("\n## ")
     rows = [line for line in table.splitlines() if line.startswith(f"| `{name}` |")]
     assert len(rows) == 1, f"README.md has no row for the collector {name}"
 
 
-def test_the_readme_names_no_flag_that_is_none() -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_no_document_names_a_flag_that_is_none(document: Path) -> None:
     parsers = [parser(), *map(command_parser, COMMANDS)]
     known = {option for p in parsers for action in p._actions for option in action.option_strings}
-    named = {flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", README)}
+    named = {flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", document.read_text())}
     invented = {flag for flag in named if flag not in known and flag not in OF_OTHER_PROGRAMS}
     assert set() == invented - {"--collector", "--no-collector"}
 
 
-#: Flags in the README that are git's, docker's, ...
-OF_OTHER_PROGRAMS = {"--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user"}
+#: Flags in the documents that are git's, docker's, ...
+OF_OTHER_PROGRAMS = {"--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user"} | {"--pdeathsig"}
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")), ids=lambda path: path.name)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_to_files_of_the_repository_lead_somewhere(document: Path) -> None:
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text())
     assert [] == [target for target in targets if not (document.parent / target).exists()]
