@@ -5,14 +5,18 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from exporter.background import addressing
+from exporter.background import addressing, probe_ledger
 from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, ProbeSettings, Settings
 from exporter.diagnosis.probe_gate import GateRules
 from exporter.errors import CommandError, ConfigError
 from exporter.tools import fio_settings, smartctl
-from exporter.tools.fio_profiles import PROFILES
+from exporter.tools.fio_profiles import PROFILES, Profile
 from exporter.tools.smartctl import Address, Logs
 from exporter.web.address import parse as parse_address
+
+#: The profile that fills a drive's whole write cache each time, and how often it may.
+_SLC = "slc"
+_SLC_SECONDS = 7 * 86_400
 
 _LEVELS = ("debug", "info", "warning", "error")
 _LAYOUTS = ("logfmt", "json")
@@ -107,7 +111,30 @@ def _check_probe(probe: ProbeSettings) -> None:
                 f"probe.profiles has {name}, which has no interval",
                 f"set probe.profile.{name}.interval_seconds",
             )
+    if _SLC in probe.profiles:
+        _check_slc(made.get(_SLC) or PROFILES[_SLC], probe.budget_bytes_per_day)
     _check_gate(probe.gate)
+
+
+def _check_slc(profile: Profile, budget_bytes: int) -> None:
+    name = f"probe.profile.{_SLC}"
+    if (profile.interval_seconds or 0) < _SLC_SECONDS:
+        raise ConfigError(
+            f"{name}.interval_seconds is {profile.interval_seconds:g}",
+            f"it wears the drive: it must be at least {_SLC_SECONDS}",
+        )
+    if profile.is_rate_capped:
+        raise ConfigError(
+            f"{name}.rate_iops is {profile.rate_iops}",
+            "below its own speed a drive shows no cliff: leave it out",
+        )
+    charged = probe_ledger.FILESYSTEM_FACTOR * profile.written_bytes_at_most
+    if charged > budget_bytes:
+        raise ConfigError(
+            f"probe.profiles has {_SLC}, which may be charged {charged} bytes a day, and"
+            f" probe.budget_bytes_per_day is {budget_bytes}",
+            f"raise that, or lower {name}.size_bytes",
+        )
 
 
 def _check_gate(gate: GateRules) -> None:

@@ -151,6 +151,10 @@ class _Running:
             _LEAST_BETWEEN_LOOKS_SECONDS,
         )
         self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
+        # A person waits for it, but not by the second.
+        self._looking_at_slc = Pace(
+            "slc", monitor.look_at_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
+        )
         self._of_health: list[Rounds] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
@@ -173,6 +177,9 @@ class _Running:
         surveying.join(_FIRST_LOOK_SECONDS)
         for pace in (self._sampling, self._saving):
             pace.start()
+        if self._monitor.slc is not None:
+            self._looking_at_slc.start()
+            self._looking_at_slc.hurry()
         for rounds in self._of_health:
             rounds.start()
         # At once, so that a run that is killed is known to have run.

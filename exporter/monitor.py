@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from exporter import __version__, overview
 from exporter.attempts import Attempts
-from exporter.background import never_back
+from exporter.background import never_back, survey
 from exporter.background.baselines import Baselines
 from exporter.background.condition import Condition, condition
 from exporter.background.probe_windows import ProbeWindows
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
+from exporter.background.slc import SlcProbes
 from exporter.background.survey import Survey
 from exporter.check import device_filter
 from exporter.clock import Clock
-from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure
+from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure, slc
 from exporter.config import Settings
 from exporter.linux import softirqs, softnet_stat
 from exporter.linux.files import Parsed
@@ -89,6 +90,7 @@ class Monitor:
         self.health = self._health(children, history) if on["smart"] else None
         self._kept_probe = state.get("probe")
         self.probe = self._probing(state_directory) if on["probe"] else None
+        self.slc = SlcProbes(state_directory) if on["probe"] and state_directory else None
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
@@ -102,7 +104,7 @@ class Monitor:
             "smart": self._smart,
             "process": self._own_process,
         }
-        if self.probe is not None:
+        if self.probe is not None or self.slc is not None:
             self._collectors["probe"] = self._probe
 
     def begin(self) -> None:
@@ -146,6 +148,11 @@ class Monitor:
         self.settings = self.survey.settings = settings
         if self.health is not None:
             self.health.reconfigure(settings)
+
+    def look_at_slc(self) -> None:
+        """See what probes of write caches have left; on a thread that may wait for a disk."""
+        if self.slc is not None:
+            self.attempts.take("probe", "slc", self.slc.look)
 
     def samples(self) -> Iterable[Sample]:
         """The page. What fails leaves its own samples out."""
@@ -225,6 +232,11 @@ class Monitor:
         activity = self.sampler.activities.get(device)
         return device if activity is None else activity.drive.identity
 
+    def _identities(self) -> dict[str, str]:
+        seen = self.survey.topology
+        drives = {} if seen is None else survey.drives(seen, self.settings.device)
+        return {name: drive.identity for name, drive in drives.items()}
+
     def _disks(self) -> dict[str, Identity]:
         seen = self.survey.topology
         return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
@@ -303,7 +315,10 @@ class Monitor:
         return Parsed(self.health.samples(described) if self.health else [])
 
     def _probe(self) -> Parsed[list[Sample]]:
-        return Parsed(list(self.probe.samples()) if self.probe else [])
+        found = list(self.probe.samples()) if self.probe else []
+        if self.slc is not None:
+            found += slc.samples(self.slc.results(self._identities))
+        return Parsed(found)
 
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own.process_samples(iter(self._process.collect()))))

@@ -17,8 +17,10 @@ from exporter.background.probe_rounds import Rounds
 from exporter.background.probe_schedule import Schedule, splayed
 from exporter.background.probe_slot import Tools
 from exporter.background.probe_windows import ProbeWindows
+from exporter.background.slc_scheduled import ScheduledSlc
+from exporter.background.slc_watch import PROFILE as SLC
 from exporter.clock import Clock
-from exporter.collectors import probe
+from exporter.collectors import probe, smart
 from exporter.config import Settings
 from exporter.drives.health import DriveHealth
 from exporter.linux import files
@@ -81,7 +83,8 @@ class ProbeMonitor:
         its = settings.probe
         chosen = [
             fio_settings.profile(name, its.profile.get(name, fio_settings.ProfileSettings()))
-            for name in its.profiles
+            # One that is watched to the end of a cache comes last in its slot.
+            for name in sorted(its.profiles, key=lambda name: name == SLC)
         ]
         first = clock.monotonic() + splayed(its.first_delay_seconds, _host(settings))
         self._directories = [
@@ -95,6 +98,14 @@ class ProbeMonitor:
             )
             for path in its.directory
         ]
+        self._slc = ScheduledSlc(
+            state,
+            self._directories,
+            clock=clock,
+            proc=settings.path.procfs,
+            topology=topology,
+            identity=identity,
+        )
         self.probe = Probe(
             self._directories,
             self._tools,
@@ -106,7 +117,8 @@ class ProbeMonitor:
         )
 
     def samples(self) -> Iterator[Sample]:
-        """What was found, directory by directory."""
+        """What was found, directory by directory, and whether a fio cannot be ended."""
+        yield from smart.samples({"fio": self.probe.stuck}, None)
         seen: set[str] = set()
         for each in self._directories:
             with each.lock:
@@ -133,8 +145,9 @@ class ProbeMonitor:
     def _tools(self) -> Tools:
         its = self._settings
         lock_directory = its.path.rootfs / _LOCK_DIRECTORY
+        fio = self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock)
         return Tools(
-            self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock),
+            self._slc.watched(fio),
             ProbeBudget(
                 self._state,
                 self._clock,

@@ -39,7 +39,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "scrape": {"exposition", "metrics.desc"},
     "web": {"", "errors", "scrape"},
     "check": {
-        *("background.addressing", "config", "diagnosis.probe_gate", "errors", "web.address"),
+        *("background.addressing", "background.probe_ledger", "config", "errors", "web.address"),
+        "diagnosis.probe_gate",
         *("tools.fio_profiles", "tools.fio_settings", "tools.smartctl"),
     },
     "polling_plan": {"background", "config"},

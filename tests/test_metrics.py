@@ -68,7 +68,7 @@ LABELS = {
     *("mode", "cpu", "vector", "cgroup", "collector", "reason"),
     *("version", "python", "smartctl", "fio", "kernel"),
     *("sensor", "level", "warning", "bit", "bound", "method", "issue", "id", "attribute"),
-    *("result", "command"),
+    *("result", "command", "idle"),
     *("profile", "stat", "period", "phase", "engine", "rw", "bs", "iodepth", "numjobs"),
     *("direct", "fsync", "file_bytes", "fio_version"),
 }

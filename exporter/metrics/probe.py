@@ -124,3 +124,53 @@ INFO = Desc(
         *("file_bytes", "fio_version", "fstype", "mountpoint"),
     ),
 )
+
+_DEVICE = ("device",)
+
+SLC_CACHE = Desc(
+    "ssd_slc_cache_bytes",
+    "Bytes that a rested drive took before it fell to a lower speed for good, in the last SLC "
+    "probe: its write cache. No sample where none ended.",
+    _DEVICE,
+)
+SLC_CACHE_MIN = Desc(
+    "ssd_slc_cache_min_bytes",
+    "Bytes that the last SLC probe wrote without coming to the end of a cache, where it may write "
+    "no more or was ended: a cache, if there is one, is larger.",
+    _DEVICE,
+)
+SLC_BURST = Desc(
+    "ssd_slc_burst_bytes_per_second",
+    "Median speed of the last SLC probe's first phase: that of the cache, where there is one.",
+    _DEVICE,
+)
+SLC_SUSTAINED = Desc(
+    "ssd_slc_sustained_bytes_per_second",
+    "Median speed of the last SLC probe's last phase, once the cache had ended; that of the whole "
+    "where it was found to have none.",
+    _DEVICE,
+)
+SLC_FALLOFF = Desc(
+    "ssd_slc_falloff_ratio",
+    "The speed that the last SLC probe found at last, of that at first: "
+    "ssd_slc_sustained_bytes_per_second by ssd_slc_burst_bytes_per_second.",
+    _DEVICE,
+)
+SLC_RECOVERED = Desc(
+    "ssd_slc_recovered_bytes",
+    "How much of the cache was back after it had ended and nothing had been written for the time "
+    'that the label says, as "600s". Measured on demand: ssd-exporter slc --recover.',
+    (*_DEVICE, "idle"),
+)
+SLC_RESULT = Desc(
+    "ssd_slc_probe_result_info",
+    "What the last SLC probe found: cliff (the end of a cache), flat (none), ramp (a slow decline, "
+    "so heat), budget (none within what might be written), aborted (ended before one was seen; "
+    "only where no earlier probe has said more).",
+    (*_DEVICE, "result"),
+)
+SLC_AT = Desc(
+    "ssd_slc_probe_timestamp_seconds",
+    "Unix time at which the last SLC probe ended that the other ssd_slc families are of.",
+    _DEVICE,
+)

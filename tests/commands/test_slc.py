@@ -61,7 +61,8 @@ def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
     result = CliffResult(data["result"])
     bad = result in (CliffResult.CLIFF, CliffResult.RAMP)
     assert (1 if bad else 0) == ended.status, ended.said
-    assert 128 << 20 >= data["written_bytes"] > 0
+    # What the filesystem writes in our name counts too.
+    assert 1.05 * (128 << 20) >= data["written_bytes"] > 0
     assert 2 * (128 << 20) >= data["charged_bytes"] >= 2 * data["written_bytes"] * 0.9
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert not place.directory.exists(), "what was made is gone"

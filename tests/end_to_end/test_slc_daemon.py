@@ -1,0 +1,94 @@
+"""What probes of write caches leave is on the page, without a restart."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter.background import slc_files
+from exporter.background.slc_results import SlcResult
+from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult
+from tests.commands.measured import GATE
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.page import Page
+from tests.end_to_end.waiting import await_page
+from tests.rig.slow_disk import SlowDisk
+from tests.rig.write_cache import mounted, write_cache
+
+pytest_plugins = ("tests.rig.fixtures",)
+pytestmark = pytest.mark.real
+
+CLIFF = CacheCliff(
+    CliffResult.CLIFF, 9, (), 5, None, burst_bytes_per_second=4.0, sustained_bytes_per_second=1.0
+)
+OFTEN = "[survey]\ninterval_seconds = 5\n"
+
+
+def test_a_result_is_shown_without_a_restart_and_a_broken_one_costs_itself(
+    slow_disk: SlowDisk, tmp_path: Path
+) -> None:
+    device = slow_disk.device
+    result = SlcResult((device,), device, 1.0, CLIFF)
+    with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
+        assert [] == list(daemon.page().find("ssd_slc_probe_result_info"))
+        slc_files.save(daemon.state, result)
+        page = await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 15.0)
+        assert 5 == page.value("ssd_slc_cache_bytes", device=device)
+        assert 0.25 == page.value("ssd_slc_falloff_ratio", device=device)
+        broken = slc_files.save(daemon.state, replace(result, drives=("gone",)))
+        broken.write_text("{")
+        page = await_page(
+            daemon,
+            lambda page: any(v for _, v in page.find("ssd_collector_errors_total")),
+            15.0,
+        )
+        assert 5 == page.value("ssd_slc_cache_bytes", device=device)
+        assert str(broken) in daemon.log
+    with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
+        await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 15.0)
+
+
+def has_run(page: Page) -> bool:
+    """Ended since its end was found, the run is no failure, and none that was aborted."""
+    found = page.find("ssd_probe_runs_total", profile="slc", result="success")
+    return [1.0] == [value for _, value in found]
+
+
+def test_the_daemon_s_own_finds_the_end_of_a_cache(tmp_path: Path, slow_disk: SlowDisk) -> None:
+    """Beside its other profiles, in one slot; the disk is 64 MiB, and so is all else small."""
+    (tmp_path / "root/run/lock").mkdir(parents=True)
+    config = f"""
+        {OFTEN}
+        [disk]
+        device_exclude = "^$"
+        [probe]
+        directory = "{tmp_path / "mnt/probe"}"
+        profiles = ["slc", "fsync"]
+        first_delay_seconds = 1.5
+        [probe.profile.slc]
+        size_bytes = 41943040
+        depth = 2
+        interval_seconds = 604800
+        [probe.profile.fsync]
+        size_bytes = 1048576
+        number_ios = 50
+        {GATE}
+    """
+    group = slow_disk.cgroup.path / "cgroup.procs"
+    with (
+        mounted(slow_disk, tmp_path / "mnt"),
+        write_cache(slow_disk, fast=8_000_000, slow=2_000_000, cache_bytes=20_000_000),
+        Daemon(
+            tmp_path / "daemon",
+            "--no-collector.smart",
+            f"--path.rootfs={tmp_path / 'root'}",
+            config=config,
+        ) as daemon,
+    ):
+        group.write_text(str(daemon.process.pid))
+        await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 60.0)
+        page = await_page(daemon, has_run, 10.0)
+        cache = page.value("ssd_slc_cache_bytes", device=slow_disk.device)
+        ratio = page.value("ssd_slc_falloff_ratio", device=slow_disk.device)
+    assert pytest.approx(20_000_000, rel=0.15) == cache
+    assert pytest.approx(0.25, rel=0.25) == ratio

@@ -1,0 +1,104 @@
+"""A slow disk with a filesystem and a write cache: fast for so many bytes, then slow."""
+
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.rig.cgroup import RigUnavailable
+from tests.rig.slow_disk import SlowDisk
+
+_LOOK_SECONDS = 0.004
+_PROGRAM_SECONDS = 30
+_UNMOUNT_SECONDS = 10.0
+
+
+@contextmanager
+def mounted(disk: SlowDisk, place: Path) -> Iterator[Path]:
+    """An ext4 on the disk, mounted at `place`, which is made.
+
+    Without a journal, whose writes would be another's, and not throttled.
+
+    Raises:
+        RigUnavailable: it cannot be made or mounted.
+    """
+    place.mkdir()
+    _run("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=0", disk.path)
+    _run("mount", "-o", "noatime", disk.path, place)
+    try:
+        yield place
+    finally:
+        until = time.monotonic() + _UNMOUNT_SECONDS
+        while subprocess.run(["umount", place], capture_output=True, check=False).returncode:
+            if time.monotonic() >= until:
+                _run("umount", "--lazy", place)
+                break
+            time.sleep(0.1)
+
+
+def written_bytes(disk: SlowDisk) -> int:
+    return int(Path("/sys/block", disk.device, "stat").read_text().split()[6]) * 512
+
+
+@dataclass(slots=True)
+class WriteCache:
+    """How often it has ended, and been given back."""
+
+    ended: int = 0
+    recovered: int = 0
+
+
+@contextmanager
+def write_cache(
+    disk: SlowDisk,
+    *,
+    fast: int,
+    slow: int,
+    cache_bytes: int,
+    back_bytes: int = 0,
+    rest_seconds: float = float("inf"),
+) -> Iterator[WriteCache]:
+    """The disk takes `fast` bytes a second until `cache_bytes` are written, then `slow`.
+
+    After `rest_seconds` without a write `back_bytes` of the cache are back.
+    """
+    seen = WriteCache()
+    ending = threading.Event()
+
+    def work() -> None:
+        left, last, at = cache_bytes, written_bytes(disk), time.monotonic()
+        is_fast = True
+        while not ending.wait(_LOOK_SECONDS):
+            now = written_bytes(disk)
+            if now != last:
+                left, last, at = left - (now - last), now, time.monotonic()
+            if is_fast and left <= 0:
+                is_fast, seen.ended = False, seen.ended + 1
+                disk.throttle(write_bps=slow)
+            elif not is_fast and time.monotonic() - at >= rest_seconds:
+                is_fast, left, seen.recovered = True, back_bytes, seen.recovered + 1
+                disk.throttle(write_bps=fast)
+
+    disk.throttle(write_bps=fast)
+    thread = threading.Thread(target=work, name="write-cache", daemon=True)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        ending.set()
+        thread.join()
+        with suppress(OSError):
+            disk.free()
+
+
+def _run(*argv: str | Path) -> None:
+    words = [str(word) for word in argv]
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=_PROGRAM_SECONDS)
+    except subprocess.CalledProcessError as e:
+        raise RigUnavailable(f"{' '.join(words)}: exit {e.returncode}: {e.stderr!r}") from e
+    except (subprocess.TimeoutExpired, OSError) as e:
+        raise RigUnavailable(f"{argv[0]}: {e}") from e
