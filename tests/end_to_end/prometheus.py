@@ -37,6 +37,8 @@ class Series(NamedTuple):
 class Prometheus:
     """A context manager that holds a Prometheus, which scrapes `target` ("host:port").
 
+    config: the text of its configuration, where that is to be another. flags: more of its own.
+
     Raises:
         RuntimeError: it ended before it was ready; its own words are in the text.
         TimeoutError: it is not ready in thirty seconds.
@@ -45,15 +47,18 @@ class Prometheus:
     _process: subprocess.Popen[bytes]
     _address: str
 
-    def __init__(self, directory: Path, target: str) -> None:
+    def __init__(
+        self, directory: Path, target: str = "", *flags: str, config: str | None = None
+    ) -> None:
         self._directory = directory
-        self._target = target
+        self._config = _CONFIG.format(target=target) if config is None else config
+        self._flags = flags
         self._log = directory / "log"
 
     def __enter__(self) -> "Prometheus":  # noqa: PYI034 - Self came with Python 3.11
         self._directory.mkdir(parents=True)
         config = self._directory / "prometheus.yml"
-        config.write_text(_CONFIG.format(target=self._target))
+        config.write_text(self._config)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [
@@ -61,6 +66,7 @@ class Prometheus:
                     f"--config.file={config}",
                     f"--storage.tsdb.path={self._directory / 'data'}",
                     "--web.listen-address=127.0.0.1:0",
+                    *self._flags,
                 ],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -103,6 +109,15 @@ class Prometheus:
         asked = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": "1"}
         found = self._ask("query_range", **asked)["result"]
         return [Series(each["metric"], list(map(_point, each["values"]))) for each in found]
+
+    def counts(self, name: str) -> float:
+        """The sum of one of its own counters."""
+        with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        values = [line.rpartition(" ")[2] for line in lines if re.match(rf"{name}[{{ ]", line)]
+        if not values:
+            raise AssertionError(f"{name}: it does not count that")
+        return sum(map(float, values))
 
     def kinds(self) -> dict[str, str]:
         """The type of each family of the target, as scraped."""

@@ -1,0 +1,140 @@
+"""The drives of a host made of files: what smartctl and the kernel say of them."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from exporter.linux import vpd
+from tests.end_to_end.alerting_counters import Counters, replace_whole
+from tests.hosts.host import FOLDERS
+from tests.rig import smart_reports
+from tests.stand_ins.smartctl import StandIn
+
+VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"
+
+
+class Drives:
+    """Called by the last part of the path that smartctl is told; `program` is the smartctl.
+
+    reports: the file of each drive's report in tests/hosts, as it is while the drive is well. Name,
+    model and serial number become those that the kernel tells.
+    """
+
+    def __init__(self, place: Path, reports: Mapping[str, str], counters: Counters) -> None:
+        self._place = place
+        self._counters = counters
+        self._stand_in = StandIn(place / "smartctl.d")
+        self._stand_in.says("--version", VERSION)
+        self._pulled: dict[str, tuple[list[str], list[tuple[Path, str]]]] = {}
+        self._reports = {
+            drive: self._own(drive, json.loads((FOLDERS / f"{file}.json").read_text()))
+            for drive, file in reports.items()
+        }
+        for drive in self._reports:
+            self.says(drive)
+        self._scan_finds(self._reports)
+
+    @property
+    def program(self) -> str:
+        return self._stand_in.program
+
+    def identity(self, drive: str) -> tuple[str, str]:
+        """Its model and its serial number."""
+        report = self._reports[drive]
+        return report["model_name"], report["serial_number"]
+
+    def says(self, drive: str, **changes: Any) -> None:
+        """From now on it is well but for this, given by key or by `part__key` of a part."""
+        report = json.loads(json.dumps(self._reports[drive]))
+        for name, value in changes.items():
+            *parts, key = name.split("__")
+            within = report
+            for part in parts:
+                within = within[part]
+            within[key] = value
+        file = self._place / f"{drive}.json"
+        replace_whole(file, json.dumps(report) + "\n")
+        self._stand_in.does(drive, f"cat {file}\nexit {report['smartctl']['exit_status']}\n")
+
+    def counts(self, drive: str, attribute: int, more: int) -> None:
+        """The raw number of a SATA drive's attribute has grown."""
+        table = json.loads(json.dumps(self._reports[drive]["ata_smart_attributes"]["table"]))
+        for row in table:
+            if row["id"] == attribute:
+                row["raw"] = {"value": row["raw"]["value"] + more, "string": ""}
+        self.says(drive, ata_smart_attributes__table=table)
+
+    def hangs(self, drive: str) -> None:
+        """smartctl does not come back from it, and takes no notice of SIGTERM."""
+        self._stand_in.hangs(drive)
+
+    def pull(self, device: str, drive: str) -> None:
+        """It is gone from the bus."""
+        sys = self._place / "sys"
+        links = [
+            link
+            for directory in ("block", "class/block", "class/nvme")
+            if (sys / directory).is_dir()
+            for link in sorted((sys / directory).iterdir())
+            if link.name == drive or link.name.startswith(device)
+        ]
+        rows = (self._place / "proc/diskstats").read_text().splitlines(keepends=True)
+        gone = [row for row in rows if row.split()[2].startswith(device)]
+        self._pulled[device] = gone, [(link, os.readlink(link)) for link in links]
+        self._counters.rows(lambda text: _without(text, device))
+        for link in links:
+            link.unlink()
+        self._scan_finds(each for each in self._reports if each != drive)
+
+    def plug(self, device: str, drive: str, serial: str = "") -> None:
+        """It is back; with a serial number it is another drive of the model."""
+        rows, links = self._pulled.pop(device)
+        if serial:
+            self._reports[drive]["serial_number"] = serial
+            self._tell_kernel(device, drive, serial, dict(links))
+        self.says(drive)
+        for link, target in links:
+            link.symlink_to(target)
+        self._counters.rows(lambda text: text + "".join(rows))
+        self._scan_finds(self._reports)
+
+    def _own(self, drive: str, report: dict[str, Any]) -> dict[str, Any]:
+        """A report as if it were of this drive, of which the kernel has told."""
+        report["device"]["name"] = report["device"]["info_name"] = f"/dev/{drive}"
+        # They say who a drive is, too.
+        for name in ("wwn", "nvme_namespaces"):
+            report.pop(name, None)
+        if drive.startswith("nvme"):
+            of_kernel = self._place / "sys/class/nvme" / drive
+            report["model_name"] = (of_kernel / "model").read_text().strip()
+            report["serial_number"] = (of_kernel / "serial").read_text().strip()
+        else:
+            told = vpd.parse_ata(vpd.read(self._place / "sys/block" / drive / "device/vpd_pg89"))
+            report["model_name"], report["serial_number"] = told.model, told.serial
+        return report
+
+    def _tell_kernel(self, device: str, drive: str, serial: str, links: Mapping[Path, str]) -> None:
+        places = {link.name: link.parent / target for link, target in links.items()}
+        disk = places[device]
+        if drive.startswith("nvme"):
+            (places[drive] / "serial").write_text(f"{serial:20}\n")
+            (disk / "wwid").write_text(f"eui.{serial:0>16}\n")
+        else:
+            scsi = disk / "device"
+            page = serial.rjust(20).encode()
+            (scsi / "vpd_pg80").write_bytes(bytes((0, 0x80, 0, len(page))) + page)
+            for gone in ("vpd_pg89", "wwid"):
+                (scsi / gone).unlink(missing_ok=True)
+            self._reports[drive]["model_name"] = (scsi / "model").read_text().strip()
+        (disk / "diskseq").write_text(f"{int((disk / 'diskseq').read_text()) + 100}\n")
+
+    def _scan_finds(self, drives: Iterable[str]) -> None:
+        kinds = {f"/dev/{each}": "nvme" if "nvme" in each else "sat" for each in drives}
+        self._stand_in.says("--scan-open", json.dumps(smart_reports.scan(kinds)))
+
+
+def _without(diskstats: str, device: str) -> str:
+    rows = diskstats.splitlines(keepends=True)
+    return "".join(row for row in rows if not row.split()[2].startswith(device))

@@ -1,0 +1,116 @@
+"""A machine of tests/hosts that lives: its counters run, and a test breaks and mends its drives."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from tests.end_to_end.alerting_counters import Counters, replace_whole
+from tests.end_to_end.alerting_drives import Drives
+from tests.hosts import growth
+from tests.hosts.host import FOLDERS, lay
+
+#: The shortest that the settings take: the exporter itself is not shortened.
+CONFIG = """
+[survey]
+interval_seconds = 5
+[smart]
+source = "exec"
+nvme_interval_seconds = 10
+interval_seconds = 10
+timeout_seconds = 1
+rescan_seconds = 60
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A machine of tests/hosts: its folder, and what it does all day.
+
+    reports: drives by their path's last part, and the file of what smartctl prints of each.
+    disks: what diskstats gains in a second. breaks: the drive that a fault is of.
+    """
+
+    folder: str
+    reports: Mapping[str, str]
+    disks: Mapping[str, growth.Gains]
+    breaks: str
+
+
+#: Two drives: the redo log on nvme0n1, the data on nvme1n1.
+NVME = Kind(
+    "mysql-nvme-6.1",
+    {"nvme0": "smart-nvme/smartctl/nvme0-nvme", "nvme1": "smart-nvme/smartctl/nvme0-nvme"},
+    {
+        "nvme0n1": {
+            "writes": 840,
+            "write_sectors": 26_880,
+            "write_ms": 34,
+            "io_ms": 120,
+            "flushes": 420,
+            "flush_ms": 12,
+        },
+        "nvme1n1": {
+            "reads": 3200,
+            "read_sectors": 102_400,
+            "read_ms": 288,
+            "writes": 2100,
+            "write_sectors": 67_200,
+            "write_ms": 50,
+            "in_flight": 0,
+            "io_ms": 484,
+        },
+    },
+    "nvme1",
+)
+
+#: One drive with all on it.
+SATA = Kind(
+    "mysql-sata-5.15",
+    {"sda": "smart-sata/smartctl/sda-sat"},
+    {"sda": {"writes": 400, "write_sectors": 12_800, "write_ms": 40, "io_ms": 60}},
+    "sda",
+)
+
+
+class Host:
+    """`place` holds it; `flags` tell the exporter of it. Files that change are replaced whole."""
+
+    def __init__(self, name: str, kind: Kind, place: Path) -> None:
+        self.name = name
+        self.place = place
+        for part in ("proc", "sys", "rootfs"):
+            (place / part).mkdir(parents=True)
+        lay(FOLDERS / kind.folder, place)
+        self.counters = Counters(place, kind.disks)
+        self.drives = Drives(place, kind.reports, self.counters)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        paths = {"procfs": "proc", "sysfs": "sys", "rootfs": "rootfs"}
+        told = (f"--path.{flag}={self.place / part}" for flag, part in paths.items())
+        return (*told, f"--smartctl.path={self.drives.program}")
+
+    def mounts(self, mountpoint: str, options: str) -> None:
+        """From now on a filesystem is mounted with these options, "ro" or "rw" first."""
+        mount = re.compile(rf"( {re.escape(mountpoint)} )\S+( .* )\S+$", re.MULTILINE)
+        new = partial(mount.sub, rf"\g<1>{options}\g<2>{options}")
+        for file in sorted(self.place.glob("proc/*/mountinfo")):
+            replace_whole(file, new(file.read_text()))
+
+    def attribute(self, path: str, value: str) -> None:
+        """From now on a file of /sys says this."""
+        replace_whole(self.place / "sys" / path, f"{value}\n")
+
+
+def another_disk(host: Host) -> str:
+    """So that one of them can be pulled: a machine without a disk is a fault of its own."""
+    place = host.place / "sys/devices/virtual/block/vda"
+    place.mkdir(parents=True)
+    for name, value in {"dev": "252:0", "size": "2048"}.items():
+        (place / name).write_text(f"{value}\n")
+    for directory in ("block", "class/block"):
+        (host.place / "sys" / directory / "vda").symlink_to(place)
+    host.counters.rows(lambda text: f"{text} 252 0 vda {'0 ' * 16}0\n")
+    return ""

@@ -1,0 +1,120 @@
+"""Every scene: the host, the fault that is played on it, and all that is heard of it."""
+
+import shutil
+
+from tests.end_to_end import alerting_chains as chains
+from tests.end_to_end import alerting_faults as faults
+from tests.end_to_end.alerting_host import NVME, SATA, Host, another_disk
+from tests.end_to_end.alerting_stage import Event, Scene
+
+#: Others use the machine that tests run on, and it may be full.
+_PROBE = """
+[probe]
+directory = "{directory}"
+profiles = ["fsync"]
+first_delay_seconds = 3
+[probe.profile.fsync]
+size_bytes = 1048576
+number_ios = 20
+interval_seconds = 60
+[probe.gate]
+host_uptime_seconds = 0
+busy_ratio = 1
+pressure_ratio = 1
+cgroup_pressure_ratio = 1
+free_bytes = 0
+free_ratio = 0
+guard_queue = 100000
+guard_pressure_ratio = 1
+"""
+
+
+def _once(receiver: str, alert: str, device: str) -> tuple[Event, ...]:
+    """It fires and is resolved, each said once."""
+    return tuple(Event(receiver, alert, device, status) for status in ("firing", "resolved"))
+
+
+def _probed(host: Host) -> str:
+    """A directory on the data's filesystem, as the kernel of this host has it, and a fio."""
+    directory = host.place / "probes"
+    directory.mkdir()
+    (host.place / "rootfs/run/lock").mkdir(parents=True)
+    (host.place / "proc/self").mkdir()
+    mount = f"40 24 259:4 / {directory} rw,noatime shared:1 - ext4 /dev/nvme1n1p1 rw\n"
+    mounts = (host.place / "proc/1/mountinfo").read_text()
+    (host.place / "proc/self/mountinfo").write_text(mounts + mount)
+    fio = host.place / "fio"
+    fio.write_text(
+        f'#!/bin/sh\n[ -e {host.place}/fio.broken ] && exit 1\nexec {shutil.which("fio")} "$@"\n'
+    )
+    fio.chmod(0o755)
+    return _PROBE.format(directory=directory / "ours")
+
+
+SCENES: tuple[Scene, ...] = (
+    Scene("saturated", NVME, faults.saturated, _once("pager", "SSDDiskSaturatedSevere", "nvme1n1")),
+    Scene("stalled", NVME, faults.stalled, _once("pager", "SSDDiskStalled", "nvme1n1")),
+    Scene(
+        "softirq",
+        NVME,
+        faults.softirq,
+        _once("chat", "SSDCPUSoftirqBottleneck", ""),
+        "bottleneck of: nvme1n1",
+    ),
+    Scene("wear", NVME, faults.wear, _once("pager", "SSDWearCritical", "nvme1n1")),
+    Scene("lost", NVME, faults.lost, _once("pager", "SSDDriveLost", "nvme1n1")),
+    Scene("hung", NVME, faults.hung, _once("chat", "SSDDriveNotAnswering", "nvme1n1")),
+    Scene("media", NVME, faults.media, _once("chat", "SSDMediaErrors", "nvme1n1")),
+    Scene(
+        "reallocated",
+        SATA,
+        faults.reallocated,
+        _once("chat", "SSDReallocatedGrowing", "sda"),
+        prepared=another_disk,
+    ),
+    Scene("heat", NVME, faults.heat, _once("pager", "SSDTemperatureCritical", "nvme1n1")),
+    Scene("link", NVME, faults.link, _once("chat", "SSDLinkDegraded", "nvme1n1")),
+    Scene("cliff", NVME, faults.cliff, _once("chat", "SSDWriteCacheFalloff", "nvme1n1")),
+    Scene(
+        "readonly",
+        NVME,
+        faults.readonly,
+        _once("pager", "SSDFilesystemReadonly", ""),
+        "/var/lib/mysql of readonly is read-only; ext4 and XFS do this when a drive fails them. "
+        "Drives under it: nvme1n1 (Flashworks F900 1.92TB, serial FW9B00000077)",
+    ),
+    Scene(
+        "probe",
+        NVME,
+        faults.probe,
+        # The exporter probes every minute at most: by the factor that is one failure of an hour.
+        tuple(
+            Event("chat", alert, device, status)
+            for status in ("firing", "resolved")
+            for alert, device in (("SSDProbeStale", "nvme1n1"), ("SSDCollectorFailed", ""))
+        ),
+        prepared=_probed,
+        flags=lambda host: (f"--fio.path={host.place / 'fio'}",),
+    ),
+    Scene("down", NVME, faults.down, _once("chat", "SSDExporterDown", "")),
+    Scene(
+        "worse-and-worse",
+        NVME,
+        chains.worse_and_worse,
+        (
+            Event("pager", "SSDDiskSaturatedSevere", "nvme1n1", "firing"),
+            *_once("pager", "SSDDiskStalled", "nvme1n1"),
+        ),
+    ),
+    Scene("failing", NVME, chains.fails_in_every_way, _once("pager", "SSDDriveFailing", "nvme1n1")),
+    Scene(
+        "down-and-hot",
+        NVME,
+        chains.down_with_a_hot_drive,
+        (
+            Event("pager", "SSDTemperatureCritical", "nvme1n1", "firing"),
+            *_once("chat", "SSDExporterDown", ""),
+            Event("pager", "SSDTemperatureCritical", "nvme1n1", "resolved"),
+        ),
+    ),
+)

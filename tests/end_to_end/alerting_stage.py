@@ -1,0 +1,247 @@
+"""Exporters on living hosts, Debian's Prometheus with the rules, its Alertmanager, a receiver.
+
+Everything is of alerts/, with its time shortened by `FACTOR`; `perform` lets the scenes happen.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from tests.alerts.rules import ALERTS, RULE_FILES
+from tests.end_to_end import alerting_shortened as shortened
+from tests.end_to_end import daemon as process
+from tests.end_to_end.alerting_counters import running
+from tests.end_to_end.alerting_host import CONFIG, Host, Kind
+from tests.end_to_end.alerting_manager import Alertmanager, Held
+from tests.end_to_end.alerting_shortened import FACTOR
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.prometheus import Prometheus
+from tests.end_to_end.webhook import Notice, Receiver, receiving
+
+#: Four of them are the shortest range of the rules, two minutes by `FACTOR`.
+SCRAPE_SECONDS = 0.5
+
+#: How far Prometheus looks back for a value, five minutes, by `FACTOR`.
+_LOOKBACK = "--query.lookback-delta=5s"
+
+_LOOK_SECONDS = 0.25
+
+#: Exporters that start at the same time; there may be two cores.
+_AT_A_TIME = 3
+
+
+class Until(NamedTuple):
+    """What a play waits for, for people, and whether it is so."""
+
+    what: str
+    is_so: Callable[[], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One alert in one notification: where it goes, and of which device of the scene's host."""
+
+    receiver: str
+    alert: str
+    device: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A fault, on a host of its own.
+
+    play: breaks and mends the host, and gives what it waits for.
+    events: all that the receiver hears of the host.
+    says: what the text of the first alert says, besides its drive.
+    prepared: changes the host before its exporter starts; more of the exporter's settings.
+    """
+
+    name: str
+    kind: Kind
+    play: "Callable[[Act], Iterator[Until]]"
+    events: tuple[Event, ...]
+    says: str = ""
+    prepared: Callable[[Host], str] = lambda _: ""
+    flags: Callable[[Host], tuple[str, ...]] = lambda _: ()
+
+
+@dataclass(slots=True)
+class Act:
+    """A scene that is played. waits_for: what it waited for last; empty when it is over.
+
+    again: starts the exporter anew, at its port. drive: model and serial number of the one that
+    breaks, as it was before.
+    inhibited: what Alertmanager held back, by what, at the moments that the play looked.
+    """
+
+    scene: Scene
+    host: Host
+    daemon: Daemon
+    receiver: Receiver
+    manager: Alertmanager
+    again: Callable[[], Daemon]
+    drive: tuple[str, str]
+    waits_for: str = "its turn"
+    seconds: float = 0.0
+    inhibited: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    @property
+    def notices(self) -> list[Notice]:
+        return self.receiver.notices(self.host.name)
+
+    @property
+    def events(self) -> list[Event]:
+        return [Event(*notice.event) for notice in self.notices]
+
+    def fires(self, alert: str) -> Until:
+        return self._heard(alert, "firing")
+
+    def is_resolved(self, alert: str) -> Until:
+        return self._heard(alert, "resolved")
+
+    def holds_back(self, by: str, *alerts: str) -> Until:
+        """All of these fire and nobody hears of them, because of one that fires too."""
+
+        def is_so() -> bool:
+            held = [each for each in self._held() if by in each.by]
+            self.inhibited |= {each.alert: each.by for each in held}
+            return set(alerts) <= {each.alert for each in held}
+
+        return Until(f"{by} holds back {', '.join(alerts)}", is_so)
+
+    def is_over(self, *alerts: str) -> Until:
+        """None of these fires any longer, heard of or not."""
+
+        def is_so() -> bool:
+            return not {each.alert for each in self._held()} & set(alerts)
+
+        return Until(f"{', '.join(alerts)} to end", is_so)
+
+    def after(self, seconds: float) -> Until:
+        end = time.monotonic() + seconds
+        return Until(f"{seconds} s to pass", lambda: time.monotonic() >= end)
+
+    def replaces(self, device: str, drive: str) -> Iterator[Until]:
+        """As alerts/runbooks/replacing-a-drive.md says: out with it, forget it, in with another."""
+        serial = self.host.drives.identity(drive)[1]
+        self.host.drives.pull(device, drive)
+        yield Until(f"{serial} to be forgotten", lambda: self._forgets(serial))
+        self.host.drives.plug(device, drive, f"NEW{serial[3:]}")
+
+    def _heard(self, alert: str, status: str) -> Until:
+        def is_so() -> bool:
+            return any((alert, status) == (each.alert, each.status) for each in self.events)
+
+        return Until(f"{alert}, {status}", is_so)
+
+    def _held(self) -> list[Held]:
+        return self.manager.holds(self.host.name)
+
+    def _forgets(self, serial: str) -> bool:
+        ours = [each for each in self.host.flags if not each.startswith("--smartctl")]
+        directory = self.daemon.state
+        argv = process.command(directory.parent, f"--state.directory={directory}", *ours)
+        argv = [each for each in argv if not each.startswith("--web.")]
+        argv[3:3] = ["forget", serial]
+        return process.run(argv)[0] == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything that runs."""
+
+    acts: tuple[Act, ...]
+    receiver: Receiver
+    prometheus: Prometheus
+    manager: Alertmanager
+
+
+@contextmanager
+def stage(directory: Path, scenes: Sequence[Scene]) -> Iterator[Stage]:
+    """Build it and wait until every host is scraped and every rule was evaluated."""
+    with ExitStack() as stack:
+        receiver = stack.enter_context(receiving())
+        # Before the hosts live: to read YAML takes a second, in which their counters would stand.
+        _write_rules(directory / "rules")
+        manager = Alertmanager(directory / "alertmanager", _routes(receiver.address))
+        stack.enter_context(manager)
+        hosts = [Host(each.name, each.kind, directory / each.name) for each in scenes]
+        stack.enter_context(running(each.counters for each in hosts))
+
+        def act(scene: Scene, host: Host) -> Act:
+            config = CONFIG + scene.prepared(host)
+            flags = (*host.flags, *scene.flags(host))
+            place = host.place / "daemon"
+            daemon = stack.enter_context(Daemon(place, *flags, config=config))
+
+            def again() -> Daemon:
+                return stack.enter_context(Daemon(place, *flags, config=config, port=daemon.port))
+
+            drive = host.drives.identity(scene.kind.breaks)
+            return Act(scene, host, daemon, receiver, manager, again, drive)
+
+        with ThreadPoolExecutor(_AT_A_TIME) as pool:
+            acts = list(pool.map(act, scenes, hosts))
+        config = _prometheus(directory / "rules", manager.address, acts)
+        prometheus = Prometheus(directory / "prometheus", "", _LOOKBACK, config=config)
+        stack.enter_context(prometheus)
+        prometheus.wait_for(f"sum(up) == {len(acts)}")
+        yield Stage(tuple(acts), receiver, prometheus, manager)
+
+
+def perform(acts: Sequence[Act], seconds: float) -> None:
+    """Play all at the same time, each to its end or until so many seconds have passed."""
+    begun = time.monotonic()
+    plays = [(act, act.scene.play(act)) for act in acts]
+    waiting = {act.scene.name: next(play, None) for act, play in plays}
+    while any(waiting.values()) and time.monotonic() - begun < seconds:
+        for act, play in plays:
+            until = waiting[act.scene.name]
+            while until is not None and until.is_so():
+                until = waiting[act.scene.name] = next(play, None)
+                act.seconds = time.monotonic() - begun
+            act.waits_for = "" if until is None else until.what
+        time.sleep(_LOOK_SECONDS)
+
+
+def _routes(receiver: str) -> str:
+    document = yaml.safe_load((ALERTS / "alertmanager.example.yml").read_text())
+    text = yaml.safe_dump(shortened.routes(document, FACTOR), sort_keys=False)
+    return text.replace("http://127.0.0.1:9095/", f"http://{receiver}/")
+
+
+def _write_rules(place: Path) -> None:
+    place.mkdir()
+    for path in RULE_FILES:
+        document = yaml.safe_load(path.read_text())
+        text = yaml.safe_dump(shortened.rules(document, FACTOR, SCRAPE_SECONDS), sort_keys=False)
+        (place / path.name).write_text(text)
+
+
+def _prometheus(rules: Path, manager: str, acts: Sequence[Act]) -> str:
+    """The example's configuration with rules, Alertmanager and targets of ours."""
+    targets = [
+        {"targets": [f"127.0.0.1:{act.daemon.port}"], "labels": {"instance": act.host.name}}
+        for act in acts
+    ]
+    found: dict[str, Any] = yaml.safe_load((ALERTS / "prometheus.example.yml").read_text())
+    every = f"{SCRAPE_SECONDS * 1000:.0f}ms"
+    found["global"] = {
+        "scrape_interval": every,
+        "scrape_timeout": every,
+        "evaluation_interval": shortened.duration(found["global"]["evaluation_interval"], FACTOR),
+    }
+    found["rule_files"] = [str(rules / name) for name in found["rule_files"]]
+    found["alerting"]["alertmanagers"] = [{"static_configs": [{"targets": [manager]}]}]
+    found["scrape_configs"] = [
+        {"job_name": each["job_name"], "static_configs": targets}
+        for each in found["scrape_configs"]
+    ]
+    return yaml.safe_dump(found, sort_keys=False)

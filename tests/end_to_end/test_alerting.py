@@ -1,0 +1,139 @@
+"""Every fault of a host's drives, from the kernel's files to the pager, and back again.
+
+Each scene has a host of its own, and all are played at the same time, once for all of the tests:
+two and a half minutes. `alerting_shortened` says how an hour becomes a minute.
+
+What takes days, or what files cannot do, is shown by promtool alone (tests/alerts): the date of
+wear-out, medians of a week and more, errors on two days, a whole day's saturation, and smartctl in
+the kernel's uninterruptible sleep (SSDCommandStuck).
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.alerts import rules
+from tests.end_to_end.alerting_scenes import SCENES
+from tests.end_to_end.alerting_stage import Act, Scene, Stage, perform, stage
+from tests.end_to_end.programs import need
+from tests.required import lacking
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(420)]
+
+#: The longest takes two minutes.
+LONGEST_SECONDS = 200.0
+
+#: It takes a fifth of two cores. What has to wait so long for a core has lost most of a minute of
+#: the rules, and says nothing of them.
+TOO_BUSY_SECONDS = 0.7
+
+#: What the project promises to find, and the scene that shows it.
+FAULTS = {
+    "disk saturated": "saturated",
+    "disk stalled": "stalled",
+    "softirq-bound CPU": "softirq",
+    "wear step": "wear",
+    "drive lost": "lost",
+    "hung smartctl": "hung",
+    "media error": "media",
+    "reallocated growth": "reallocated",
+    "over-temperature": "heat",
+    "link down-shift": "link",
+    "cliff": "cliff",
+    "filesystem read-only": "readonly",
+    "probe stale": "probe",
+    "exporter down": "down",
+    "stalled over saturated over latency": "worse-and-worse",
+    "drive failed over everything of that drive": "failing",
+    "host down over all": "down-and-hot",
+}
+
+ALERTS = {alert.name: alert for alert in rules.alerts()}
+
+every_scene = pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    need("prometheus", "prometheus-alertmanager", "fio")
+    with stage(tmp_path_factory.mktemp("alerting"), SCENES) as found:
+        perform(found.acts, LONGEST_SECONDS)
+        stood_still = max(act.host.counters.stood_still_seconds for act in found.acts)
+        as_told = all(list(act.scene.events) == act.events for act in found.acts)
+        if not as_told and stood_still > TOO_BUSY_SECONDS:
+            lacking(f"the machine is too busy: nothing ran for {stood_still:.1f} s")
+        yield found
+
+
+def act_of(played: Stage, name: str) -> Act:
+    return next(act for act in played.acts if act.scene.name == name)
+
+
+def test_every_fault_has_a_scene() -> None:
+    assert sorted(FAULTS.values()) == sorted(scene.name for scene in SCENES)
+
+
+@every_scene
+def test_the_right_alert_comes_once_and_clears_and_nothing_beside_it(
+    played: Stage, scene: Scene
+) -> None:
+    act = act_of(played, scene.name)
+    state = (
+        f"heard: {act.events}, waiting for: {act.waits_for!r}, the counters stood still for"
+        f" {act.host.counters.stood_still_seconds:.1f} s, the exporter says:"
+        f" {act.daemon.complaints}"
+    )
+    assert "" == act.waits_for, state
+    assert list(scene.events) == act.events, state
+
+
+@every_scene
+def test_it_says_which_host_which_drive_how_bad_and_what_to_do(played: Stage, scene: Scene) -> None:
+    act = act_of(played, scene.name)
+    model, serial = act.drive
+    for notice in act.notices:
+        severity = ALERTS[notice.alert].severity
+        expected = {"instance": scene.name, "job": "ssd", "severity": severity}
+        text = notice.annotations["description"]
+        if "device" in notice.labels:
+            expected |= {"model": model, "serial": serial}
+            assert f"{model}, serial {serial}, {notice.labels['device']} of {scene.name}: " in text
+        assert expected == {name: notice.labels.get(name) for name in expected}
+        assert ("pager" if severity == "critical" else "chat") == notice.receiver
+        assert scene.name in notice.annotations["summary"]
+        assert notice.annotations["runbook_url"].endswith(f"/{notice.alert}")
+        grouped = {"instance", "device"} & notice.labels.keys()
+        assert {name: notice.labels[name] for name in grouped} == notice.group
+    assert scene.says in act.notices[0].annotations["description"]
+
+
+def test_of_a_disk_that_gets_worse_the_worst_alone_is_heard(played: Stage) -> None:
+    """Latency under saturated, saturated under severe, all of them under stalled."""
+    held = act_of(played, "worse-and-worse").inhibited
+    assert {"SSDWriteLatencyHigh", "SSDIOPressureHigh", "SSDDiskSaturated"} <= held.keys()
+    assert {"SSDDiskStalled"} == held["SSDDiskSaturatedSevere"]
+    assert "SSDDiskStalled" in held["SSDDiskSaturated"]
+
+
+def test_of_a_drive_that_fails_nothing_more_is_heard(played: Stage) -> None:
+    held = act_of(played, "failing").inhibited
+    of_it = {"SSDDiskStalled", "SSDMediaErrors", "SSDMediaErrorsRepeated", "SSDSpareExhausted"}
+    assert of_it | {"SSDTemperatureCritical"} <= held.keys()
+    assert {True} == {"SSDDriveFailing" in by for by in held.values()}
+
+
+def test_of_a_host_that_is_down_nothing_more_is_heard(played: Stage) -> None:
+    held = act_of(played, "down-and-hot").inhibited
+    assert {"SSDTemperatureCritical": {"SSDExporterDown"}} == held
+
+
+def test_no_rule_fails_and_nobody_complains(played: Stage) -> None:
+    """Also while drives are lost and replaced, when a join may find two where it wants one."""
+    assert 0 == played.prometheus.counts("prometheus_rule_evaluation_failures_total")
+    assert 0 < played.prometheus.counts("prometheus_rule_evaluations_total")
+    assert [] == played.prometheus.complaints
+    assert [] == played.manager.complaints
+    complaints = {act.scene.name: act.daemon.complaints for act in played.acts}
+    (of_probe,) = complaints.pop("probe")
+    assert "the probe fsync of nvme1n1: fio: no report, with exit status 1" in of_probe
+    assert {} == {name: said for name, said in complaints.items() if said}
