@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench import programs, smart
+from bench import probe, programs, smart
 from bench.kernel import Kernel
 from bench.programs import Program
 from bench.rows import Row
@@ -28,10 +28,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the time")
     parser.add_argument("--smart", action="store_true", help="only what is about asking drives")
+    parser.add_argument("--probe", action="store_true", help="only what is about probes")
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
-    rows = [*smart.rows(scale)]
-    if not chosen.smart:
+    is_all = not (chosen.smart or chosen.probe)
+    rows: list[Row] = []
+    if is_all or chosen.smart:
+        rows += smart.rows(scale)
+    if is_all or chosen.probe:
+        rows += probe.rows(scale)
+    if is_all:
         rows += [
             *_scrapes(scale),
             *_five_minutes(300 * scale),

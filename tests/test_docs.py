@@ -45,7 +45,9 @@ def test_the_settings_have_every_flag(flag: str) -> None:
 def test_the_settings_have_every_key_of_the_file(key: str) -> None:
     """In full, or by its last word in the row of its section."""
     section, _, last = key.rpartition(".")
-    rows = [line for line in SETTINGS.splitlines() if line.startswith("|") and f"{section}." in line]
+    rows = [
+        line for line in SETTINGS.splitlines() if line.startswith("|") and f"{section}." in line
+    ]
     named = any(f"`{key}`" in row or f"`{last}`" in row for row in rows)
     assert named, f"docs/settings.md does not name {key}"
 
@@ -72,13 +74,17 @@ def test_the_readme_has_every_collector(name: str) -> None:
 def test_no_document_names_a_flag_that_is_none(document: Path) -> None:
     parsers = [parser(), *map(command_parser, COMMANDS)]
     known = {option for p in parsers for action in p._actions for option in action.option_strings}
-    named = {flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", document.read_text())}
+    named = {
+        flag.rstrip(".") for flag in re.findall(r"(?<![\w-])--[a-z][a-z.-]+", document.read_text())
+    }
     invented = {flag for flag in named if flag not in known and flag not in OF_OTHER_PROGRAMS}
     assert set() == invented - {"--collector", "--no-collector"}
 
 
-#: Flags in the documents that are git's, docker's, ...
-OF_OTHER_PROGRAMS = {"--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user"} | {"--pdeathsig"}
+#: Flags in the documents that are git's, docker's, setpriv's, ...
+OF_OTHER_PROGRAMS = {
+    *("--pid", "--net", "--network", "--read-only", "--rm", "--volume", "--user", "--pdeathsig"),
+}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

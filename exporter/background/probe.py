@@ -26,6 +26,9 @@ log = logging.getLogger(__name__)
 _NOTE_SECONDS = 5.0
 _LONGEST_WAIT_SECONDS = 60.0
 
+#: So long the first probe waits for the first look at the devices, and for two at the load.
+_PATIENCE_SECONDS = 60.0
+
 
 class Probe:
     """Runs what is due, `step` by step.
@@ -53,6 +56,8 @@ class Probe:
         self._copy_on_write = copy_on_write
         self._rated_bytes = rated_bytes
         self._is_recovered = False
+        #: How many fio there are that cannot be ended, as of the last step. For other threads too.
+        self.stuck = 0
         self._stopping = threading.Event()
         self._done: Callable[[], None] = _nothing
 
@@ -72,6 +77,7 @@ class Probe:
     def step(self) -> None:
         """Wait for what is due next, and run it; returns earlier to note the load."""
         tools = self._tools or self._begin()
+        self._count_stuck(tools)
         for each in self._directories:
             self._look(tools, each)
         now = self._clock.monotonic()
@@ -91,10 +97,15 @@ class Probe:
             now = self._clock.monotonic()
             if due := each.schedule.due(now):
                 faults = self._look(tools, each)
+                if not each.is_known and now < each.schedule.first + _PATIENCE_SECONDS:
+                    each.schedule.postponed(now + _NOTE_SECONDS)
+                    continue
                 self._slot(tools, each, due, faults)
                 for profile in each.schedule.due(now):
                     each.schedule.skipped(profile.name, now)
                 self._show_budget(tools, each)
+                if not self.stuck:
+                    self._count_stuck(tools)
                 self._note(faults)
                 self._done()
 
@@ -115,14 +126,19 @@ class Probe:
     def _begin(self) -> Tools:
         """Before anything is due: end and settle what an earlier run has left."""
         tools = self._tools = self._make_tools()
+        self._count_stuck(tools)
         try:
-            if tools.leftover.end() and tools.lock.acquire():
+            if not self.stuck and tools.lock.acquire():
                 self._recover(tools)
         except OSError as e:
             log.warning("%s: %s; probes wait for it", tools.budget.path, e.strerror or e)
         finally:
             tools.lock.release()
         return tools
+
+    def _count_stuck(self, tools: Tools) -> None:
+        """Ours, which has the lock and keeps it, or one that an earlier daemon left."""
+        self.stuck = int(tools.fio.is_stuck or not tools.leftover.end())
 
     def _recover(self, tools: Tools) -> None:
         """Settle what stands, once; with the lock, so that nothing runs."""
@@ -150,11 +166,11 @@ class Probe:
             for profile in due:
                 slot.skip(profile, Skip(Reason.FILESYSTEM, str(faults[0] if faults else "")))
             return
-        # A fio that could not be ended has the lock, and keeps it.
-        is_stuck = tools.fio.is_stuck
+        self._count_stuck(tools)
+        is_stuck = self.stuck > 0
         ready = list(due)
         try:
-            is_locked = not is_stuck and not (tools.leftover.end() and tools.lock.acquire())
+            is_locked = not is_stuck and not tools.lock.acquire()
             if not is_locked and not is_stuck:
                 self._recover(tools)
             runnable = self._runnable(tools, due, faults)

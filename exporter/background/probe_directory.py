@@ -93,6 +93,13 @@ class ProbeDirectory:
         rated = (self._around.rated_bytes.get(leaf) for leaf in self.place.leaves)
         return min((each for each in rated if each is not None), default=None)
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there has been time to find out what the gate asks for; not so at a start."""
+        if self._around.topology() is None:
+            return False
+        return self.place is None or self.load.of().busy_ratio is not None
+
     def look(self) -> None:
         """Find out where the directory lies.
 

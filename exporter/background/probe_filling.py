@@ -50,6 +50,8 @@ class Filling:
                 # It has holes, as an aborted run that was to write it whole leaves them.
                 probe_file.remove(path, name)
                 missing = filled
+            # What is refused is not written, and need not be charged time and again.
+            probe_file.look(path, name)
             if self._budget.reserve(self._directory.drive, "filling", missing) is None:
                 return None
             self._fill(filled, missing)
@@ -60,15 +62,19 @@ class Filling:
     def _fill(self, size: int, missing: int) -> None:
         path, name = self._directory.path, self._directory.file
         begun = self._clock.monotonic()
+        start = size - missing
+        # Where it ends in the middle of a piece, that may have been written all the same.
+        written = min(missing, probe_file.CHUNK_BYTES)
 
         def progress(at: int) -> None:
+            nonlocal written
+            written = max(0, min(missing, at - start + probe_file.CHUNK_BYTES))
             if self._is_stopping():
                 raise Stopping(f"{path} is not filled: the exporter ends")
-            due = begun + max(0, at - (size - missing)) / _BYTES_PER_SECOND
+            due = begun + max(0, at - start) / _BYTES_PER_SECOND
             if (left := due - self._clock.monotonic()) > 0:
                 self._clock.sleep(left)
 
-        written: int | None = None
         try:
             probe_file.prepare(path, name, size, progress=progress)
             written = missing

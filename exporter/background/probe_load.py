@@ -118,7 +118,7 @@ class Watch:
 
     def _disk(self) -> DiskStats | None:
         try:
-            self._lines = diskstats.parse(diskstats.text(self._proc), self._lines).value
+            self._lines = diskstats.read(self._proc, self._lines).value
         except SourceError:
             return None
         return diskstats.devices(self._lines.values()).get(self._device)

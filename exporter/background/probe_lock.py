@@ -97,6 +97,7 @@ class Leftover:
         self._path = directory / "probe-process.json"
         # Our own, wherever the host's is: the process was started from here.
         self._proc = proc
+        self._killed: list[int] | None = None
 
     def note(self, pid: int) -> None:
         """Raises OSError where it cannot be written down."""
@@ -128,7 +129,9 @@ class Leftover:
             try:
                 # The number may have gone to another since, the descriptor cannot.
                 if self._is_fio(noted["child"]):
-                    log.warning("a probe of an earlier run is still there: %d is killed", pid)
+                    if noted["child"] != self._killed:
+                        log.warning("a probe of an earlier run is still there: %d is killed", pid)
+                    self._killed = noted["child"]
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             finally:
                 os.close(descriptor)

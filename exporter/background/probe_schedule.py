@@ -24,6 +24,7 @@ def splayed(delay_seconds: float, host: str) -> float:
 class Schedule:
     """The profiles that have an interval; times are monotonic seconds.
 
+    first: the first slot.
     ago_seconds: how long ago a profile ran last, before this process, where that is known.
     """
 
@@ -33,7 +34,7 @@ class Schedule:
         first: float,
         ago_seconds: Mapping[str, float] | None = None,
     ) -> None:
-        self._first = first
+        self.first = first
         self._profiles = {p.name: p for p in profiles if p.interval_seconds is not None}
         self._due: dict[str, float] = {}
         for name, profile in self._profiles.items():
@@ -59,8 +60,12 @@ class Schedule:
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _RETRY_SECONDS), now)
 
+    def postponed(self, until: float) -> None:
+        """What is due before that waits till then."""
+        self._due = {name: max(due, until) for name, due in self._due.items()}
+
     def _after(self, interval: float, now: float) -> float:
-        gone = max(0.0, now - self._first)
-        due = self._first + (gone // interval + 1) * interval
+        gone = max(0.0, now - self.first)
+        due = self.first + (gone // interval + 1) * interval
         # In floating point a moment on the grid may lie on either side of it.
         return due if due > now else due + interval

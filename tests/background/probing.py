@@ -19,6 +19,7 @@ from exporter.diagnosis.probe_gate import GateRules
 from exporter.linux import topology
 from exporter.linux.topology import Topology
 from exporter.tools.child import End, Finished
+from exporter.tools.fio_process import Fio
 from exporter.tools.fio_profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from tests.end_to_end.host import Host
 from tests.fakes import FakeClock
@@ -87,7 +88,10 @@ class FakeFio:
 
 
 class Rig:
-    """A daemon's probes on such a host; `begin` again is its restart."""
+    """A daemon's probes on such a host; `begin` again is its restart.
+
+    program: runs in place of the fio that only says that it ran, once begun anew.
+    """
 
     def __init__(self, place: Path, rules: GateRules | None = None) -> None:
         self.host = Host(place)
@@ -99,6 +103,7 @@ class Rig:
         self.state.mkdir()
         self.clock = FakeClock(monotonic=10_000.0)
         self.fio = FakeFio(self.clock)
+        self.program: Fio | None = None
         self.boot_id = "boot"
         self.day_bytes = DAY_BYTES
         self.rules = rules or GateRules(free_bytes=0, free_ratio=0.0)
@@ -155,19 +160,24 @@ class Rig:
     def _tools(self) -> Tools:
         self.budget = ProbeBudget(self.state, self.clock, self.boot_id, self.day_bytes)
         self.lock = HostLock((self.state,))
-        return Tools(self.fio, self.budget, self.lock, Leftover(self.state), self.windows)
+        fio, leftover = self.program or self.fio, Leftover(self.state)
+        return Tools(fio, self.budget, self.lock, leftover, self.windows)
 
     def run(self, seconds: float = FIRST, noted: float = 10.0) -> None:
         """So much time passes; the load is noted before what is due is run."""
         self.clock.advance(seconds - noted)
-        self.directories[0].look()
-        self.directories[0].note_load()
+        for each in self.directories:
+            each.look()
+            each.note_load()
         self.clock.advance(noted)
         self.probe.run_due()
 
     def run_unfit(self) -> None:
-        """The first slot comes to a directory of which nothing can be looked at before."""
-        self.clock.advance(FIRST)
+        """The first slot comes to a directory of which nothing can be looked at before.
+
+        It has waited for the load to be known, in vain.
+        """
+        self.clock.advance(FIRST + 60.0)
         self.probe.run_due()
 
     def of(self, name: str) -> ProfileResults:

@@ -45,6 +45,30 @@ def test_nothing_runs_before_the_first_delay_is_over(rig: Rig) -> None:
     assert not rig.path.exists()
 
 
+def test_the_first_slot_waits_until_the_load_is_known(rig: Rig) -> None:
+    rig.clock.advance(FIRST)
+    rig.probe.run_due()
+    assert ([], {}) == (rig.fio.ran, skipped(rig)), "one look tells no load"
+    rig.clock.advance(5.0)
+    rig.probe.run_due()
+    assert [ALL] == rig.fio.ran
+    rig.run(SLOT - 5.0)
+    assert 2 == len(rig.fio.ran), "the next is where it was"
+
+
+def test_a_load_that_nobody_samples_is_waited_for_a_minute_only(rig: Rig) -> None:
+    rig.busy_seconds = None
+    rig.clock.advance(FIRST - 5.0)
+    for _ in range(12):
+        rig.clock.advance(5.0)
+        rig.probe.run_due()
+        assert {} == skipped(rig)
+    rig.clock.advance(5.0)
+    rig.probe.run_due()
+    assert {Reason.UNOBSERVED: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+
+
 def test_the_profiles_of_a_slot_run_in_one_fio(rig: Rig) -> None:
     rig.run()
     rig.run(SLOT)

@@ -1,0 +1,173 @@
+"""Probes: what the default schedule costs of a core and of a drive, and how long a judgement takes.
+
+The slots of a quarter of an hour are run for real, on a loop device in memory (as root). One takes
+as long as on any drive: the rates are capped.
+"""
+
+import random
+import resource
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.rows import Row, say
+from exporter.diagnosis.cache_cliff import CliffRules, cache_cliff
+from exporter.diagnosis.write_trace import GIB, TraceSample
+from exporter.tools import fio_log
+from exporter.tools.fio_profiles import MIB, ON_BY_DEFAULT, PROFILES
+from tests.diagnosis.traces import Noise, active, steps
+from tests.rig.cgroup import RigUnavailable
+from tests.rig.probed_disk import ProbedDisk, probed_disk
+
+_SLOT, _CYCLE, _YEAR = 300.0, 900.0, 365 * 86_400.0
+_MOST_CPU_PERCENT = 0.2
+_MOST_TERABYTES = 0.3
+_MOST_IOS = 200
+
+#: The file of 64 MiB, and what ext4 takes.
+_DISK_BYTES = 128 * MIB
+
+_AGAIN = 21
+
+
+def rows(scale: float) -> Iterator[Row]:
+    yield from _asked()
+    yield from _cost()
+    yield from _judgement(max(3, int(_AGAIN * scale)))
+
+
+def _asked() -> Iterator[Row]:
+    """They run one after the other; a sync follows each write of fsync."""
+    most = 0
+    for name in ON_BY_DEFAULT:
+        profile = PROFILES[name]
+        each = 2 if name == "fsync" else 1
+        most = max(most, each * profile.jobs * (profile.rate_iops or 0))
+    yield "I/Os a second that a probe asks for", most, 0.0, "", "<= 200", most <= _MOST_IOS
+
+
+def _cost() -> Iterator[Row]:
+    try:
+        with tempfile.TemporaryDirectory() as place, probed_disk(Path(place), _DISK_BYTES) as disk:
+            yield from _quarter(disk)
+    except RigUnavailable as e:
+        say(f"what probes cost is not measured: {e}")
+
+
+def _quarter(disk: ProbedDisk) -> Iterator[Row]:
+    """From a slot of all profiles to the next, after one in which the file was filled."""
+    say("a probe that fills its file")
+    disk.run()
+    before = disk.written_bytes(), disk.charged_bytes()
+    cpu, took, busiest = _cpu_seconds(), 0.0, 0.0
+    for number in range(int(_CYCLE / _SLOT)):
+        say(f"probes of a quarter of an hour: {number} of {int(_CYCLE / _SLOT)}")
+        begin = time.monotonic()
+        with _counted(disk) as counted:
+            disk.run(_SLOT)
+        took, busiest = took + time.monotonic() - begin, max(busiest, counted.most)
+    cpu = _cpu_seconds() - cpu
+    runs = disk.values("ssd_probe_runs_total")
+    succeeded = tuple(runs[disk.device, name, "success"] for name in ON_BY_DEFAULT)
+    if succeeded != (4, 4, 2):
+        raise RuntimeError(f"of the probes {succeeded} have succeeded: the figures are of others")
+    a_year = _YEAR / _CYCLE / 1e12
+    written = (disk.written_bytes() - before[0]) * a_year
+    charged = (disk.charged_bytes() - before[1]) * a_year
+    share = cpu / _CYCLE * 100
+    yield (
+        "CPU of the default schedule, fio's and ours",
+        share,
+        0.0,
+        "% of core",
+        "<= 0.2",
+        share <= _MOST_CPU_PERCENT,
+    )
+    yield "  of a quarter of an hour", cpu * 1000, 0.0, "ms", "", None
+    yield "  while it probed, of a core", cpu / took * 100, 0.0, "%", "", None
+    yield (
+        "written a year by the device, and charged",
+        written,
+        charged,
+        "TB",
+        "<= 0.3, charged too",
+        max(written, charged) <= _MOST_TERABYTES,
+    )
+    yield "reads and writes of the device in its busiest second", busiest, 0.0, "", "", None
+
+
+def _cpu_seconds() -> float:
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+@dataclass
+class _Counted:
+    """The most reads and writes in a second."""
+
+    most: float = 0.0
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+
+@contextmanager
+def _counted(disk: ProbedDisk) -> Iterator[_Counted]:
+    stat = Path("/sys/block", disk.device, "stat")
+    found = _Counted()
+
+    def watch() -> None:
+        then, before = time.monotonic(), _operations(stat)
+        while not found.stopping.wait(1.0):
+            now, after = time.monotonic(), _operations(stat)
+            found.most = max(found.most, (after - before) / (now - then))
+            then, before = now, after
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield found
+    finally:
+        found.stopping.set()
+        thread.join()
+
+
+def _operations(stat: Path) -> int:
+    columns = stat.read_text().split()
+    return int(columns[0]) + int(columns[4])
+
+
+def _judgement(count: int) -> Iterator[Row]:
+    """Of 16 GiB at 1.2 GB/s, and at 0.4 from half of it on, logged every 100 ms."""
+    say("the judgement of 16 GiB written")
+    speed = steps(1200, (8, 400))
+    trace = list(active(speed, random.Random(10177), Noise(), 16 * GIB))
+    rules = CliffRules()
+    with tempfile.TemporaryDirectory() as place:
+        log = Path(place, "slc_bw.log")
+        log.write_text(_logged(trace))
+        judging = _best(lambda: cache_cliff(trace, rules), count)
+        reading = _best(lambda: fio_log.parse(log.read_text(encoding="utf-8")), count)
+    name = f"judging 16 GiB written, and reading its log of {len(trace)} rows"
+    yield name, judging * 1000, reading * 1000, "ms", "<= 1", judging <= reading
+
+
+def _logged(trace: list[TraceSample]) -> str:
+    at, lines = 0.0, []
+    for each in trace:
+        at += each.seconds
+        rate = round(each.written_bytes / each.seconds / 1024)
+        lines.append(f"{round(at * 1000)}, {rate}, 1, 0, 0\n")
+    return "".join(lines)
+
+
+def _best(do: Callable[[], object], count: int) -> float:
+    """Of many: others use the machine too."""
+    times = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        do()
+        times.append(time.perf_counter() - begin)
+    return min(times)

@@ -1,0 +1,40 @@
+"""What an hour of the schedule writes, by the kernel's count for a device that nobody else uses."""
+
+from pathlib import Path
+
+import pytest
+
+from exporter.tools.fio_profiles import MIB, ON_BY_DEFAULT
+from exporter.tools.fio_settings import ProfileSettings
+from tests.end_to_end.programs import need
+from tests.required import lacking
+from tests.rig.cgroup import RigUnavailable
+from tests.rig.probed_disk import probed_disk
+
+pytestmark = pytest.mark.real
+
+SLOT, HOUR = 300.0, 3600.0
+
+#: As many operations as ever, in less time; and a small file, or its filling would be all.
+FASTER = dict.fromkeys(ON_BY_DEFAULT, ProfileSettings(rate_iops=1000, size_bytes=8 * MIB))
+
+
+def test_the_device_writes_at_most_what_is_charged_and_half_of_it_at_least(tmp_path: Path) -> None:
+    need("fio")
+    try:
+        with probed_disk(tmp_path, 64 * MIB, FASTER) as disk:
+            before = disk.written_bytes()
+            disk.run()
+            for _ in range(int(HOUR / SLOT) - 1):
+                disk.run(SLOT)
+            runs = disk.values("ssd_probe_runs_total")
+            charged, written = disk.charged_bytes(), disk.written_bytes() - before
+            device = disk.device
+    except RigUnavailable as e:
+        lacking(f"no device of its own on this machine: {e}")
+    print(f"charged {charged}, written {written}: {charged / written:.2f}")
+    succeeded = {name: runs[device, name, "success"] for name in ON_BY_DEFAULT}
+    assert {"fsync": 12, "page_read": 12, "page_write": 4} == succeeded
+    assert written <= charged <= 2.2 * written
+    # Nothing but the probes wrote: their own word, which is half of what is charged at least.
+    assert written >= 8 * MIB + 12 * 200 * 4096 + 4 * 100 * 16_384

@@ -1,0 +1,141 @@
+"""A filesystem on a block device of its own, and the daemon's probes of it with the real fio."""
+
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from exporter.attempts import Attempts
+from exporter.background.probe_windows import ProbeWindows
+from exporter.clock import SystemClock
+from exporter.config import Paths, ProbeSettings, Settings
+from exporter.diagnosis.probe_gate import GateRules
+from exporter.linux import topology
+from exporter.metrics.desc import Buckets
+from exporter.probe_monitor import ProbeMonitor
+from exporter.tools.command import SystemRunner
+from exporter.tools.fio_settings import ProfileSettings
+from tests.rig.cgroup import RigUnavailable
+from tests.rig.loop import layers, require
+
+_SECTOR_BYTES = 512
+
+#: Before a probe, its load is known over so long.
+_NOTED_SECONDS = 10.0
+
+#: The machine is others' too; what is measured here is not its gate.
+_ALWAYS = GateRules(
+    host_uptime_seconds=0,
+    busy_ratio=1,
+    pressure_ratio=1,
+    cgroup_pressure_ratio=1,
+    free_bytes=0,
+    free_ratio=0,
+    guard_queue=100_000,
+    guard_pressure_ratio=1,
+)
+
+
+class ClockAhead(SystemClock):
+    """The machine's own, put forward between two probes."""
+
+    ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+    def wall(self) -> float:
+        return time.time() + self.ahead
+
+
+class ProbedDisk:
+    """What `probed_disk` holds. `run` and the counters are the schedule and the kernel's."""
+
+    def __init__(
+        self, mountpoint: Path, device: str, state: Path, profiles: Mapping[str, ProfileSettings]
+    ) -> None:
+        self.device = device
+        self._mountpoint = mountpoint
+        self._clock = ClockAhead()
+        (state / "run" / "lock").mkdir(parents=True)
+        seen = topology.read(Path("/sys"), Path("/proc"), Path("/nonexistent")).value
+        settings = Settings(
+            path=Paths(rootfs=state),
+            probe=ProbeSettings(
+                directory=(mountpoint / "probe",),
+                first_delay_seconds=0,
+                profile=dict(profiles),
+                gate=_ALWAYS,
+            ),
+        )
+        self.monitor = ProbeMonitor(
+            settings,
+            self._clock,
+            Attempts(self._clock),
+            runner=SystemRunner(),
+            boot_id="of this machine",
+            state=state,
+            kept=None,
+            windows=ProbeWindows(),
+            topology=lambda: seen,
+            busy_seconds=lambda _device: 0.0,
+            identity=lambda name: name,
+            health=lambda _device: None,
+        )
+
+    def run(self, seconds: float = _NOTED_SECONDS) -> None:
+        """So much time passes, in no time, and what is due by then is run."""
+        (directory,) = self.monitor._directories
+        self._clock.ahead += seconds - _NOTED_SECONDS
+        directory.look()
+        directory.note_load()
+        self._clock.ahead += _NOTED_SECONDS
+        directory.note_load()
+        self.monitor.probe.run_due()
+
+    def values(self, family: str) -> dict[tuple[str, ...], float]:
+        """The samples of a family that is no histogram, by their labels."""
+        samples = (each for each in self.monitor.samples() if each.desc.name == family)
+        return {s.labels: s.value for s in samples if not isinstance(s.value, Buckets)}
+
+    def charged_bytes(self) -> int:
+        return int(self.values("ssd_probe_written_bytes_total")[self.device,])
+
+    def written_bytes(self) -> int:
+        """What the device has written, with all that waits in memory."""
+        subprocess.run(["sync", "--file-system", self._mountpoint], check=True)
+        stat = Path("/sys/block", self.device, "stat").read_text().split()
+        return int(stat[6]) * _SECTOR_BYTES
+
+
+@contextmanager
+def probed_disk(
+    place: Path, size_bytes: int, profiles: Mapping[str, ProfileSettings] | None = None
+) -> Iterator[ProbedDisk]:
+    """ext4 on a loop device in memory, and probes that have not run yet. `place` is empty.
+
+    Raises:
+        RigUnavailable: this machine lacks something; nothing is left behind.
+    """
+    memory, mountpoint = Path("/dev/shm"), place / "mnt"
+    require(memory, size_bytes)
+    mountpoint.mkdir()
+    with layers(memory, size_bytes) as (_, upper):
+        # Not in the background afterwards, where it would be taken for the probes' writes.
+        lazy = "lazy_itable_init=0,lazy_journal_init=0"
+        try:
+            subprocess.run(["mkfs.ext4", "-q", "-E", lazy, upper.path], check=True)
+            subprocess.run(["mount", upper.path, mountpoint], check=True)
+        except (OSError, subprocess.CalledProcessError) as e:
+            raise RigUnavailable(f"{upper.path}: {e}") from e
+        disk = None
+        try:
+            state = place / "state"
+            state.mkdir()
+            disk = ProbedDisk(mountpoint, upper.path.name, state, profiles or {})
+            yield disk
+        finally:
+            if disk is not None:
+                disk.monitor.probe.close()
+            subprocess.run(["umount", mountpoint], check=True)
