@@ -6,16 +6,20 @@ BIN    := $(VENV)/bin
 # What `make run` and `make deb` need of the system, and what the tests need besides.
 RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
-TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium systemd systemd-container procps $(DEB_PACKAGES) groff-base
+TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose
+STACK_PACKAGES := prometheus prometheus-alertmanager
 # What `make lab` needs besides.
-LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian
+LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
+# Tests that watch real disks, programs and seconds: nothing else may run beside them.
+ALONE  := $(addprefix tests/,end_to_end rig systemd web)
 # Of what is installed or packaged; the other one is aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
+BUILDER ?= docker build
 
 .DEFAULT_GOAL := help
-.PHONY: help run venv dev test check format golden docs corpus soak month dashboards deb wheelhouse install lab bench clean packages test-packages deb-packages lab-packages
+.PHONY: help run venv dev test check format golden docs corpus soak month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
 
 help:  ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +33,13 @@ venv: $(VENV)/.installed  ## Make .venv with the command ssd-exporter in it
 
 dev: $(VENV)/.installed-dev  ## The same, with what the tests need
 
-test: test-packages dev  ## Run the whole test suite (ARGS=... for pytest)
+test: test-packages dev  ## Run the whole test suite (ARGS=... for pytest, for a part of it)
+ifeq ($(ARGS),)
+	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(ALONE))
+	$(BIN)/pytest $(ALONE)
+else
 	$(BIN)/pytest $(ARGS)
+endif
 
 check: dev  ## Lint, formatting, types
 	$(BIN)/ruff check .
@@ -73,6 +82,16 @@ install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
 
 lab: test-packages lab-packages dev deb  ## The .deb in a virtual machine with drives of every kind, and more (ARGS=... for pytest)
 	$(BIN)/pytest $(ARGS) tests/lab
+
+stack: packages venv  ## Exporter, Prometheus with the rules, Alertmanager, on loopback until ctrl-C (ARGS=--prometheus=PORT)
+	@./packages.sh $(STACK_PACKAGES)
+	@exec $(BIN)/python -m stack $(ARGS)
+
+fleet: test-packages dev  ## Measure what the rules cost a Prometheus with 1,000 hosts of 4 drives (ARGS=--hosts=100)
+	$(BIN)/python -m bench.fleet $(ARGS)
+
+image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
+	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
 
 bench: test-packages dev  ## Measure speed and size beside Debian's node_exporter (10 minutes)
 	$(BIN)/python -m bench
