@@ -1,0 +1,238 @@
+"""The Dockerfile built as it is, and run by the README's own flags, on this host's disks.
+
+There is no registry here: the base is made of Debian's packages. Networks between containers and
+limits on memory are left out.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter import __version__
+from tests.end_to_end.page import Page
+from tests.end_to_end.programs import need
+from tests.image.files import CONTAINER, documented_runs
+from tests.lab.containers import Engine, engine
+from tests.required import lacking
+
+#: Two builds, each a minute and more on cores that are shared.
+pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
+
+WITHOUT, WITH = "localhost/ssd-exporter:without-fio", "localhost/ssd-exporter:with-fio"
+MEGABYTE = 1_000_000
+
+#: Within the container, whose loopback is its own.
+ASK = (
+    "import sys, urllib.request as r;"
+    "sys.stdout.buffer.write(r.urlopen('http://127.0.0.1:10177/metrics').read())"
+)
+
+#: What this machine has not: a bridge, control groups to limit, the README's drives, a restart.
+LEFT_OUT = ("--publish", "--memory", "--device", "--restart", "--name", "--detach", "...")
+
+VALIDATOR = "kubernetes-validate==1.37.0"
+
+
+@pytest.fixture(scope="module")
+def built() -> Iterator[Engine]:
+    need("podman", "buildah", "runc", "mmdebstrap")
+    if os.geteuid() != 0:
+        lacking("only root builds an image here")
+    with engine() as found:
+        # First without: that leaves the first stage, which is the same.
+        found.build(WITHOUT, "--build-arg=FIO=no")
+        found.build(WITH)
+        yield found
+
+
+@pytest.fixture
+def containers(built: Engine) -> Iterator[Engine]:
+    yield built
+    built.remove_all()
+
+
+def documented(which: int) -> list[str]:
+    """The flags of one of the README's commands, as far as this machine has what they name."""
+    flags, _ = list(documented_runs())[which]
+    kept = [flag for flag in flags if not flag.startswith(LEFT_OUT)]
+    return kept if "--network=none" in kept else [*kept, "--network=none"]
+
+
+def page(at: Engine, name: str) -> Page:
+    done = at.execute(name, "python3", "-c", ASK)
+    assert done.returncode == 0, done.stderr + at.said(name)
+    return Page.parse(done.stdout)
+
+
+def await_page(at: Engine, name: str, seconds: float = 20) -> Page:
+    end = time.monotonic() + seconds
+    while at.execute(name, "ssd-exporter-health").returncode != 0:
+        assert time.monotonic() < end, at.said(name)
+        time.sleep(0.2)
+    return page(at, name)
+
+
+def seconds_to_its_end(at: Engine, name: str) -> float:
+    pid = at.pid(name)
+    begun = time.monotonic()
+    os.kill(pid, signal.SIGTERM)
+    while Path(f"/proc/{pid}").exists():
+        assert time.monotonic() < begun + 10
+        time.sleep(0.005)
+    return time.monotonic() - begun
+
+
+def rights(at: Engine, name: str) -> int:
+    """The capabilities that process 1 could ever have."""
+    status = Path(f"/proc/{at.pid(name)}/status").read_text()
+    return int(status.partition("CapBnd:")[2].split()[0], 16)
+
+
+def drives() -> set[str]:
+    found = {each.name for each in Path("/sys/block").iterdir()}
+    return {each for each in found if not each.startswith(("loop", "ram", "zram", "sr", "fd"))}
+
+
+def test_it_is_no_larger_than_it_may_be(built: Engine) -> None:
+    sizes = {tag: built.size(tag) for tag in (WITHOUT, WITH)}
+    print({tag: f"{size / MEGABYTE:.0f} MB" for tag, size in sizes.items()})
+    assert sizes[WITHOUT] <= 180 * MEGABYTE
+    assert sizes[WITH] <= 260 * MEGABYTE
+
+
+def test_it_bears_its_labels_and_nothing_of_the_tree_that_it_does_not_need(
+    containers: Engine,
+) -> None:
+    version = containers.labels(WITH)["org.opencontainers.image.version"]
+    assert __version__ == version
+    containers.start("here", *documented(0), WITH)
+    done = containers.execute("here", "find", "/src", "/usr/lib/ssd-exporter", "-name", "tests")
+    assert "" == done.stdout
+    done = containers.execute("here", "ls", "/usr/share/ssd-exporter")
+    assert ["alerts", "dashboards"] == done.stdout.split()
+
+
+@pytest.mark.parametrize(("tag", "has_fio"), [(WITHOUT, False), (WITH, True)])
+def test_without_any_right_it_serves_this_hosts_disks_and_ends_at_once(
+    containers: Engine, tag: str, has_fio: bool
+) -> None:
+    containers.start("exporter", *documented(0), tag)
+    found = await_page(containers, "exporter")
+    for drive in drives():
+        counted = found.value("ssd_disk_reads_completed_total", device=drive)
+        line = next(
+            line.split()
+            for line in Path("/proc/diskstats").read_text().splitlines()
+            if line.split()[2] == drive
+        )
+        assert 0 < counted <= int(line[3]) or counted == int(line[3]) == 0
+    ((build, _),) = found.find("ssd_exporter_build_info")
+    assert has_fio == bool(build["fio"])
+    assert __version__ == build["version"]
+    assert 0 == rights(containers, "exporter")
+    containers.podman("healthcheck", "run", "exporter")
+    took = seconds_to_its_end(containers, "exporter")
+    print(f"ended {took:.3f} s after SIGTERM")
+    assert took < 1
+    assert "0" == containers.podman("inspect", "--format={{.State.ExitCode}}", "exporter").strip()
+
+
+def test_what_is_stopped_is_no_longer_well(containers: Engine) -> None:
+    containers.start("exporter", *documented(0), WITH)
+    await_page(containers, "exporter")
+    pid = containers.pid("exporter")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        done = containers.execute("exporter", "ssd-exporter-health")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (1, "127.0.0.1:10177: timed out") == (done.returncode, done.stderr.strip())
+
+
+def test_two_containers_one_with_rights_and_one_with_the_page(containers: Engine) -> None:
+    containers.start("agent", *documented(1), WITH, "smart-agent")
+    documents = "--volume=ssd-documents:/run/ssd-smart-agent:ro"
+    containers.start("exporter", *documented(0), documents, WITH)
+    found = await_page(containers, "exporter")
+    assert 1 == found.value("ssd_collector_success", collector="smart")
+    assert found.value("ssd_smart_agent_heartbeat_timestamp_seconds") > time.time() - 60
+    assert "SMART comes from the agent" in containers.said("exporter")
+
+    # CAP_SYS_RAWIO and CAP_SYS_ADMIN: linux/capability.h.
+    assert (0, 1 << 17 | 1 << 21) == (
+        rights(containers, "exporter"),
+        rights(containers, "agent"),
+    )
+    containers.podman("healthcheck", "run", "agent")
+    assert seconds_to_its_end(containers, "agent") < 1
+
+
+def test_one_container_with_the_rights_asks_by_itself(containers: Engine) -> None:
+    containers.start("exporter", *documented(2), WITH)
+    found = await_page(containers, "exporter")
+    assert 1 == found.value("ssd_collector_success", collector="smart")
+    check = ("ssd-exporter", "check", "--config.file=/etc/ssd-exporter/config.toml")
+    done = containers.execute("exporter", *check)
+    for drive in drives():
+        assert drive in done.stdout
+
+
+def test_a_directory_of_the_host_is_given_to_the_exporter_as_the_pod_does(
+    containers: Engine, tmp_path: Path
+) -> None:
+    """The DaemonSet's first container, twice, for a pod is started more than once."""
+    for name in ("first", "again"):
+        containers.start(
+            name,
+            "--user=0",
+            "--network=none",
+            "--read-only",
+            "--cap-drop=ALL",
+            "--cap-add=CHOWN",
+            "--cap-add=FOWNER",
+            f"--volume={tmp_path}:/var/lib/ssd-exporter",
+            "--entrypoint=install",
+            WITH,
+            *("--directory", "--owner=10177", "--group=10177", "--mode=770"),
+            "/var/lib/ssd-exporter",
+        )
+        assert "0" == containers.podman("wait", name).strip()
+        found = tmp_path.stat()
+        assert (10177, 10177, 0o770) == (found.st_uid, found.st_gid, found.st_mode & 0o777)
+
+
+def test_the_daemonset_keeps_to_the_schema_of_kubernetes(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Of the schemas of all versions there are 100 MB: they are not for every `make dev`."""
+    place = tmp_path_factory.mktemp("validator")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "--target",
+        str(place),
+    ]
+    subprocess.run([*pip, VALIDATOR], check=True, stderr=subprocess.DEVNULL)
+    # The oldest that is still looked after somewhere, and the newest that it knows.
+    for version in ("1.28", "1.37"):
+        argv = ["-m", "kubernetes_validate", "--strict", "--kubernetes-version", version]
+        done = subprocess.run(
+            [sys.executable, *argv, CONTAINER / "kubernetes" / "daemonset.yml"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(place)},
+        )
+        said = done.stdout + done.stderr
+        assert 0 == done.returncode, said
+        assert 3 == said.count(" passed for resource "), said

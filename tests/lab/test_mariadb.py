@@ -1,0 +1,130 @@
+"""A real database on a disk that becomes slow: what it feels, and what the daemon says of it."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from tests.end_to_end.daemon import Daemon
+from tests.end_to_end.page import Page
+from tests.end_to_end.programs import need
+from tests.lab.mariadb import THREADS, Writers, mariadb, writers
+from tests.required import lacking
+from tests.rig.cgroup import RigUnavailable
+from tests.rig.slow_disk import SlowDisk
+from tests.rig.write_cache import mounted
+
+pytestmark = pytest.mark.real
+
+MEMORY = Path("/dev/shm")
+SIZE_BYTES = 512 << 20
+WRITE_IOPS = 300
+SECONDS = 4
+
+#: By default loop devices are left out.
+ALL_BUT_RAM = "--collector.disk.device-exclude=^z?ram"
+
+#: Of InnoDB's alone that writes no binary log.
+ROLES = {"mysql-data", "mysql-redo", "mysql-undo", "mysql-doublewrite"}
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="ssd-mariadb-", dir=MEMORY) as made:
+        yield Path(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Some seconds of the work, by sysbench and by the page.
+
+    writes_per_second, await_seconds: of the device; its mean write.
+    """
+
+    transactions_per_second: float
+    writes_per_second: float
+    await_seconds: float
+
+    @property
+    def transaction_seconds(self) -> float:
+        return THREADS / self.transactions_per_second
+
+    def __str__(self) -> str:
+        return (
+            f"{self.transactions_per_second:.0f} transactions/s of "
+            f"{self.transaction_seconds * 1e3:.1f} ms, {self.writes_per_second:.0f} writes/s of "
+            f"{self.await_seconds * 1e3:.2f} ms"
+        )
+
+
+def span(daemon: Daemon, work: Writers, device: str) -> Span:
+    before, done = daemon.next_page(), len(work.per_second())
+    begun = time.monotonic()
+    after = daemon.next_page(SECONDS)
+    seconds = time.monotonic() - begun
+
+    def grown(name: str) -> float:
+        return after.value(name, device=device) - before.value(name, device=device)
+
+    writes = grown("ssd_disk_writes_completed_total")
+    waited = grown("ssd_disk_write_time_seconds_total")
+    return Span(fmean(work.per_second()[done:]), writes / seconds, waited / writes)
+
+
+def turned(daemon: Daemon, device: str, verdict: str) -> tuple[Page, float]:
+    """The first page with that verdict, and how long it took."""
+    begun = time.monotonic()
+    while [verdict] != (page := daemon.next_page()).verdict(device):
+        assert time.monotonic() < begun + 20, (verdict, page.verdict(device))
+    return page, time.monotonic() - begun
+
+
+def test_a_database_and_the_page_agree_on_when_its_disk_is_slow(
+    place: Path, tmp_path: Path
+) -> None:
+    need("mariadbd", "mariadb-install-db", "sysbench")
+    with ExitStack() as stack:
+        try:
+            disk = stack.enter_context(SlowDisk(MEMORY, SIZE_BYTES))
+            mountpoint = stack.enter_context(mounted(disk, place / "mnt"))
+        except RigUnavailable as e:
+            lacking(f"no slow disk on this machine: {e}")
+        device = disk.device
+        socket = stack.enter_context(mariadb(disk, mountpoint, place))
+        work = stack.enter_context(writers(socket, seconds=120))
+        daemon = stack.enter_context(Daemon(tmp_path, ALL_BUT_RAM))
+
+        turned(daemon, device, "none")
+        quick = span(daemon, work, device)
+        assert ["none"] == daemon.page().verdict(device)
+
+        disk.throttle(write_iops=WRITE_IOPS)
+        page, after_seconds = turned(daemon, device, "device")
+        slow = span(daemon, work, device)
+        assert ["device"] == daemon.page().verdict(device)
+
+        disk.free()
+        freed_after_seconds = turned(daemon, device, "none")[1]
+        freed = span(daemon, work, device)
+        assert ["none"] == daemon.page().verdict(device)
+        assert [] == daemon.complaints
+
+    print(f"\nquick: {quick}\nslow:  {slow}; said after {after_seconds:.1f} s")
+    print(f"freed: {freed}; said after {freed_after_seconds:.1f} s")
+    roles = {labels["role"] for labels, _ in page.find("ssd_device_role_info", device=device)}
+    assert ROLES == roles
+    # By far more: 40 to 90 times, and 400 times the await, for pages queue up. How fast it is
+    # before depends on what else the machine does.
+    assert quick.transactions_per_second > 5 * slow.transactions_per_second
+    assert freed.transactions_per_second > 5 * slow.transactions_per_second
+    assert slow.await_seconds > 5 * quick.await_seconds
+    assert slow.await_seconds > 5 * freed.await_seconds
+    # What the disk lets through, with the writes that the layer below has merged.
+    assert pytest.approx(WRITE_IOPS, rel=0.35) == slow.writes_per_second
+    # The four threads wait for the redo log by turns, and that behind the pages in the queue.
+    assert slow.await_seconds / 5 < slow.transaction_seconds < slow.await_seconds * 5

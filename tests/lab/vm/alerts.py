@@ -1,0 +1,120 @@
+"""Which alerts fire after pages that were scraped: our rules, evaluated by promtool.
+
+A page of the guest stands for as long as a test says, so that no alert's `for` has to be waited
+for.
+"""
+
+import json
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.alerts import rules
+from tests.end_to_end.page import Page
+
+_IDENTITY = {"job": "ssd", "instance": "lab"}
+
+#: What a page says of times is moved to where promtool's clock is, which begins at 0.
+_NOW = "ssd_sampler_last_sample_timestamp_seconds"
+_OF_TIMES = "_timestamp_seconds"
+_START = "process_start_time_seconds"
+
+#: A page and for how many minutes it was what each scrape saw.
+Spell = tuple[Page, int]
+
+
+class Story:
+    """Pages one after the other, and what is to fire at the end of a page's time."""
+
+    def __init__(self, *spells: Spell) -> None:
+        self._spells = list(spells)
+        self._expectations: list[dict[str, Any]] = []
+
+    def then(self, page: Page, minutes: int) -> "Story":
+        """So it went on."""
+        self._spells.append((page, minutes))
+        return self
+
+    def fires(self, *alerts: str, **labels: str) -> "Story":
+        """Now exactly these alerts fire, of those that have these labels."""
+        matchers = "".join(f",{name}={json.dumps(value)}" for name, value in labels.items())
+        self._expectations.append(
+            {
+                "expr": f'group by (alertname) (ALERTS{{alertstate="firing"{matchers}}})',
+                "eval_time": f"{sum(minutes for _, minutes in self._spells) - 1}m",
+                "exp_samples": [
+                    {"labels": f"{{alertname={json.dumps(name)}}}", "value": 1}
+                    for name in sorted(alerts)
+                ],
+            }
+        )
+        return self
+
+    def check(self, directory: Path) -> None:
+        """Have promtool see whether all of that is so; AssertionError in its words if not."""
+        document = {
+            "rule_files": [str(path) for path in rules.RULE_FILES],
+            "evaluation_interval": "1m",
+            "group_eval_order": list(_groups()),
+            "tests": [
+                {
+                    "interval": "1m",
+                    "input_series": list(_series(self._spells)),
+                    "promql_expr_test": self._expectations,
+                }
+            ],
+        }
+        file = directory / "alerts.yml"
+        file.write_text(json.dumps(document))
+        done = subprocess.run(
+            ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
+        )
+        assert 0 == done.returncode, done.stdout + done.stderr
+
+
+def _groups() -> Iterator[str]:
+    """Those that record before those that look at what was recorded, and thresholds first."""
+    names = [
+        (any("alert" in rule for rule in group["rules"]), path.name, group["name"])
+        for path in rules.RULE_FILES
+        for group in yaml.safe_load(path.read_text())["groups"]
+    ]
+    order = {"thresholds.yml": 0, "recording.yml": 1}
+    for _, _, name in sorted(names, key=lambda each: (each[0], order.get(each[1], 2))):
+        yield name
+
+
+def _series(spells: Sequence[Spell]) -> Iterator[dict[str, str]]:
+    """promtool's notation: "2x9" is ten samples, "5+60x9" ten that grow, "_" is none."""
+    expressions = [rule.expr for rule in rules.alerts()]
+    expressions += [rule.expr for rule in rules.recordings()]
+    asked = set[str]().union(*map(rules.metrics, expressions))
+    every = {series: None for page, _ in spells for series in page.samples if series[0] in asked}
+    for name, labels in every:
+        values = [
+            _values(page, name, page.samples.get((name, labels)), sum(m for _, m in spells[:i]), n)
+            for i, (page, n) in enumerate(spells)
+        ]
+        shown = ",".join(
+            f"{label}={json.dumps(value, ensure_ascii=False)}"
+            for label, value in sorted({**dict(labels), **_IDENTITY}.items())
+        )
+        yield {"series": f"{name}{{{shown}}}", "values": " ".join(values)}
+    minutes = sum(m for _, m in spells)
+    yield {"series": 'up{job="ssd",instance="lab"}', "values": f"1x{minutes - 1}"}
+
+
+def _values(page: Page, name: str, value: float | None, begun: int, minutes: int) -> str:
+    more = minutes - 1
+    if value is None:
+        return f"stale _x{more}" if more else "stale"
+    if name == _START:
+        # A day before, for an alert that holds its peace after a boot.
+        return f"-86400x{more}"
+    if name.endswith(_OF_TIMES):
+        start = begun * 60 + value - page.value(_NOW)
+        return f"{start:.3f}+60x{more}"
+    return f"{value!r}x{more}"

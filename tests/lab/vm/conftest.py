@@ -1,0 +1,63 @@
+"""One virtual machine for all scenes, with ssd-exporter installed from `make deb`."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.programs import need
+from tests.lab.vm import cache, drives
+from tests.lab.vm.host import Host
+from tests.lab.vm.machine import Machine
+from tests.required import lacking
+
+_PACKAGE = "ssd-exporter.deb"
+
+#: The first scene's includes what is built: 70 s on an idle runner.
+_SECONDS = 600
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.timeout(_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def host(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Host]:
+    """All kinds of drives in it, both units started."""
+    began = time.monotonic()
+    need("qemu-system-x86_64", "mmdebstrap", "busybox", "depmod", "mke2fs", "promtool")
+    packages = sorted((cache.PROJECT / "dist").glob("*_amd64.deb"), key=lambda p: p.stat().st_mtime)
+    if not packages:
+        lacking("no package in dist: run make deb")
+    share = tmp_path_factory.mktemp("share")
+    shutil.copyfile(packages[-1], share / _PACKAGE)
+    with Machine(tmp_path_factory.mktemp("vm"), share) as machine:
+        found = Host(machine)
+        for serial in drives.SOFT:
+            found.set(serial)
+        machine.output("systemctl", "start", "lab-nvme.service")
+        booted = time.monotonic()
+        found.install(_PACKAGE)
+        ready = f"{booted - began:.1f} s, installed: {time.monotonic() - booted:.1f} s"
+        capture = request.config.pluginmanager.getplugin("capturemanager")
+        assert capture is not None
+        with capture.global_and_fixture_disabled():
+            print(f"\nthe virtual machine made and booted: {ready}")
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _timed(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """Say how long each scene took, what is set up for it not counted."""
+    request.getfixturevalue("host")
+    began = time.monotonic()
+    yield
+    with capsys.disabled():
+        print(f"\n{request.node.name}: {time.monotonic() - began:.1f} s")

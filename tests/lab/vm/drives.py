@@ -1,0 +1,145 @@
+"""The drives that QEMU emulates: one of each kind that a server has.
+
+Their serial numbers are what the tests know them by; the letters change from boot to boot.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_MEGABYTES = 64
+
+#: A sector that cannot be read, and the drive that has it.
+BAD_SECTOR = 1000
+
+NVME = "LABNVME1"
+NVME_NEXT = "LABNVME2"
+SATA_SSD = "LABSATASSD"
+SATA_HDD = "LABSATAHDD"
+SATA_BAD = "LABSATABAD"
+SAS = "LABSAS"
+USB = "LABUSB"
+MEGARAID = "LABMEGARAID"
+VIRTIO = "LABVIRTIO"
+SATA = (SATA_SSD, SATA_HDD, SATA_BAD)
+
+#: The drives made of software, one for each scene.
+SOFT_WORN = "SOFTWORN"
+SOFT_BAD = "SOFTBAD"
+SOFT_HOT = "SOFTHOT"
+SOFT_SLOW = "SOFTSLOW"
+SOFT = (SOFT_WORN, SOFT_BAD, SOFT_HOT, SOFT_SLOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """driver, options: QEMU's device. bad: reading BAD_SECTOR fails."""
+
+    serial: str
+    driver: str
+    options: dict[str, Any] = field(default_factory=dict)
+    bad: bool = False
+
+    @property
+    def node(self) -> str:
+        """The name of what it stores its data in."""
+        return f"data-{self.serial}"
+
+    def device(self) -> dict[str, Any]:
+        """QEMU's -device, and the monitor's device_add."""
+        return {
+            "driver": self.driver,
+            "id": self.serial,
+            "drive": self.node,
+            "serial": self.serial,
+            **self.options,
+        }
+
+    def storage(self, directory: Path) -> Iterator[dict[str, Any]]:
+        """QEMU's -blockdev, what lies below first; makes the file."""
+        path = directory / f"{self.serial}.raw"
+        with path.open("ab") as file:
+            file.truncate(_MEGABYTES << 20)
+        name = f"whole-{self.serial}" if self.bad else self.node
+        yield {"driver": "file", "filename": str(path), "node-name": f"file-{self.serial}"}
+        yield {"driver": "raw", "file": f"file-{self.serial}", "node-name": name}
+        if self.bad:
+            yield {
+                "driver": "blkdebug",
+                "image": name,
+                "node-name": self.node,
+                "inject-error": [
+                    {
+                        "event": "none",
+                        "iotype": "read",
+                        "sector": BAD_SECTOR,
+                        "errno": 5,
+                        "once": False,
+                    }
+                ],
+            }
+
+
+def nvme(serial: str) -> Drive:
+    """A drive in a slot from which it can be pulled."""
+    return Drive(serial, "nvme", {"bus": "slot0"})
+
+
+def sata(serial: str, port: int) -> Drive:
+    """model, rotation: as the serial says."""
+    is_ssd = serial != SATA_HDD
+    return Drive(
+        serial,
+        "ide-hd",
+        {
+            "bus": f"ide.{port}",
+            "model": "LAB SATA SSD" if is_ssd else "LAB SATA HDD",
+            "rotation_rate": 1 if is_ssd else 7200,
+        },
+        bad=serial == SATA_BAD,
+    )
+
+
+def swapped(drives: Sequence[Drive]) -> tuple[Drive, ...]:
+    """The same drives, the SATA ones on each other's ports."""
+    ports = dict(zip(SATA, range(len(SATA) - 1, -1, -1), strict=True))
+    return tuple(
+        sata(each.serial, ports[each.serial]) if each.serial in ports else each for each in drives
+    )
+
+
+#: What the other drives hang on.
+ADAPTERS: tuple[dict[str, Any], ...] = (
+    {"driver": "pcie-root-port", "id": "slot0", "chassis": 1},
+    {"driver": "virtio-scsi-pci", "id": "hba"},
+    {"driver": "qemu-xhci", "id": "xhci"},
+    {"driver": "megasas-gen2", "id": "raid"},
+)
+
+_SCSI = {"vendor": "LAB", "rotation_rate": 1}
+
+
+def fleet() -> tuple[Drive, ...]:
+    """All of them that QEMU has."""
+    return (
+        nvme(NVME),
+        *(sata(serial, port) for port, serial in enumerate(SATA)),
+        Drive(SAS, "scsi-hd", {"bus": "hba.0", "product": "SAS SSD", **_SCSI}),
+        Drive(USB, "usb-storage", {"bus": "xhci.0"}),
+        Drive(MEGARAID, "scsi-hd", {"bus": "raid.0", "product": "RAID SSD", **_SCSI}),
+        Drive(VIRTIO, "virtio-blk-pci"),
+    )
+
+
+def arguments(drives: Sequence[Drive], directory: Path) -> list[str]:
+    """QEMU's command line of drives and adapters, in JSON, which needs no quoting of commas."""
+    found = []
+    for adapter in ADAPTERS:
+        found += ["-device", json.dumps(adapter)]
+    for drive in drives:
+        for node in drive.storage(directory):
+            found += ["-blockdev", json.dumps(node)]
+        found += ["-device", json.dumps(drive.device())]
+    return found

@@ -1,0 +1,42 @@
+"""How a drive is: a JSON file that may change at any time."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Fields of identity and health, as NVM Express Base Specification 2.0 names them.
+
+    bad_blocks: logical blocks that cannot be read; each try counts as a media error more.
+    health_delay_seconds: how long the drive thinks before it gives its health log.
+    read_delay_seconds: how long a read takes at least.
+    """
+
+    serial: str
+    model: str = "LAB SOFTWARE NVME"
+    firmware: str = "LAB1.0"
+    warning_celsius: int = 80
+    critical_celsius: int = 90
+    critical_warning: int = 0
+    temperature_celsius: int = 38
+    available_spare: int = 100
+    available_spare_threshold: int = 10
+    percentage_used: int = 0
+    data_units_read: int = 1000
+    data_units_written: int = 1000
+    power_cycles: int = 1
+    power_on_hours: int = 100
+    unsafe_shutdowns: int = 0
+    media_errors: int = 0
+    warning_temperature_minutes: int = 0
+    critical_temperature_minutes: int = 0
+    bad_blocks: tuple[int, ...] = ()
+    health_delay_seconds: float = 0.0
+    read_delay_seconds: float = 0.0
+
+
+def read(path: Path) -> Condition:
+    """The condition now; the file is replaced whole, never written in place."""
+    return Condition(**json.loads(path.read_text()))

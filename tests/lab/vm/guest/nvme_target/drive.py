@@ -1,0 +1,161 @@
+"""A drive: what it answers to each command."""
+
+import mmap
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from . import condition, pages
+from .condition import Condition
+from .connection import Command, Connection
+from .pages import BLOCK_BYTES
+
+_BYTES = 64 << 20
+
+_FABRICS = 0x7F
+_PROPERTY_SET, _CONNECT, _PROPERTY_GET = 0, 1, 4
+_CAPABILITIES, _VERSION, _CONFIGURATION, _STATUS = 0x00, 0x08, 0x14, 0x1C
+#: 128 entries a queue, contiguous, ready within 15 s, the NVM command set.
+_OF_CAPABILITIES = 127 | 1 << 16 | 30 << 24 | 1 << 37
+
+_GET_LOG, _IDENTIFY, _SET_FEATURES, _GET_FEATURES, _EVENT, _KEEP_ALIVE = 2, 6, 9, 10, 12, 24
+_FLUSH, _WRITE, _READ, _DATASET_MANAGEMENT = 0, 1, 2, 9
+_TEMPERATURE, _NUMBER_OF_QUEUES = 4, 7
+_UNDER = 1 << 20
+_ERROR_LOG, _HEALTH_LOG, _FIRMWARE_LOG = 1, 2, 3
+
+#: "Do not retry", and why.
+_INVALID_OPCODE, _INVALID_FIELD, _INVALID_LOG = 0x4001, 0x4002, 0x4109
+_UNRECOVERED_READ = 0x4281
+
+
+class Drive:
+    """All connections of a host share it. `file` says in which condition it is."""
+
+    def __init__(self, file: Path, name: bytes) -> None:
+        self._file = file
+        self._name = name
+        self._data = mmap.mmap(-1, _BYTES)
+        self._configuration = 0
+        self._read_bytes = self._written_bytes = self._failed = 0
+
+    def serve(self, connection: Connection) -> None:
+        """Answer what comes over a connection, until its end."""
+        is_admin = False
+        for command in connection.commands():
+            if command.opcode == _FABRICS:
+                # Which queue this is stands in the upper half of its first word.
+                if command.fabrics_type == _CONNECT:
+                    is_admin = not command.words[0] >> 16
+                self._fabrics(connection, command)
+            elif is_admin:
+                self._administer(connection, command)
+            else:
+                self._move(connection, command)
+
+    def _fabrics(self, connection: Connection, command: Command) -> None:
+        if command.fabrics_type == _CONNECT:
+            connection.respond(command, result=1)
+            return
+        offset = command.words[1]
+        if command.fabrics_type == _PROPERTY_SET:
+            if offset == _CONFIGURATION:
+                self._configuration = command.words[2]
+            connection.respond(command)
+            return
+        shut_down = 0b1000 if self._configuration >> 14 & 0b11 else 0
+        values = {
+            _CAPABILITIES: _OF_CAPABILITIES,
+            _VERSION: 0x00010400,
+            _CONFIGURATION: self._configuration,
+            _STATUS: self._configuration & 1 | shut_down,
+        }
+        connection.respond(command, result=values.get(offset, 0))
+
+    def _administer(self, connection: Connection, command: Command) -> None:
+        now = condition.read(self._file)
+        if command.opcode == _IDENTIFY:
+            self._identify(connection, command, now)
+        elif command.opcode == _GET_LOG:
+            is_health = command.words[0] & 0xFF == _HEALTH_LOG
+            # Other commands are answered meanwhile, the keep-alive among them.
+            _later(
+                now.health_delay_seconds if is_health else 0.0,
+                lambda: self._log(connection, command, now),
+            )
+        elif command.opcode in (_SET_FEATURES, _GET_FEATURES):
+            connection.respond(command, result=_feature(command, now))
+        elif command.opcode == _KEEP_ALIVE:
+            connection.respond(command)
+        elif command.opcode != _EVENT:  # which waits for events, and none will come
+            connection.respond(command, _INVALID_OPCODE)
+
+    def _identify(self, connection: Connection, command: Command, now: Condition) -> None:
+        found = {
+            0: lambda: pages.namespace(_BYTES),
+            1: lambda: pages.controller(now, self._name, _BYTES),
+            2: lambda: pages.namespaces(command.namespace),
+            3: lambda: pages.descriptors(now.serial),
+        }.get(command.words[0] & 0xFF)
+        if found is None:
+            connection.respond(command, _INVALID_FIELD)
+        else:
+            connection.give(command, found())
+
+    def _log(self, connection: Connection, command: Command, now: Condition) -> None:
+        size = ((command.words[1] & 0xFFFF) << 16 | command.words[0] >> 16) * 4 + 4
+        which, start = command.words[0] & 0xFF, command.words[2]
+        if which == _HEALTH_LOG:
+            log = pages.health(
+                now,
+                read_bytes=self._read_bytes,
+                written_bytes=self._written_bytes,
+                failed=self._failed,
+            )
+        elif which in (_ERROR_LOG, _FIRMWARE_LOG):
+            log = b""
+        else:
+            connection.respond(command, _INVALID_LOG)
+            return
+        connection.give(command, log[start : start + size].ljust(size, b"\0"))
+
+    def _move(self, connection: Connection, command: Command) -> None:
+        """Reads and writes: the first block and, less one, their number."""
+        block, blocks = command.quadword, (command.words[2] & 0xFFFF) + 1
+        start, size = block * BLOCK_BYTES, blocks * BLOCK_BYTES
+        if command.opcode == _READ:
+            now = condition.read(self._file)
+            if any(block <= bad < block + blocks for bad in now.bad_blocks):
+                self._failed += 1
+                connection.respond(command, _UNRECOVERED_READ)
+                return
+            self._read_bytes += size
+            data = self._data[start : start + size]
+            _later(now.read_delay_seconds, lambda: connection.give(command, data))
+        elif command.opcode == _WRITE:
+            self._written_bytes += size
+            self._data[start : start + size] = command.data
+            connection.respond(command)
+        else:
+            # What is discarded may keep its data.
+            known = command.opcode in (_FLUSH, _DATASET_MANAGEMENT)
+            connection.respond(command, 0 if known else _INVALID_OPCODE)
+
+
+def _feature(command: Command, now: Condition) -> int:
+    """Four queues each way; as threshold of temperature, in kelvin, the drive's own limit."""
+    which = command.words[0] & 0xFF
+    if which == _NUMBER_OF_QUEUES:
+        return 3 << 16 | 3
+    if which == _TEMPERATURE and not command.words[1] & _UNDER:
+        return now.warning_celsius + pages.KELVIN
+    return 0
+
+
+def _later(seconds: float, do: Callable[[], None]) -> None:
+    if seconds:
+        timer = threading.Timer(seconds, do)
+        timer.daemon = True
+        timer.start()
+    else:
+        do()

@@ -1,0 +1,117 @@
+"""What a drive says of itself, byte by byte: NVM Express Base Specification 2.0.
+
+Figure 275 is the controller's data structure, 97 of the NVM command set the namespace's, 208 the
+health log. All numbers are little-endian.
+"""
+
+import struct
+
+from .condition import Condition
+
+BLOCK_BYTES = 512
+#: In units of the least page of 4096 bytes, as a power of two: 128 KiB a command.
+_MOST_TRANSFER = 5
+MOST_TRANSFER_BYTES = 4096 << _MOST_TRANSFER
+
+#: What the specification takes for 0 °C.
+KELVIN = 273
+
+_PAGE_BYTES = 4096
+_COMMAND_BYTES = 64
+_QUEUE_ENTRIES = 128
+_VERSION_1_4 = 0x00010400
+#: A unit is a thousand blocks of 512 bytes, rounded up.
+_DATA_UNIT_BYTES = 512_000
+
+
+class _Fields:
+    """A structure of fields at their offsets."""
+
+    def __init__(self, size: int) -> None:
+        self._bytes = bytearray(size)
+
+    def number(self, offset: int, size: int, value: int) -> None:
+        self._bytes[offset : offset + size] = value.to_bytes(size, "little")
+
+    def text(self, offset: int, size: int, value: str) -> None:
+        self._bytes[offset : offset + size] = value.encode("ascii").ljust(size)[:size]
+
+    def raw(self, offset: int, value: bytes) -> None:
+        self._bytes[offset : offset + len(value)] = value
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._bytes)
+
+
+def controller(condition: Condition, name: bytes, size: int) -> bytes:
+    """`name` is the NQN, `size` the drive's in bytes."""
+    found = _Fields(_PAGE_BYTES)
+    found.number(0, 2, 0x1AF4)  # VID, of virtual devices
+    found.number(2, 2, 0x1AF4)
+    found.text(4, 20, condition.serial)
+    found.text(24, 40, condition.model)
+    found.text(64, 8, condition.firmware)
+    found.number(77, 1, _MOST_TRANSFER)  # MDTS
+    found.number(78, 2, 1)  # CNTLID
+    found.number(80, 4, _VERSION_1_4)
+    found.number(111, 1, 1)  # CNTRLTYPE: for I/O
+    found.number(258, 1, 3)  # ACL
+    found.number(259, 1, 3)  # AERL
+    found.number(260, 1, 0b10)  # FRMW: one slot
+    found.number(261, 1, 0b0100)  # LPA: the log's length is 32 bits
+    found.number(266, 2, condition.warning_celsius + KELVIN)
+    found.number(268, 2, condition.critical_celsius + KELVIN)
+    found.number(280, 16, size)  # TNVMCAP
+    found.number(320, 2, 10)  # KAS: keep-alives each second
+    found.number(512, 1, 0x66)  # SQES
+    found.number(513, 1, 0x44)  # CQES
+    found.number(514, 2, _QUEUE_ENTRIES)  # MAXCMD
+    found.number(516, 4, 1)  # NN
+    found.number(520, 2, 1 << 2)  # ONCS: dataset management
+    found.number(525, 1, 1)  # VWC
+    found.number(536, 4, 1 << 20 | 1)  # SGLS: with an offset into the capsule
+    found.raw(768, name)  # SUBNQN
+    # IOCCSZ in 16 bytes: whatever is written comes within its command.
+    found.number(1792, 4, (_COMMAND_BYTES + MOST_TRANSFER_BYTES) // 16)
+    found.number(1796, 4, 1)  # IORCSZ
+    found.number(1803, 1, 1)  # MSDBD
+    return bytes(found)
+
+
+def namespace(size: int) -> bytes:
+    found = _Fields(_PAGE_BYTES)
+    for offset in (0, 8, 16):  # NSZE, NCAP, NUSE
+        found.number(offset, 8, size // BLOCK_BYTES)
+    found.number(130, 1, BLOCK_BYTES.bit_length() - 1)  # LBAF0: the block's size, a power of two
+    return bytes(found)
+
+
+def namespaces(after: int) -> bytes:
+    """The list of those with a larger number: there is one, number 1."""
+    return struct.pack("<I", 1 if after == 0 else 0).ljust(_PAGE_BYTES, b"\0")
+
+
+def descriptors(serial: str) -> bytes:
+    """What the namespace is known by: type 3, 16 bytes, a UUID."""
+    name = serial.encode("ascii")[:16].ljust(16, b"-")
+    return struct.pack("<BBxx16s", 3, 16, name).ljust(_PAGE_BYTES, b"\0")
+
+
+def health(condition: Condition, *, read_bytes: int, written_bytes: int, failed: int) -> bytes:
+    """The log 2, with what was done since the start."""
+    found = _Fields(512)
+    found.number(0, 1, condition.critical_warning)
+    found.number(1, 2, condition.temperature_celsius + KELVIN)
+    found.number(3, 1, condition.available_spare)
+    found.number(4, 1, condition.available_spare_threshold)
+    found.number(5, 1, condition.percentage_used)
+    found.number(32, 16, condition.data_units_read - (-read_bytes // _DATA_UNIT_BYTES))
+    found.number(48, 16, condition.data_units_written - (-written_bytes // _DATA_UNIT_BYTES))
+    found.number(112, 16, condition.power_cycles)
+    found.number(128, 16, condition.power_on_hours)
+    found.number(144, 16, condition.unsafe_shutdowns)
+    found.number(160, 16, condition.media_errors + failed)
+    found.number(176, 16, failed)  # entries of the error log
+    found.number(192, 4, condition.warning_temperature_minutes)
+    found.number(196, 4, condition.critical_temperature_minutes)
+    return bytes(found)

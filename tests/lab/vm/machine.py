@@ -1,0 +1,148 @@
+"""A virtual machine that is started, talked to, shut down, and started again with what it kept."""
+
+import contextlib
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from tests.lab.vm import cache, drives, initrd, kernel, root
+from tests.lab.vm.drives import Drive
+from tests.lab.vm.wires import Done, Guest, Monitor, await_socket
+
+#: The CPU is emulated, and the runner's cores are at something else too.
+_BOOT_SECONDS = 180.0
+_START_SECONDS = 20.0
+_STOP_SECONDS = 60.0
+
+_APPEND = (
+    "console=ttyS0 panic=-1 quiet mitigations=off nokaslr audit=0"
+    " systemd.show_status=0 rd.udev.log_level=3"
+    # Longer than a drive of the lab takes to answer: the kernel would reset it after a minute.
+    " nvme_core.admin_timeout=120"
+)
+
+
+class Machine:
+    """A context manager that holds a running guest; `directory` keeps its disks and its console.
+
+    share: what the guest sees as /mnt/host. fleet: the drives that are in it.
+    """
+
+    guest: Guest
+    monitor: Monitor
+    fleet: tuple[Drive, ...]
+    _process: subprocess.Popen[bytes]
+
+    def __init__(self, directory: Path, share: Path) -> None:
+        self.directory = directory
+        self._share = share
+        self._kernel = kernel.kernel()
+        self._root = directory / "root.ext4"
+        directory.mkdir(parents=True, exist_ok=True)
+        # Sparse, and its own: what the guest learns stays for its next boot.
+        source = root.root(self._kernel)
+        cache.run("cp", "--sparse=always", source, self._root)
+
+    def __enter__(self) -> "Machine":  # noqa: PYI034 - Self came with Python 3.11
+        self.start(drives.fleet())
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._hang_up()
+        self._process.kill()
+        self._process.wait(_STOP_SECONDS)
+
+    @property
+    def console(self) -> str:
+        """What kernel and systemd said."""
+        return (self.directory / "console.log").read_text(errors="replace")
+
+    def start(self, fleet: tuple[Drive, ...]) -> None:
+        """Boot with these drives.
+
+        Raises:
+            RuntimeError: QEMU ends at once; its own words are in the text.
+            TimeoutError: the guest says nothing in time.
+        """
+        self.fleet = fleet
+        for name in ("agent.sock", "qmp.sock"):
+            (self.directory / name).unlink(missing_ok=True)
+        with (self.directory / "qemu.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                self._arguments(fleet), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        try:
+            await_socket(self.directory / "agent.sock", _START_SECONDS)
+            self.monitor = Monitor(self.directory / "qmp.sock")
+            self.guest = Guest(self.directory / "agent.sock", _BOOT_SECONDS)
+        except BaseException as e:
+            self._process.kill()
+            self._process.wait(_STOP_SECONDS)
+            said = (self.directory / "qemu.log").read_text(errors="replace")
+            raise RuntimeError(f"no guest: {e}: {said[-2000:]}{self.console[-2000:]}") from e
+
+    def shut_down(self) -> None:
+        """As its operator would: services end, disks are written."""
+        # The agent may be among the first to end.
+        with contextlib.suppress(ConnectionError):
+            self.guest.run("systemctl", "poweroff", "--no-block")
+        self._process.wait(_STOP_SECONDS)
+        self._hang_up()
+
+    def run(self, *argv: str, seconds: float = 60.0) -> Done:
+        return self.guest.run(*argv, seconds=seconds)
+
+    def output(self, *argv: str, seconds: float = 60.0) -> str:
+        """What a program prints that has to succeed."""
+        done = self.run(*argv, seconds=seconds)
+        assert 0 == done.status, (argv, done)
+        return done.output
+
+    def write(self, path: str, text: str) -> None:
+        """A file of the guest, replaced whole."""
+        staged = self._share / "staged"
+        staged.write_text(text)
+        self.output("install", "-D", "-m", "0644", "/mnt/host/staged", f"{path}.new")
+        self.output("mv", f"{path}.new", path)
+
+    def plug(self, drive: Drive) -> None:
+        """Put a drive in while all runs."""
+        for node in drive.storage(self.directory):
+            self.monitor.execute("blockdev-add", **node)
+        self.monitor.execute("device_add", **drive.device())
+        self.fleet = (*self.fleet, drive)
+
+    def pull(self, serial: str) -> None:
+        self.monitor.execute("device_del", id=serial)
+        self.fleet = tuple(each for each in self.fleet if each.serial != serial)
+
+    def _hang_up(self) -> None:
+        self.guest.close()
+        self.monitor.close()
+
+    def _arguments(self, fleet: Sequence[Drive]) -> list[str]:
+        directory = self.directory
+        return [
+            # It ends with the tests, also where these are killed.
+            *("setpriv", "--pdeathsig", "KILL"),
+            *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
+            *("-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-no-reboot"),
+            *("-display", "none", "-kernel", str(self._kernel.vmlinux)),
+            *("-initrd", str(initrd.initrd(self._kernel)), "-append", _APPEND),
+            *("-serial", f"file:{directory / 'console.log'}"),
+            *("-qmp", f"unix:{directory / 'qmp.sock'},server=on,wait=off"),
+            *("-device", "virtio-serial-pci", "-device", "virtio-rng-pci"),
+            *("-chardev", f"socket,id=agent,path={directory / 'agent.sock'},server=on,wait=off"),
+            *("-device", "virtserialport,chardev=agent,name=lab"),
+            *("-fsdev", f"local,id=host,path={self._share},security_model=none"),
+            *("-device", "virtio-9p-pci,fsdev=host,mount_tag=host"),
+            *("-drive", f"file={self._root},format=raw,if=none,id=root"),
+            *("-device", "virtio-blk-pci,drive=root,serial=LABROOT"),
+            *drives.arguments(fleet, directory),
+        ]

@@ -1,0 +1,52 @@
+"""What the page and `check` say of each kind of drive while all is well."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.lab.vm import drives
+from tests.lab.vm.alerts import Story
+from tests.lab.vm.host import Checked, Host, up
+
+_WITH_SMART = {drives.NVME, *drives.SATA, *drives.SOFT}
+_WITHOUT_SMART = {drives.SAS, drives.MEGARAID}
+
+
+def test_the_package_starts_both_units_and_every_drive_is_on_the_page_once(
+    host: Host, tmp_path: Path
+) -> None:
+    expected = dict.fromkeys(_WITH_SMART | _WITHOUT_SMART, 1.0)
+    page = host.await_page(lambda page: up(page) == expected)
+    assert {"ssd-exporter.service": "active", "ssd-smart-agent.service": "active"} == host.units()
+    available = {labels["serial"]: v for labels, v in page.find("ssd_smart_available")}
+    assert {**dict.fromkeys(_WITH_SMART, 1.0), **dict.fromkeys(_WITHOUT_SMART, 0.0)} == available
+    assert [] == [
+        line
+        for line in host.journal().splitlines()
+        if "level=" in line and "level=info" not in line
+    ]
+    # QEMU's SAS disk has no SMART, and nothing else is wrong.
+    Story((page, 90)).fires("SSDSmartUnavailable").check(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def checked(host: Host) -> Checked:
+    return host.check()
+
+
+def test_check_is_content_and_says_of_each_drive_without_smart_why(checked: Checked) -> None:
+    assert 0 == checked.status, checked
+    assert "SSD OK - 13 drives, 5 of them without SMART" == checked.summary
+    for serial in _WITH_SMART:
+        assert [] == checked.texts(serial)
+    for serial in _WITHOUT_SMART:
+        (text,) = checked.texts(serial)
+        assert text.startswith("unknown: the drive says that it has no SMART")
+    (text,) = checked.texts(drives.VIRTIO)
+    assert "unknown: a virtual disk: it has no SMART; look at the host it lives on" == text
+
+
+def test_check_says_plainly_that_the_usb_bridge_is_unknown(checked: Checked) -> None:
+    rows = [row for row in checked.drives.values() if row["serial"] in (None, drives.USB)]
+    (problem,) = (problem for row in rows for problem in row["problems"])
+    assert problem["text"].startswith("smartctl does not know its USB bridge")

@@ -1,0 +1,76 @@
+"""The agent without one of its capabilities: what is said of the drives that it cannot read."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.lab.vm import drives
+from tests.lab.vm.host import Host, up
+
+_UNIT = "ssd-smart-agent.service"
+_DROP_IN = f"/run/systemd/system/{_UNIT}.d/lab.conf"
+
+
+@pytest.fixture
+def without(request: pytest.FixtureRequest, host: Host) -> Iterator[str]:
+    """The name of a capability that the agent lacks."""
+    name: str = request.param
+    shown = host.machine.output(
+        "systemctl", "show", "--value", "-p", "CapabilityBoundingSet", _UNIT
+    )
+    kept = " ".join(each for each in shown.split() if each != name)
+    assert kept != shown.strip(), f"the unit has no {name}"
+    host.machine.write(
+        _DROP_IN, f"[Service]\nCapabilityBoundingSet=\nCapabilityBoundingSet={kept}\n"
+    )
+    _restart(host)
+    yield name
+    host.machine.output("rm", _DROP_IN)
+    _restart(host)
+    host.await_page(lambda page: {1.0} == set(up(page).values()))
+
+
+def _restart(host: Host) -> None:
+    # The node is smartctl's to make again, and the documents are of the time before.
+    host.machine.output("systemctl", "stop", _UNIT)
+    host.machine.output("rm", "-rf", "/dev/megaraid_sas_ioctl_node", "/run/ssd-smart-agent")
+    host.machine.output("systemctl", "daemon-reload")
+    host.machine.output("systemctl", "start", _UNIT)
+
+
+@pytest.mark.parametrize("without", ["cap_sys_rawio"], indirect=True)
+def test_a_sata_drive_without_the_right_is_not_called_one_without_smart(
+    host: Host, without: str
+) -> None:
+    host.await_page(
+        lambda page: (
+            {0.0}
+            == {
+                v
+                for labels, v in page.find("ssd_smart_available")
+                if labels["serial"] in drives.SATA
+            }
+        )
+    )
+    checked = host.check()
+    for serial in drives.SATA:
+        (text,) = checked.texts(serial)
+        assert without.upper() in text
+
+
+@pytest.mark.parametrize("without", ["cap_sys_admin"], indirect=True)
+def test_an_nvme_drive_that_may_not_be_asked_names_the_right(host: Host, without: str) -> None:
+    asked = {drives.NVME, drives.NVME_NEXT, *drives.SOFT}
+    host.await_page(
+        lambda page: any(
+            labels["result"] == "refused" and value
+            for labels, value in page.find("ssd_smart_polls_total", serial=drives.SOFT_WORN)
+        )
+    )
+    checked = host.check()
+    for serial in asked & checked.drives.keys():
+        (text,) = checked.texts(serial)
+        assert "Permission denied" in text
+        assert without.upper() in text
+    for serial in drives.SATA:
+        assert [] == checked.texts(serial)

@@ -1,0 +1,26 @@
+"""A boot after which the drives have other letters."""
+
+from pathlib import Path
+
+from tests.lab.vm import drives
+from tests.lab.vm.alerts import Story
+from tests.lab.vm.host import Host, device, up
+
+
+def test_a_drive_is_the_same_by_its_serial_number_under_another_letter(
+    host: Host, tmp_path: Path
+) -> None:
+    before = host.page()
+    host.machine.shut_down()
+    host.machine.start(drives.swapped(host.machine.fleet))
+    page = host.await_page(lambda page: up(page) == up(before), seconds=90)
+    then = {serial: device(before, serial) for serial in drives.SATA}
+    now = {serial: device(page, serial) for serial in drives.SATA}
+    assert then != now
+    checked = host.check()
+    assert [] == [text for serial in drives.SATA for text in checked.texts(serial)]
+    story = Story((before, 30), (page, 40))
+    for serial in (drives.SATA_SSD, drives.SATA_BAD):
+        assert now[serial] == checked.drives[serial]["device"]
+        story.fires(serial=serial)
+    story.check(tmp_path)
