@@ -1,0 +1,241 @@
+"""make fleet: what the rules of alerts/ cost a real Prometheus that watches a fleet.
+
+A process of its own serves the pages of all hosts on one loopback port; Prometheus scrapes each as
+a target, with 30 days of what the rules look back on in its database (bench/fleet_history.py).
+Durations as Prometheus tells them are those of a machine that does other things, too. So each rule
+is asked once more after that, alone, and the CPU time that it took is what is judged.
+"""
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from bench import fleet_history, fleet_page, fleet_pages
+from bench.rows import say
+from stack.programs import HOST, Running, StackError, prometheus
+
+#: Of a group's interval.
+_BAR = 0.25
+#: Groups of four minutes are evaluated each minute here, so that the run is short.
+_SELDOM, _OFTEN = "interval: 4m", "interval: 1m"
+_INTERVALS = {"30s": 30.0, "1m": 60.0, "4m": 240.0}
+_LOOK_SECONDS = 5.0
+_NICE = -10
+
+
+class Group(NamedTuple):
+    """A group of rules: seconds between two evaluations, and what each of them took.
+
+    rules: CPU seconds of each alone, the dearest first, with its name.
+    """
+
+    name: str
+    interval: float
+    seconds: tuple[float, ...]
+    rules: tuple[tuple[float, str], ...]
+
+    @property
+    def cpu(self) -> float:
+        return sum(seconds for seconds, _ in self.rules)
+
+    @property
+    def share(self) -> float:
+        return self.cpu / self.interval
+
+
+def main() -> int:
+    """Print each group's row; exit status 1 where one is over the bar."""
+    parser = argparse.ArgumentParser(prog="make fleet", description=__doc__)
+    parser.add_argument("--hosts", type=int, default=1000)
+    parser.add_argument("--seconds", type=float, default=240, help="once all hosts are scraped")
+    parser.add_argument("--scrape", default="60s", help="the scrape interval")
+    asked = parser.parse_args()
+    # What is started inherits it: what else the machine does is not to be measured.
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+    os.environ["GOMAXPROCS"] = "2"
+    hosts = [f"db{number:04d}" for number in range(asked.hosts)]
+    page = fleet_page.lines()
+    try:
+        with tempfile.TemporaryDirectory(prefix="ssd-fleet-") as place, fleet_pages.served() as at:
+            directory = Path(place)
+            say("writing 30 days of history")
+            fleet_history.write(directory / "prometheus", hosts, page)
+            (directory / "prometheus.yml").write_text(_config(directory, hosts, at, asked.scrape))
+            with _prometheus(directory) as server:
+                _await_hosts(server, len(hosts))
+                say(f"measuring for {asked.seconds:.0f} s")
+                evaluations, cores = _evaluations(server, asked.seconds)
+                firing = _value(server, "count(ALERTS) or vector(0)")
+                series = _value(server, "prometheus_tsdb_head_series")
+                load = os.getloadavg()[0]
+                groups = _alone(server, evaluations)
+    except StackError as e:
+        sys.stderr.write(f"make fleet: {e}\n")
+        return 2
+    print(
+        f"\n{len(hosts)} hosts of {len(fleet_page.DRIVES)} drives, {len(page)} series each"
+        f" ({series:.0f} in all), a scrape every {asked.scrape}, {os.cpu_count()} cores"
+        f" at a load of {load:.1f} of which Prometheus took {cores:.2f};"
+        f" {firing:.0f} alerts pending or firing\n"
+    )
+    print(table(groups))
+    return int(any(group.share > _BAR for group in groups))
+
+
+def table(groups: Sequence[Group]) -> str:
+    """A row a group in Markdown, the dearest first."""
+    head = (
+        "| group | rules | interval | CPU | of the interval | longest as timed | dearest rule | |\n"
+    )
+    rows = [
+        f"| {group.name} | {len(group.rules)} | {group.interval:.0f} s | {group.cpu:.2f} s"
+        f" | {group.share:.1%} | {max(group.seconds, default=0):.1f} s"
+        f" | {group.rules[0][1]} {group.rules[0][0]:.2f} s"
+        f" | {'met' if group.share <= _BAR else 'MISSED'} |"
+        for group in sorted(groups, key=lambda each: -each.share)
+    ]
+    return f"{head}|---|---|---|---|---|---|---|---|\n" + "\n".join(rows)
+
+
+def _config(directory: Path, hosts: Sequence[str], port: int, scrape: str) -> str:
+    """The rules as they are but for `_SELDOM`, and a target for each host."""
+    alerts = Path(__file__).parents[1] / "alerts"
+    document = yaml.safe_load((alerts / "prometheus.example.yml").read_text())
+    for name in document["rule_files"]:
+        text = (alerts / name).read_text()
+        (directory / name).write_text(text.replace(_SELDOM, _OFTEN))
+    targets = [
+        {
+            "targets": [f"{HOST}:{port}"],
+            "labels": {"instance": host, "__metrics_path__": f"/{host}"},
+        }
+        for host in hosts
+    ]
+    own = {"job_name": "prometheus", "static_configs": [{"targets": [f"{HOST}:{_PORT}"]}]}
+    job = {"job_name": "ssd", "static_configs": targets}
+    document["global"]["scrape_interval"] = scrape
+    document["scrape_configs"] = [job, own]
+    del document["alerting"]
+    return json.dumps(document)
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return int(found.getsockname()[1])
+
+
+_PORT = _free_port()
+
+
+@contextmanager
+def _prometheus(directory: Path) -> Iterator[Running]:
+    program = prometheus(_PORT, directory, directory / "prometheus.yml")
+    program = replace(program, flags=(*program.flags, "--web.enable-lifecycle"))
+    running = Running(program, directory)
+    try:
+        while not program.answers():
+            _require(running)
+            time.sleep(0.5)
+        yield running
+    finally:
+        running.end()
+        running.wait()
+
+
+def _require(running: Running) -> None:
+    if running.status is not None:
+        raise StackError(f"prometheus ended with {running.status}: {running.last_words()}")
+
+
+def _ask(running: Running, path: str, **parameters: str) -> Any:
+    _require(running)
+    url = f"http://{running.program.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
+    with urllib.request.urlopen(url, timeout=120) as answer:
+        return json.load(answer)["data"]
+
+
+def _value(running: Running, expression: str) -> float:
+    found = _ask(running, "query", query=expression)["result"]
+    return float(found[0]["value"][1]) if found else 0.0
+
+
+def _await_hosts(running: Running, hosts: int) -> None:
+    while (up := _value(running, 'sum(up{job="ssd"})')) < hosts:
+        say(f"{up:.0f} of {hosts} hosts are scraped")
+        time.sleep(_LOOK_SECONDS)
+
+
+def _evaluations(running: Running, seconds: float) -> tuple[dict[str, list[float]], float]:
+    """What every group's evaluations took in so many seconds; the cores that Prometheus took."""
+    taken: dict[str, dict[str, float]] = defaultdict(dict)
+    cpu, begun = _cpu_seconds(running), time.monotonic()
+    while time.monotonic() - begun < seconds:
+        for group in _ask(running, "rules")["groups"]:
+            if not group["lastEvaluation"].startswith("0001-"):
+                taken[group["name"]][group["lastEvaluation"]] = group["evaluationTime"]
+        time.sleep(_LOOK_SECONDS)
+    cores = (_cpu_seconds(running) - cpu) / (time.monotonic() - begun)
+    return {name: list(by_time.values()) for name, by_time in taken.items()}, cores
+
+
+def _alone(running: Running, evaluations: Mapping[str, Sequence[float]]) -> list[Group]:
+    """Every rule asked at this moment by a Prometheus that neither scrapes nor evaluates."""
+    at = f"{time.time():.3f}"
+    (running.log.parent / "prometheus.yml").write_text("{}")
+    reload = f"http://{running.program.address}/-/reload"
+    with urllib.request.urlopen(urllib.request.Request(reload, method="POST"), timeout=120):
+        # Its collector of garbage, and what was being scraped.
+        time.sleep(20)
+    found = []
+    for name, interval, rules in _groups():
+        cost = []
+        for rule, expr in rules:
+            before = _cpu_seconds(running)
+            _ask(running, "query", query=expr, time=at)
+            cost.append((_cpu_seconds(running) - before, rule))
+            say(f"{name}: {rule} {cost[-1][0]:.2f} s")
+        every = tuple(sorted(cost, reverse=True))
+        found.append(Group(name, interval, tuple(evaluations.get(name, ())), every))
+    return found
+
+
+def _groups() -> Iterator[tuple[str, float, list[tuple[str, str]]]]:
+    """Name, interval and rules of each group but the thresholds, which are numbers."""
+    alerts = Path(__file__).parents[1] / "alerts"
+    for path in sorted(alerts.glob("*.yml")):
+        for group in yaml.safe_load(path.read_text()).get("groups", ()):
+            if group["name"] != "ssd-thresholds":
+                rules = [
+                    (rule.get("alert") or rule["record"], rule["expr"]) for rule in group["rules"]
+                ]
+                yield group["name"], _INTERVALS[group["interval"]], rules
+
+
+def _cpu_seconds(running: Running) -> float:
+    with urllib.request.urlopen(f"http://{running.program.address}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+    (line,) = (line for line in text.splitlines() if line.startswith("process_cpu_seconds_total "))
+    return float(line.split()[1])
+
+
+if __name__ == "__main__":
+    # As ctrl-C: what was started is ended, what was written is removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Thirty days of the fleet in Prometheus' database, of the series that rules look back on."""
+
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench import fleet_page, tsdb_block
+from bench.fleet_page import DRIVES, Line
+from bench.tsdb_block import Flat
+
+_SCRAPE, _RULE = 15_000, 240_000
+_DAY = 86_400_000
+
+#: How far back rules look on each family that was scraped: 1, 7 and 30 days.
+_SCRAPED = {
+    1: (
+        *("ssd_disk_saturated_seconds_total", "ssd_exporter_build_info", "ssd_device_up"),
+        *(
+            "ssd_filesystem_errors_total",
+            "ssd_pcie_errors_total",
+            "ssd_smart_interface_errors_total",
+        ),
+        *("ssd_smart_unsafe_shutdowns_total", "ssd_smart_over_temperature_seconds_total"),
+        *("ssd_disk_read_await_seconds_bucket", "ssd_disk_write_await_seconds_bucket"),
+        *("ssd_disk_read_await_seconds_count", "ssd_disk_write_await_seconds_count"),
+        *("ssd_io_bottleneck", "ssd_probe_skipped_total", "ssd_probe_runs_total"),
+        *("ssd_disk_write_falloff_events_total", "ssd_disk_io_time_seconds_total"),
+        *("ssd_device_io_timeouts_total", "ssd_device_io_errors_total", "ssd_probe_running"),
+    ),
+    7: (
+        *("ssd_smart_media_errors_total", "ssd_smart_reallocated_sectors_total"),
+        *("ssd_smart_program_failures_total", "ssd_smart_erase_failures_total"),
+        "ssd_link_speed_bytes_per_second",
+    ),
+    30: ("ssd_smart_spare_ratio", "ssd_slc_burst_bytes_per_second"),
+}
+#: The same of what rules have recorded every four minutes.
+_P99 = "instance_device:ssd_probe_p99_seconds"
+_RECORDED = {
+    1: (),
+    7: ((f"{_P99}:last", 0.0004),),
+    30: (
+        (f"{_P99}:median7d", 0.0004),
+        ("instance_device_serial:ssd_smart_media_errors:growth1d", 0.0),
+    ),
+}
+
+
+def write(directory: Path, hosts: Sequence[str], page: tuple[Line, ...]) -> None:
+    """Three blocks that end now: of 30, of 7 and of the last day."""
+    end = int(time.time() * 1000) // _RULE * _RULE
+    edges = (30, 7, 1, 0)
+    for number, (oldest, newest) in enumerate(itertools.pairwise(edges), 1):
+        wanted = [days for days in (1, 7, 30) if days >= oldest]
+        series = _series(hosts, page, wanted)
+        tsdb_block.write(directory, number, end - oldest * _DAY, end - newest * _DAY, series)
+
+
+def _series(hosts: Sequence[str], page: tuple[Line, ...], wanted: Sequence[int]) -> Iterator[Flat]:
+    names = {name for days in wanted for name in _SCRAPED[days]}
+    scraped = [
+        (fleet_page.labels(each.series), each.start or 0.0)
+        for each in page
+        if each.series.partition("{")[0] in names
+    ]
+    recorded = [row for days in wanted for row in _RECORDED[days]]
+    for host in hosts:
+        target = (("instance", host), ("job", "ssd"))
+        for labels, value in scraped:
+            own = ((name, text.replace(fleet_page.MARK, host)) for name, text in labels)
+            yield Flat(tuple(sorted((*own, *target))), value, _SCRAPE)
+        for name, value in recorded:
+            for labels in _of_drives(name, host):
+                yield Flat(tuple(sorted((("__name__", name), *labels, *target))), value, _RULE)
+
+
+def _of_drives(name: str, host: str) -> Iterator[tuple[tuple[str, str], ...]]:
+    for drive in DRIVES:
+        if name.startswith(_P99):
+            yield from (
+                (("device", drive), ("profile", profile)) for profile in ("fsync", "page_read")
+            )
+        else:
+            yield (("device", drive), ("serial", f"{host}{drive}"))

@@ -1,0 +1,176 @@
+"""The page of a made-up host with four NVMe drives: the exporter's own, and what it lacks."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+DRIVES = ("nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1")
+#: Of serial numbers on a page; each host has its own word for it.
+MARK = "FLEETHOST"
+
+#: A real page with one drive that fares well and one that does not.
+_PAGE = Path(__file__).parents[1] / "tests" / "hosts" / "smart-nvme" / "expected.prom"
+_WELL = "nvme0n1"
+
+#: What that host lacks, of a drive "D" that fares well; None is a time that has just passed.
+_MORE: tuple[tuple[str, float | None], ...] = (
+    *((f'ssd_device_io_{what}_total{{device="D"}}', 0) for what in ("errors", "timeouts")),
+    *(
+        (f'ssd_smart_{what}_total{{device="D",serial="S"}}', 0)
+        for what in (
+            *("reallocated_sectors", "program_failures", "erase_failures"),
+            "interface_errors",
+        )
+    ),
+    *(
+        (f'ssd_smart_wearout_eta_seconds{{device="D",serial="S",bound="{bound}"}}', 3e8)
+        for bound in ("low", "middle", "high")
+    ),
+    ('ssd_smart_nand_written_bytes_total{device="D",serial="S"}', 1e12),
+    ('ssd_smart_plp_healthy{device="D",serial="S"}', 1),
+    ('ssd_disk_write_falloff_last_ratio{device="D"}', 0.9),
+    ('ssd_disk_write_falloff_last_burst_bytes{device="D"}', 4e10),
+    *(
+        (f'ssd_disk_{op}_await_seconds_max{{device="D",window="1m"}}', 0.002)
+        for op in ("read", "write")
+    ),
+    ('ssd_slc_burst_bytes_per_second{device="D"}', 2e9),
+    ('ssd_slc_sustained_bytes_per_second{device="D"}', 1.5e9),
+    ('ssd_slc_falloff_ratio{device="D"}', 0.75),
+    ('ssd_slc_cache_bytes{device="D"}', 4e10),
+    ('ssd_slc_probe_timestamp_seconds{device="D"}', None),
+    ('ssd_probe_running{device="D"}', 0),
+    ('ssd_probe_written_bytes_total{device="D"}', 1e9),
+    *(
+        (f'ssd_probe_write_budget_{what}{{device="D",period="{period}"}}', 1e9)
+        for what in ("bytes", "remaining_bytes")
+        for period in ("day", "life")
+    ),
+    *(
+        (
+            f'ssd_probe_last_latency_seconds{{device="D",profile="{profile}",op="{op}",stat="{stat}"}}',
+            0.0004,
+        )
+        for profile, op in (
+            *(("fsync", "write"), ("fsync", "sync")),
+            *(("page_read", "read"), ("page_write", "write")),
+        )
+        for stat in ("mean", "p50", "p99", "p999", "max")
+    ),
+    *(
+        (f'ssd_probe_latency_seconds_{part}{{device="D",profile="{profile}",op="{op}"{le}}}', 1e5)
+        for profile, op in (
+            *(("fsync", "write"), ("fsync", "sync")),
+            *(("page_read", "read"), ("page_write", "write")),
+        )
+        for part, le in (
+            *(("bucket", f',le="{edge}"') for edge in (*range(1, 18), "+Inf")),
+            *(("sum", ""), ("count", "")),
+        )
+    ),
+    *(
+        (f'ssd_probe_{what}{{device="D",profile="{profile}"}}', value)
+        for profile in ("fsync", "page_read", "page_write")
+        for what, value in (
+            *(("last_run_timestamp_seconds", None), ("last_success_timestamp_seconds", None)),
+            *(("duration_seconds", 3), ("steady_state", 1), ("steady_range_ratio", 0.1)),
+            *(("steady_slope_ratio", 0.01), ("deviation_ratio", 0.05)),
+        )
+    ),
+    *(
+        (f'ssd_probe_runs_total{{device="D",profile="{profile}",result="{result}"}}', 0)
+        for profile in ("fsync", "page_read", "page_write")
+        for result in ("success", "failed", "aborted", "timeout", "stuck")
+    ),
+    *(
+        (f'ssd_probe_skipped_total{{device="D",profile="{profile}",reason="{reason}"}}', 0)
+        for profile in ("fsync", "page_read", "page_write")
+        for reason in ("busy", "pressure", "hot", "worn", "space", "rebuilding", "uptime")
+    ),
+)
+#: The same of the host.
+_MORE_OF_HOST: tuple[tuple[str, float | None], ...] = (
+    ('ssd_cpu_softirq_max_ratio{window="1m"}', 0.1),
+    ('ssd_cpu_iowait_max_ratio{window="1m"}', 0.1),
+    ("ssd_smart_agent_heartbeat_timestamp_seconds", None),
+    ("process_start_time_seconds", 1.7e9),
+    ("process_cpu_seconds_total", 100),
+    ("process_resident_memory_bytes", 3e7),
+    ("process_virtual_memory_bytes", 3e8),
+    ("process_open_fds", 20),
+    ("process_max_fds", 1024),
+)
+#: Counters of mishaps: they stand still.
+_STILL = re.compile(r"^ssd_(smart|pcie|device|filesystem|probe|sampler_gaps|collector|softnet)_")
+_MISHAP = re.compile(r"stalled|saturated|falloff|timeout")
+
+
+class Line(NamedTuple):
+    """A series as the page names it, its value at first, and what it gains in a second.
+
+    start: None for a time, which has always just passed.
+    """
+
+    series: str
+    start: float | None
+    rate: float
+
+
+def lines() -> tuple[Line, ...]:
+    """The page, without its comments."""
+    return tuple(_lines())
+
+
+def labels(series: str) -> tuple[tuple[str, str], ...]:
+    """Name and labels of a series of the page, in the order of a database."""
+    name, _, rest = series.partition("{")
+    return (("__name__", name), *sorted(re.findall(r'(\w+)="([^"]*)"', rest)))
+
+
+def page(of: tuple[Line, ...], seconds: float, now: float) -> bytes:
+    """The text after so many seconds of work; `MARK` stands in the serial numbers."""
+    return b"".join(
+        b"%s %.6f\n" % (each.series.encode(), _value(each, seconds, now)) for each in of
+    )
+
+
+def _value(line: Line, seconds: float, now: float) -> float:
+    return now - 5 if line.start is None else line.start + line.rate * seconds
+
+
+def _lines() -> Iterator[Line]:
+    text = _PAGE.read_text()
+    kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+    for series, value in re.findall(r"^(\w+(?:\{.*\})?) (\S+)$", text, re.MULTILINE):
+        start = None if "_timestamp_seconds" in series else float(value)
+        rate = _rate(series, kinds)
+        device = re.search(r'device="([^"]*)"', series)
+        if device is None:
+            yield Line(series, start, rate)
+        elif device[1] == _WELL:
+            marked = re.sub(r'serial="[^"]*"', 'serial="S"', series).replace(_WELL, "D")
+            for drive in DRIVES:
+                yield Line(_of(marked, drive), start, rate)
+    for series, start in _MORE:
+        for drive in DRIVES:
+            yield Line(_of(series, drive), start, 0.0)
+    for series, start in _MORE_OF_HOST:
+        yield Line(series, start, 0.0)
+
+
+def _of(series: str, drive: str) -> str:
+    # The partitions and controllers of the page's drive are named after it, too.
+    return series.replace('serial="S"', f'serial="{MARK}{drive}"').replace('"D', f'"{drive}')
+
+
+def _rate(series: str, kinds: dict[str, str]) -> float:
+    name = series.partition("{")[0]
+    family = re.sub(r"_(bucket|sum|count)$", "", name)
+    if kinds.get(name, kinds.get(family)) not in ("counter", "histogram"):
+        return 0.0
+    if _STILL.match(name) or _MISHAP.search(name):
+        return 0.0
+    if name.endswith("_sum") or "seconds_total" in name:
+        return 0.0005
+    return 1e6 if "bytes" in name else 1.0

@@ -1,0 +1,1 @@
+"""`make stack`: exporter, Prometheus and Alertmanager with the rules of alerts/, on loopback."""

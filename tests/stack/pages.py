@@ -1,0 +1,30 @@
+"""What tests read out of the pages of docs/."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("scale.md", "cardinality.md", "beside-node-exporter.md")
+
+
+def fenced(page: str, language: str) -> list[str]:
+    """The examples in one language, in their order."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def configurations(page: str) -> list[dict[str, Any]]:
+    """Its examples for Prometheus, as documents."""
+    return [yaml.safe_load(text) for text in fenced(page, "yaml")]
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """The cells of the table whose first line begins so, without its head."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    _, found, after = text.partition(f"\n| {heading}")
+    assert found, f"{page}: no table {heading}"
+    lines = after.split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]

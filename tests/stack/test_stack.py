@@ -1,0 +1,160 @@
+"""make stack: three programs that work together, and nothing left of them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stack.configuration import configuration
+from tests.alerts.rules import ALERTS, RULE_FILES, alerts
+from tests.end_to_end.programs import need
+from tests.stack.ports import free_ports
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = (ALERTS / "prometheus.example.yml").read_text()
+
+
+def command(directory: Path, ports: list[int]) -> list[str]:
+    names = ("exporter", "prometheus", "alertmanager")
+    flags = [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
+    return [sys.executable, "-m", "stack", f"--directory={directory}", *flags]
+
+
+@contextmanager
+def stack(directory: Path, ports: list[int]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """One that runs, and what it has said when it did."""
+    argv = command(directory, ports)
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        try:
+            for line in process.stdout:
+                said += line
+                if "provisioning/ssd.yml" in line:
+                    break
+            yield process, said
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def asked(port: int, path: str) -> Any:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
+        return json.load(answer)
+
+
+def eventually(what: Any, seconds: float = 40.0) -> Any:
+    until = time.monotonic() + seconds
+    while not (found := what()) and time.monotonic() < until:
+        time.sleep(0.2)
+    return found
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as found:
+        return found.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_prometheus_loads_the_rules_and_scrapes_the_exporter_by_the_jobs_name() -> None:
+    text = configuration(EXAMPLE, ALERTS, "127.0.0.1:1", "127.0.0.1:2")
+    assert all(str(path) in text for path in RULE_FILES)
+    assert "job_name: ssd" in text
+    assert "127.0.0.1:1" in text
+    assert "127.0.0.1:2" in text
+
+
+@pytest.mark.real
+def test_exporter_prometheus_and_alertmanager_work_together_and_end_together(
+    tmp_path: Path,
+) -> None:
+    need("prometheus", "prometheus-alertmanager")
+    ports = free_ports(3)
+    exporter, prometheus, alertmanager = ports
+    with stack(tmp_path / "data", ports) as (process, said):
+        assert all(f"127.0.0.1:{port}" in said for port in ports)
+
+        def targets() -> list[str]:
+            found = asked(prometheus, "/api/v1/targets")["data"]["activeTargets"]
+            return [each["health"] for each in found if str(exporter) in each["scrapeUrl"]]
+
+        assert eventually(lambda: targets() == ["up"])
+        groups = asked(prometheus, "/api/v1/rules?type=alert")["data"]["groups"]
+        loaded = {rule["name"] for group in groups for rule in group["rules"]}
+        assert {alert.name for alert in alerts()} == loaded
+
+        def managers() -> list[str]:
+            found = asked(prometheus, "/api/v1/alertmanagers")["data"]["activeAlertmanagers"]
+            return [each["url"] for each in found]
+
+        assert eventually(managers)
+        assert [f"http://127.0.0.1:{alertmanager}/api/v2/alerts"] == managers()
+        route = asked(alertmanager, "/api/v2/status")["config"]["original"]
+        assert 'severity="critical"' in route
+        process.send_signal(signal.SIGINT)
+        assert 0 == process.wait(30)
+    assert all(map(is_free, ports))
+
+
+@pytest.mark.real
+def test_what_it_started_ends_also_where_it_is_killed(tmp_path: Path) -> None:
+    need("prometheus", "prometheus-alertmanager", "setpriv")
+    ports = free_ports(3)
+    with stack(tmp_path / "data", ports) as (process, _):
+        process.kill()
+        process.wait(10)
+        assert eventually(lambda: all(map(is_free, ports)))
+
+
+@pytest.mark.real
+def test_a_port_that_is_taken_is_said_in_one_line_and_nothing_is_started(tmp_path: Path) -> None:
+    need("prometheus", "prometheus-alertmanager")
+    ports = free_ports(3)
+    with socket.create_server(("127.0.0.1", ports[1])):
+        argv = command(tmp_path / "data", ports)
+        done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert 2 == done.returncode
+    assert 1 == done.stderr.count("\n")
+    assert f"prometheus cannot listen on 127.0.0.1:{ports[1]}" in done.stderr
+    assert "--prometheus=PORT" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_program_that_is_missing_is_said_in_one_line_with_its_package(tmp_path: Path) -> None:
+    argv = command(tmp_path / "data", free_ports(3))
+    done = subprocess.run(
+        argv,
+        cwd=ROOT,
+        env={**os.environ, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert 2 == done.returncode
+    assert 1 == done.stderr.count("\n")
+    assert "apt-get install prometheus-alertmanager" in done.stderr
+
+
+@pytest.mark.real
+def test_a_program_that_ends_ends_all_and_its_last_words_are_said(tmp_path: Path) -> None:
+    """Here a data directory that Prometheus cannot use."""
+    need("prometheus", "prometheus-alertmanager")
+    ports = free_ports(3)
+    directory = tmp_path / "data"
+    directory.mkdir()
+    (directory / "prometheus").write_text("in its way")
+    argv = command(directory, ports)
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert 1 == done.returncode
+    assert 1 == done.stderr.count("\n")
+    assert done.stderr.startswith("stack: prometheus ended with ")
+    assert "Unable to create mmap-ed active query log" in done.stderr
+    assert all(map(is_free, ports))
