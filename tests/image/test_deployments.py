@@ -1,0 +1,190 @@
+"""How the image is run: the README's commands, compose.yml and the DaemonSet fit the program.
+
+The DaemonSet's schema takes 120 MB and is held in tests/lab.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from exporter.cli import command_parser, parser
+from exporter.subcommands import COMMANDS
+from tests.end_to_end.programs import need
+from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
+
+COMPOSE = CONTAINER / "compose.yml"
+#: The half with the rights has these where it asks SATA, NVMe and RAID; the other has none.
+RIGHTS = ["SYS_RAWIO", "SYS_ADMIN"]
+
+
+def parsed(arguments: list[str]) -> None:
+    """SystemExit or ConfigError where the program does not know them."""
+    if arguments and arguments[0] in COMMANDS:
+        command_parser(arguments[0]).parse_args(arguments[1:])
+    else:
+        parser().parse_args(arguments)
+
+
+def test_every_command_line_is_one_that_the_program_knows() -> None:
+    runs = list(documented_runs())
+    assert 4 == len(runs)
+    for _, arguments in runs:
+        parsed(arguments)
+    for name in ("ssd-exporter", "ssd-smart-agent"):
+        parsed(services()[name]["command"])
+    for container in containers().values():
+        parsed(container["args"])
+
+
+def test_compose_yml_keeps_to_its_schema() -> None:
+    """As docker-compose reads it; the password has no default."""
+    need("docker-compose")
+    without = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
+    argv = ["docker-compose", "--file", str(COMPOSE), "config", "--quiet"]
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, env=without | {"GRAFANA_PASSWORD": "x"}
+    )
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=without)
+    assert 0 != done.returncode
+    assert "GRAFANA_PASSWORD" in done.stderr
+
+
+def test_the_half_with_the_network_has_no_right_and_the_other_no_network() -> None:
+    exporter, agent = services()["ssd-exporter"], services()["ssd-smart-agent"]
+    for half in (exporter, agent):
+        assert ["ALL"] == half["cap_drop"]
+        assert half["read_only"]
+        assert ["no-new-privileges:true"] == half["security_opt"]
+    assert "cap_add" not in exporter
+    assert "user" not in exporter
+    assert "devices" not in exporter
+    assert (RIGHTS, "0:10177", "none") == (agent["cap_add"], agent["user"], agent["network_mode"])
+
+
+def test_the_documented_commands_are_as_strict() -> None:
+    for flags, arguments in documented_runs():
+        if "..." in flags:
+            continue
+        assert {"--cap-drop=ALL", "--security-opt=no-new-privileges", "--read-only"} <= set(flags)
+        added = [flag.partition("=")[2] for flag in flags if flag.startswith("--cap-add=")]
+        assert added in ([], RIGHTS)
+        assert bool(added) == ("--user=0:10177" in flags)
+        assert (arguments == ["smart-agent"]) == ("--network=none" in flags)
+
+
+def test_nothing_is_published_beyond_loopback() -> None:
+    for name, service in services().items():
+        for port in service.get("ports", []):
+            assert port.startswith("127.0.0.1:"), name
+    for flags, _ in documented_runs():
+        for flag in flags:
+            if flag.startswith("--publish="):
+                assert flag.startswith("--publish=127.0.0.1:")
+
+
+def mounted(service: str) -> dict[str, Path]:
+    """What of the tree a service sees, by its place there."""
+    found = {}
+    for volume in services()[service]["volumes"]:
+        source, _, rest = volume.partition(":")
+        if source.startswith("."):
+            found[rest.partition(":")[0]] = (CONTAINER / source).resolve()
+    return found
+
+
+def laid_out(service: str, place: Path) -> Path:
+    """The same below a directory."""
+    for target, source in mounted(service).items():
+        assert source.exists(), source
+        where = place / target.lstrip("/")
+        where.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, where)
+        else:
+            shutil.copyfile(source, where)
+    return place
+
+
+def test_prometheus_takes_its_settings_and_all_rules(tmp_path: Path) -> None:
+    need("promtool")
+    config = laid_out("prometheus", tmp_path) / "etc" / "prometheus" / "prometheus.yml"
+    done = subprocess.run(
+        ["promtool", "check", "config", config], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    mine = [Path(name).name for name in _yaml(config)["rule_files"]]
+    assert _yaml(TOP / "alerts" / "prometheus.example.yml")["rule_files"] == mine
+
+
+def test_alertmanager_takes_its_settings(tmp_path: Path) -> None:
+    need("amtool")
+    config = laid_out("alertmanager", tmp_path) / "etc" / "alertmanager" / "alertmanager.yml"
+    done = subprocess.run(
+        ["amtool", "check-config", config], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_they_find_one_another_under_the_names_that_they_have() -> None:
+    config = _yaml(CONTAINER / "prometheus.yml")
+    (exporter,) = config["scrape_configs"]
+    assert "ssd" == exporter["job_name"]
+    targets = [
+        *exporter["static_configs"][0]["targets"],
+        *config["alerting"]["alertmanagers"][0]["static_configs"][0]["targets"],
+        _yaml(CONTAINER / "grafana" / "datasource.yml")["datasources"][0]["url"][7:],
+    ]
+    assert ["ssd-exporter:10177", "alertmanager:9093", "prometheus:9090"] == targets
+    for target in targets:
+        name, _, port = target.partition(":")
+        assert services()[name]["ports"][0].endswith(f":{port}")
+
+
+def test_grafana_finds_the_dashboards_where_its_provider_looks(tmp_path: Path) -> None:
+    root = laid_out("grafana", tmp_path)
+    provisioning = root / "etc" / "grafana" / "provisioning"
+    (provider,) = _yaml(provisioning / "dashboards" / "ssd.yml")["providers"]
+    found = (root / provider["options"]["path"].lstrip("/")).glob("*.json")
+    assert {path.name for path in (TOP / "dashboards").glob("*.json")} == {
+        path.name for path in found
+    }
+    (source,) = _yaml(provisioning / "datasources" / "ssd.yml")["datasources"]
+    assert ("prometheus", True) == (source["type"], source["isDefault"])
+
+
+@pytest.mark.parametrize("name", ["exporter", "smart-agent"])
+def test_the_pod_has_both_halves_with_a_root_that_is_not_written(name: str) -> None:
+    security = containers()[name]["securityContext"]
+    assert security["readOnlyRootFilesystem"]
+    assert 10177 == security["runAsGroup"]
+    if name == "exporter":
+        assert security["runAsNonRoot"]
+        assert {"drop": ["ALL"]} == security["capabilities"]
+        assert not security["allowPrivilegeEscalation"]
+
+
+def test_the_pod_sees_the_host_and_hands_documents_over() -> None:
+    places = {
+        name: {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
+        for name, container in containers().items()
+    }
+    assert {
+        "exporter": {
+            "host": "/host",
+            "state": "/var/lib/ssd-exporter",
+            "documents": "/run/ssd-smart-agent",
+        },
+        "smart-agent": {"devices": "/dev", "documents": "/run/ssd-smart-agent"},
+    } == places
+    # An emptyDir may be written by everybody, and the agent leaves nothing in such a place.
+    assert all("hostPath" in volume for volume in daemonset()["volumes"])
+
+
+def _yaml(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())

@@ -1,0 +1,114 @@
+"""container/health.py, the image's HEALTHCHECK, asks the real server."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from http import HTTPStatus
+from pathlib import Path
+
+from exporter.web.message import Response, plain
+from tests.end_to_end.programs import need
+from tests.image.files import CONTAINER
+from tests.web.talk import serving
+
+
+def ask(*arguments: str) -> tuple[int, str]:
+    """Its exit status and what it says."""
+    done = subprocess.run(
+        [sys.executable, "-IS", CONTAINER / "health.py", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr.strip()
+
+
+def well() -> Response:
+    return plain(HTTPStatus.OK, "Healthy.")
+
+
+def ill() -> Response:
+    return plain(HTTPStatus.SERVICE_UNAVAILABLE, "Unhealthy: no sample for 12 seconds.")
+
+
+def test_an_exporter_that_is_well() -> None:
+    with serving(fast={"/-/healthy": well}) as server:
+        host, port = server.addresses[0][:2]
+        assert (0, "") == ask(f"{host}:{port}")
+
+
+def test_one_that_is_not_says_why() -> None:
+    with serving(fast={"/-/healthy": ill}) as server:
+        host, port = server.addresses[0][:2]
+        status, said = ask(f"{host}:{port}")
+    assert 1 == status
+    assert f"{host}:{port}: 503 Unhealthy: no sample for 12 seconds." == said
+
+
+def test_behind_tls_and_a_password(tmp_path: Path, hashed_password: str) -> None:
+    """By a certificate for another name, which is not looked at."""
+    need("openssl")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=db1.example.net",
+         "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+         "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )  # fmt: skip
+    web = tmp_path / "web.yml"
+    web.write_text(
+        f"tls_server_config: {{cert_file: {certificate}, key_file: {key}}}\n"
+        f"basic_auth_users: {{prometheus: {hashed_password}}}\n"
+    )
+    with serving(web_config=web, fast={"/-/healthy": well}) as server:
+        host, port = server.addresses[0][:2]
+        assert (0, "") == ask(f"{host}:{port}")
+
+
+def test_where_nobody_listens_and_where_nobody_could() -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{held.getsockname()[1]}"
+        status, said = ask(address)
+    assert 1 == status
+    assert f"{address}: [Errno 111] Connection refused" == said
+    for address in ("", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:99999", "no such host:1"):
+        assert 1 == ask(address)[0], address
+
+
+def test_what_is_no_http_at_all() -> None:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        one.listen()
+        one.settimeout(10)
+        address = f"127.0.0.1:{one.getsockname()[1]}"
+        asked = subprocess.Popen(
+            [sys.executable, "-IS", CONTAINER / "health.py", address],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2):
+            link, _ = one.accept()
+            link.recv(1000)
+            link.sendall(b"\x15\x03\x03\x00\x02\x02\x32")
+            link.close()
+        _, said = asked.communicate(timeout=10)
+    assert 1 == asked.returncode
+    assert said.startswith(f"{address}: 0 ")
+    assert "Traceback" not in said
+
+
+def test_an_agent_is_well_while_it_writes(tmp_path: Path) -> None:
+    roll = tmp_path / "agent.json"
+    status, said = ask("agent", str(roll))
+    assert 1 == status
+    assert said.startswith(f"{roll}: No such file or directory")
+    roll.touch()
+    assert (0, "") == ask("agent", str(roll))
+    os.utime(roll, (time.time() - 90,) * 2)
+    assert (1, f"{roll} is 90 seconds old; the agent hangs") == ask("agent", str(roll))
