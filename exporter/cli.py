@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -144,6 +145,9 @@ def _file(path: Path) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; the exit status is its own, or 2 for a mistake in the configuration."""
+    if os.getpid() == 1:
+        # The kernel drops what PID 1 has no handler for: a container would not stop until it has.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     given = list(sys.argv[1:] if argv is None else argv)
     command = COMMANDS.get(given[0]) if given else None
     try:
