@@ -21,7 +21,7 @@ from tests.end_to_end.page import Page
 from tests.systemd import package
 from tests.systemd.control_group import Unavailable, own_group
 
-__all__ = ["Machine", "Unavailable", "booted"]
+__all__ = ["Machine", "Unavailable", "booted", "booted_from"]
 
 _PROGRAMS = ("systemd-nspawn", "nsenter", "unshare", "setpriv", "curl")
 _BOOT_SECONDS = 30.0
@@ -33,7 +33,7 @@ set -e
 echo $$ > {group}/cgroup.procs
 mount -t overlay overlay -o {layers} {root}
 exec systemd-nspawn --quiet --register=no --keep-unit --directory={root} --machine={name} \
-  --private-network --capability=all --notify-ready=yes --console=pipe {binds} --boot
+  --capability=all --notify-ready=yes --console=pipe {options} --boot
 """
 
 
@@ -112,6 +112,27 @@ def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[M
     Raises:
         Unavailable: this host cannot do that.
     """
+
+    def install(layer: Path, work: Path) -> None:
+        package.install(layer, users=_with_users(layer, work))
+
+    options = f"--private-network {_binds(disk)}"
+    with booted_from(Path("/"), install, options, is_readonly=is_readonly) as machine:
+        yield machine
+
+
+@contextmanager
+def booted_from(
+    lower: Path, prepare: Callable[[Path, Path], None], options: str, *, is_readonly: bool = False
+) -> Iterator[Machine]:
+    """A machine on the root `lower`, which is not written.
+
+    prepare: puts into a layer over it what is to be there at the boot; gets the layer and a
+        directory for its work. options: of systemd-nspawn, for a shell.
+
+    Raises:
+        Unavailable: this host cannot do that.
+    """
     _check()
     with ExitStack() as left:
         work = Path(tempfile.mkdtemp(prefix="ssd-machine-", dir=_tmpfs()))
@@ -120,19 +141,19 @@ def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[M
         for each in (layer, root, work / "work"):
             each.mkdir()
             each.chmod(0o755)
-        package.install(layer, users=_with_users(layer, work))
+        prepare(layer, work)
         group = left.enter_context(own_group(work.name))
         layers = (
-            f"lowerdir={layer}:/"
+            f"lowerdir={layer}:{lower}"
             if is_readonly
-            else f"lowerdir=/,upperdir={layer},workdir={work / 'work'}"
+            else f"lowerdir={lower},upperdir={layer},workdir={work / 'work'}"
         )
         script = _BOOT.format(
             group=group,
             layers=layers,
             root=root,
             name=work.name.replace("_", "-"),
-            binds=_binds(disk),
+            options=options,
         )
         yield left.enter_context(_running(script, work, group))
 
