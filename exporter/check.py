@@ -153,7 +153,6 @@ def _check_gate(gate: GateRules) -> None:
         ("forced_after_skips", 1, 1_000_000),
         ("guard_samples", 1, 1000),
         ("guard_queue", 1, 100_000),
-        ("guard_await_ratio", 1, 1000),
     ):
         _between(f"probe.gate.{name}", getattr(gate, name), least, most)
 

@@ -50,7 +50,8 @@ class ProbeBudget:
         self._clock = clock
         self._boot_id = boot_id
         self._day_bytes = day_bytes
-        self._rated_bytes = rated_bytes or {}
+        # Not "or": one that is empty yet is filled once the drives are known.
+        self._rated_bytes = {} if rated_bytes is None else rated_bytes
         #: What runs, and what it has cost where that could not be written down.
         self._running: Reservation | None = None
         self._owed_bytes = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from exporter.background import probe_load, probe_place, probe_rounds
 from exporter.background.probe_ledger import Limits
-from exporter.background.probe_load import Load, Note, Watch
+from exporter.background.probe_load import Heat, Load, Note, Watch
 from exporter.background.probe_place import Place
 from exporter.background.probe_results import DirectoryResults, ProfileResults
 from exporter.background.probe_rounds import Round, Rounds
@@ -160,17 +160,24 @@ class ProbeDirectory:
             skips=self.results.profiles[profile.name].skips,
         )
 
-    def watch(self, profiles: Sequence[Profile], reserved_bytes: int) -> Watch:
+    def watch(self, profiles: Sequence[Profile]) -> Watch:
         """What looks on while these run."""
         assert self.place is not None
-        fitness = self._around.fitness(self.place.leaves)
+        leaves = self.place.leaves
+
+        def heat() -> Heat:
+            fitness = self._around.fitness(leaves)
+            return fitness.temperature_celsius, fitness.warning_celsius
+
+        celsius, warning = heat()
         start = GuardSample(
             own_in_flight=max((each.depth * each.jobs for each in profiles), default=1),
-            reserved_bytes=reserved_bytes,
-            temperature_celsius=fitness.temperature_celsius,
-            warning_celsius=fitness.warning_celsius,
+            temperature_celsius=celsius,
+            warning_celsius=warning,
         )
-        return Watch(self._around.proc, self._groups(), self.place.device, start, self._clock)
+        return Watch(
+            self._around.proc, self._groups(), self.place.device, start, self._clock, heat=heat
+        )
 
     def avail_bytes(self) -> int | None:
         try:

@@ -1,16 +1,23 @@
-"""The probe's file is filled before it is read, at a bearable pace, and charged for."""
+"""The probe's file is filled before it is read: at a bearable pace, guarded, and charged for."""
 
+import logging
 import os
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from exporter.background.probe_budget import ProbeBudget
 from exporter.background.probe_directory import ProbeDirectory
 from exporter.background.probe_ledger import FILESYSTEM_FACTOR
+from exporter.background.probe_run import LOOK_SECONDS
 from exporter.clock import Clock
+from exporter.diagnosis.probe_gate import GateRules, Reason
+from exporter.diagnosis.probe_guard import GuardSample, guard
 from exporter.errors import ReadError
 from exporter.tools import probe_file
 from exporter.tools.fio_profiles import Profile, Rw
+
+log = logging.getLogger(__name__)
 
 #: The default file takes a second.
 _BYTES_PER_SECOND = 64 << 20
@@ -18,6 +25,14 @@ _BYTES_PER_SECOND = 64 << 20
 
 class Stopping(ReadError):
     """The exporter ends while the file is filled."""
+
+
+class Unwelcome(ReadError):
+    """The guard ended the filling; `why` is its reason."""
+
+    def __init__(self, path: Path, reason: Reason) -> None:
+        super().__init__(f"{path} is not filled now; the guard says {reason.value}")
+        self.why = reason
 
 
 class Filling:
@@ -28,11 +43,13 @@ class Filling:
         directory: ProbeDirectory,
         budget: ProbeBudget,
         clock: Clock,
+        rules: GateRules,
         is_stopping: Callable[[], bool],
     ) -> None:
         self._directory = directory
         self._budget = budget
         self._clock = clock
+        self._rules = rules
         self._is_stopping = is_stopping
 
     def prepared(self, profiles: Sequence[Profile]) -> Path | None:
@@ -41,6 +58,7 @@ class Filling:
         Raises:
             Refused, NoSpace: it cannot be used or made.
             Stopping: the exporter ends.
+            Unwelcome: production needs the device, or the drive gets too hot or full.
             OSError: the budget cannot be written down.
         """
         path, name = self._directory.path, self._directory.file
@@ -59,21 +77,41 @@ class Filling:
         probe_file.prepare(path, name, size, fill=False)
         return probe_file.check(path, name, size)
 
+    def shorten(self) -> None:
+        """After a run that wrote the file whole: no more of it stays than the others read."""
+        others = (each.profile for each in self._directory.results.profiles.values())
+        size = max((p.size_bytes for p in others if not writes_whole(p)), default=0)
+        try:
+            probe_file.shorten(self._directory.path, self._directory.file, size)
+        except ReadError as e:
+            log.warning("the file of the probes stays as long as it is: %s", e)
+
     def _fill(self, size: int, missing: int) -> None:
         path, name = self._directory.path, self._directory.file
-        begun = self._clock.monotonic()
-        start = size - missing
+        # Each piece goes to the page cache; what reaches the device is waited for before the next.
+        watch = self._directory.watch(())
+        samples: deque[GuardSample] = deque(maxlen=max(1, self._rules.guard_samples))
+        looked = due = self._clock.monotonic()
+        start = before = size - missing
         # Where it ends in the middle of a piece, that may have been written all the same.
         written = min(missing, probe_file.CHUNK_BYTES)
 
         def progress(at: int) -> None:
-            nonlocal written
+            nonlocal written, looked, due, before
             written = max(0, min(missing, at - start + probe_file.CHUNK_BYTES))
             if self._is_stopping():
                 raise Stopping(f"{path} is not filled: the exporter ends")
-            due = begun + max(0, at - start) / _BYTES_PER_SECOND
-            if (left := due - self._clock.monotonic()) > 0:
-                self._clock.sleep(left)
+            now = self._clock.monotonic()
+            if now - looked >= LOOK_SECONDS:
+                looked = now
+                samples.append(watch.look(self._directory.avail_bytes()))
+                if reason := guard(tuple(samples), self._rules):
+                    raise Unwelcome(path / name, reason)
+            # What was late stays late: a device that stalled is in no need of haste.
+            due = max(now, due + max(0, at - before) / _BYTES_PER_SECOND)
+            before = at
+            if due > now:
+                self._clock.sleep(due - now)
 
         try:
             probe_file.prepare(path, name, size, progress=progress)

@@ -47,8 +47,8 @@ class Spent:
 class Reservation:
     """A run that is under way, or was when it was killed.
 
-    on_demand: somebody asked for it and saw what it writes: it is charged to the drive's life and
-        not to the day of the scheduled ones.
+    on_demand: somebody asked for it and saw what it writes, or it has the profile `slc` among its
+        own: it is charged to the drive's life and not to the day of the scheduled ones.
     boot_id: of the host then. at: unix seconds.
     """
 

@@ -1,7 +1,7 @@
 """How much production there is: before a probe, for the gate; and while one runs, for the guard."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,9 @@ from exporter.linux.diskstats import DiskStats
 
 #: Over so long the gate looks at the device, and at the host's pressure.
 BUSY_SECONDS, PRESSURE_SECONDS = 60.0, 10.0
+
+#: So often a drive that is probed is asked for its heat.
+_HEAT_SECONDS = 5.0
 
 _MOST_NOTES = 64
 _LEAST_SECONDS = 1.0
@@ -67,6 +70,10 @@ class Load:
         return far[-1] if far else (older[0] if older else None)
 
 
+#: A drive's temperature and its own warning, in celsius; None is not known.
+Heat = tuple[float | None, float | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """The device at one moment of a run."""
@@ -78,20 +85,30 @@ class Look:
 class Watch:
     """Looks at the device and at mysqld's control groups while a probe runs.
 
-    start: what does not change meanwhile: the reservation, heat, what is in flight of our own.
+    start: what is known before: heat, and what is in flight of our own. heat: asked again every few
+    seconds.
     """
 
     def __init__(
-        self, proc: Path, groups: Sequence[Path], device: str, start: GuardSample, clock: Clock
+        self,
+        proc: Path,
+        groups: Sequence[Path],
+        device: str,
+        start: GuardSample,
+        clock: Clock,
+        *,
+        heat: Callable[[], Heat] | None = None,
     ) -> None:
         self._proc = proc
         self._groups = groups
         self._device = device
         self._start = start
         self._clock = clock
+        self._ask_heat = heat
+        self._heat: Heat = start.temperature_celsius, start.warning_celsius
         self._lines: diskstats.Lines = {}
         self._waiting: Mapping[Path, float] = {}
-        self._looked_at = clock.monotonic()
+        self._looked_at = self._felt_at = clock.monotonic()
         self.looks: list[Look] = []
 
     def look(self, avail_bytes: int | None) -> GuardSample:
@@ -105,14 +122,15 @@ class Watch:
             _share(then, now, before.get(group), seconds, least=0.0)
             for group, seconds in self._waiting.items()
         ]
+        if self._ask_heat is not None and now - self._felt_at >= _HEAT_SECONDS:
+            self._felt_at, self._heat = now, self._ask_heat()
         start = self._start
         return GuardSample(
             in_flight=None if disk is None else disk.io_now,
             own_in_flight=start.own_in_flight,
             cgroup_pressure_ratio=max((s for s in shares if s is not None), default=None),
-            reserved_bytes=start.reserved_bytes,
-            temperature_celsius=start.temperature_celsius,
-            warning_celsius=start.warning_celsius,
+            temperature_celsius=self._heat[0],
+            warning_celsius=self._heat[1],
             avail_bytes=avail_bytes,
         )
 

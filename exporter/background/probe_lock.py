@@ -118,7 +118,10 @@ class Leftover:
         One whose owner lives is another instance's, and is left alone.
         """
         noted = self._noted()
-        if noted is None or not self._is_fio(noted["child"]):
+        if noted is None:
+            # Not cleared: another instance may have noted its own since.
+            return True
+        if not self._is_fio(noted["child"]):
             self.clear()
             return True
         if self._lives(noted["owner"]):

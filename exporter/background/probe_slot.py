@@ -15,6 +15,7 @@ from exporter.background.probe_directory import ProbeDirectory
 from exporter.background.probe_lock import HostLock, Leftover
 from exporter.background.probe_run import Ended, run_fio, run_here
 from exporter.background.probe_windows import ProbeWindows
+from exporter.background.slc_watch import PROFILE as SLC
 from exporter.clock import Clock
 from exporter.diagnosis.probe_gate import GateRules, Reason, Run, Skip, gate
 from exporter.errors import ReadError
@@ -55,7 +56,8 @@ class Slot:
         """Those that the gate lets through, all of which the budget holds together."""
         budget, each = self.tools.budget, self.directory
         budget.refresh()
-        left = budget.remaining(each.drive).day_bytes
+        left = budget.remaining(each.drive)
+        day, life = left.day_bytes, left.life_bytes
         admitted: list[Profile] = []
         for profile in due:
             try:
@@ -64,7 +66,8 @@ class Slot:
                 self.skip(profile, Skip(Reason.FILESYSTEM, str(e)))
                 continue
             # The file is filled once for all of them.
-            fill = 0 if admitted or probe_filling.writes_whole(profile) else state.missing_bytes
+            is_whole = probe_filling.writes_whole(profile)
+            fill = 0 if admitted or is_whole else state.missing_bytes
             needed = probe_filling.charged(profile.written_bytes_at_most + fill)
             state = replace(
                 state,
@@ -73,11 +76,14 @@ class Slot:
                 is_locked=is_locked,
                 unfit=state.unfit or self.taken,
                 needed_bytes=needed,
-                budget_bytes=left,
+                budget_bytes=life if profile.name == SLC else min(day, life),
+                # Its smallest run would take the space of its whole file.
+                skips=0 if is_whole else state.skips,
             )
             verdict = gate(state, self.rules)
             if isinstance(verdict, Run):
-                left -= needed
+                life -= needed
+                day -= 0 if profile.name == SLC else needed
                 admitted.append(profile.smallest() if verdict.smallest else profile)
             else:
                 self.skip(profile, verdict)
@@ -86,12 +92,15 @@ class Slot:
     def run(self, profiles: Sequence[Profile]) -> Ended | None:
         """Run those that were admitted; None where it came to nothing, which is counted.
 
+        With `slc` among them the run is charged to the drive's life only: a rated drive's day holds
+        none, which comes once a week at the most.
+
         Raises:
             OSError: the budget cannot be written down.
         """
         budget, each = self.tools.budget, self.directory
         try:
-            filling = probe_filling.Filling(each, budget, self.clock, self.is_stopping)
+            filling = probe_filling.Filling(each, budget, self.clock, self.rules, self.is_stopping)
             file = filling.prepared(profiles)
         except probe_file.NoSpace as e:
             self._skip_all(profiles, Skip(Reason.NO_SPACE, str(e)))
@@ -99,15 +108,23 @@ class Slot:
         except probe_file.Refused as e:
             self._skip_all(profiles, Skip(Reason.FILESYSTEM, str(e)))
             return None
+        except probe_filling.Unwelcome as e:
+            self._skip_all(profiles, Skip(e.why, str(e)))
+            return None
         except probe_filling.Stopping:
             return None
         names = "+".join(profile.name for profile in profiles)
         written = sum(profile.written_bytes_at_most for profile in profiles)
-        reserved = None if file is None else budget.reserve(each.drive, names, written)
+        reserved = None
+        if file is not None:
+            is_of_life = any(profile.name == SLC for profile in profiles)
+            reserved = budget.reserve(each.drive, names, written, on_demand=is_of_life)
         if file is None or reserved is None:
             self._skip_all(profiles, Skip(Reason.BUDGET, "too little is left"))
             return None
-        ended = self._ended(profiles, file, reserved)
+        ended = self._ended(profiles, file)
+        if not self.tools.fio.is_stuck and any(map(probe_filling.writes_whole, profiles)):
+            filling.shorten()
         now = self.clock.monotonic()
         for profile in profiles:
             each.schedule.done(profile.name, now)
@@ -136,11 +153,11 @@ class Slot:
             # It dies with us, and has the lock while it lives.
             log.warning("which process probes is not written down: %s", e.strerror or e)
 
-    def _ended(self, profiles: Sequence[Profile], file: Path, reserved: int) -> Ended:
+    def _ended(self, profiles: Sequence[Profile], file: Path) -> Ended:
         each, tools = self.directory, self.tools
         assert each.place is not None
         tools.windows.begin((each.place.device, *each.place.leaves), self.clock.monotonic())
-        watch = each.watch(profiles, reserved)
+        watch = each.watch(profiles)
         try:
             if tools.fio.engines() is None:
                 return run_here(

@@ -1,6 +1,7 @@
 """Where this process hears of its drives: from the agent's directory, or by asking itself."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -122,7 +123,7 @@ class SmartWatch:
                 polling.inherit(self._children)
             self._polling = polling
         # Where an agent has been, one may begin again, and two are not to ask the same drives.
-        is_alone = self._source is SmartSource.EXEC or not self._reader.directory.exists()
+        is_alone = self._source is SmartSource.EXEC or not os.path.exists(self._reader.directory)
         self._polling.step(STEP_SECONDS if is_alone else ROLL_SECONDS)
         known = self._drives.roll
         self._note((CommandError(known.problem),) if known and known.problem else ())

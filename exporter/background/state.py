@@ -140,7 +140,7 @@ def open_directory(asked: Path | None, environment: dict[str, str]) -> StateFile
 def existing_directory(asked: Path | None, environment: dict[str, str]) -> Path | None:
     """Where a daemon keeps its state: as asked for, else the first usual directory there is."""
     candidates = _usual(environment) if asked is None else [asked]
-    return next((each for each in candidates if each.is_dir()), None)
+    return next((each for each in candidates if os.path.isdir(each)), None)
 
 
 def _usual(environment: dict[str, str]) -> list[Path]:

@@ -45,7 +45,7 @@ class GateRules:
     forced_after_skips: after so many skips in a row for load, one smallest run.
     guard_queue: requests in flight besides the probe's own, in `guard_samples` samples in a row,
         at which production needs the device; guard_pressure_ratio: the share of a sample in which
-        mysqld's control group waited; guard_await_ratio: production's await over its baseline.
+        mysqld's control group waited.
     """
 
     host_uptime_seconds: float = 600.0
@@ -62,7 +62,6 @@ class GateRules:
     guard_samples: int = 3
     guard_queue: int = 8
     guard_pressure_ratio: float = 0.5
-    guard_await_ratio: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,17 +13,14 @@ class GuardSample:
     in_flight: requests in the device, of which `own_in_flight` may be the probe's.
     cgroup_pressure_ratio: the share of the sample in which mysqld's control group waited for I/O.
         Not the host's: a probe waits for its own I/O, and would end itself.
-    await_ratio: production's await over its baseline, where it can be told from the probe's.
-    charged_bytes: what the device has written so far beyond production's; reserved_bytes: what
-        the budget set aside.
+
+    The device's own counters hold the probe's operations among production's, so neither its await
+    nor what it has written says how production fares.
     """
 
     in_flight: int | None = None
     own_in_flight: int = 1
     cgroup_pressure_ratio: float | None = None
-    await_ratio: float | None = None
-    charged_bytes: int | None = None
-    reserved_bytes: int = 0
     temperature_celsius: float | None = None
     warning_celsius: float | None = None
     avail_bytes: int | None = None
@@ -51,8 +48,6 @@ def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
 
 def _harm(now: GuardSample, rules: GateRules) -> Reason | None:
     """What a probe makes worse with each request, so that one sample is enough."""
-    if now.charged_bytes is not None and now.charged_bytes > now.reserved_bytes:
-        return Reason.BUDGET
     if is_hot(now.temperature_celsius, now.warning_celsius, rules):
         return Reason.HOT
     # Half of what the gate wants: where it let a run begin, that alone is no reason to end it.
@@ -66,6 +61,6 @@ def _waits(found: float | None, limit: float) -> bool:
 
 
 def _is_needed(sample: GuardSample, rules: GateRules) -> bool:
-    """Production has requests in the device besides the probe's, or waits too long for them."""
+    """Production has requests in the device besides the probe's."""
     others = None if sample.in_flight is None else sample.in_flight - sample.own_in_flight
-    return _waits(others, rules.guard_queue) or _waits(sample.await_ratio, rules.guard_await_ratio)
+    return _waits(others, rules.guard_queue)

@@ -111,6 +111,21 @@ def missing_bytes(directory: Path, name: str, size_bytes: int) -> int:
     return max(0, size_bytes - there)
 
 
+def shorten(directory: Path, name: str, size_bytes: int) -> None:
+    """Give back what the file has beyond `size_bytes`; one that is no longer stays as it is.
+
+    Raises:
+        Refused: it is not ours, or cannot be shortened.
+    """
+    path = directory / name
+    with _opened(directory, make=False) as parent:
+        if _looked_at(parent, path) is None:
+            return
+        with _words(path), _descriptor(parent, name, os.O_RDWR) as descriptor:
+            if _checked(path, os.fstat(descriptor)).st_size > size_bytes:
+                os.ftruncate(descriptor, size_bytes)
+
+
 def remove(directory: Path, name: str) -> None:
     """Delete the file, where it is ours; that it is not there is well too.
 

@@ -106,6 +106,7 @@ class Rig:
         self.program: Fio | None = None
         self.boot_id = "boot"
         self.day_bytes = DAY_BYTES
+        self.rated: dict[str, int] = {}
         self.rules = rules or GateRules(free_bytes=0, free_ratio=0.0)
         self.profiles = [replace(PROFILES[name], size_bytes=2 * MIB) for name in ON_BY_DEFAULT]
         self.busy_seconds: float | None = 0.0
@@ -130,7 +131,7 @@ class Rig:
             busy_seconds=lambda _device: self.busy_seconds,
             identity=lambda device: f"serial of {device}",
             fitness=lambda _drives: self.fitness,
-            rated_bytes={},
+            rated_bytes=self.rated,
         )
         self.rounds = Rounds(self.kept)
         first = self.clock.monotonic() + FIRST
@@ -146,6 +147,7 @@ class Rig:
             for path in paths or (self.path,)
         ]
         self.windows = ProbeWindows()
+        self._rated_of_drives: dict[str, float] = {}
         self.attempts = Attempts(self.clock)
         self.probe = Probe(
             self.directories,
@@ -154,11 +156,13 @@ class Rig:
             clock=self.clock,
             attempts=self.attempts,
             copy_on_write=False,
-            rated_bytes={},
+            rated_bytes=self._rated_of_drives,
         )
 
     def _tools(self) -> Tools:
-        self.budget = ProbeBudget(self.state, self.clock, self.boot_id, self.day_bytes)
+        self.budget = ProbeBudget(
+            self.state, self.clock, self.boot_id, self.day_bytes, self._rated_of_drives
+        )
         self.lock = HostLock((self.state,))
         fio, leftover = self.program or self.fio, Leftover(self.state)
         return Tools(fio, self.budget, self.lock, leftover, self.windows)

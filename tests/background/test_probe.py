@@ -16,6 +16,7 @@ from exporter.tools.child import End, Finished
 from exporter.tools.fio_profiles import MIB, PROFILES
 from exporter.tools.fio_report import Op
 from tests.background.probing import FIRST, Rig, good
+from tests.fakes import FakeClock
 from tests.tools import fio_reports
 
 ALL = ("fsync", "page_read", "page_write")
@@ -141,6 +142,55 @@ def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) ->
     assert 32 == (rig.of("page_read").ran or PROFILES["slc"]).number_ios
 
 
+@pytest.mark.parametrize("name", ["burst", "slc"])
+def test_what_writes_the_whole_file_is_never_forced(rig: Rig, name: str) -> None:
+    """Its smallest run would fill the file first, up to 16 GiB on a host that never rests."""
+    rig.rules = replace(rig.rules, forced_after_skips=2)
+    rig.profiles = [replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)]
+    rig.begin()
+    for number in range(4):
+        rig.busy_seconds = 1000.0 * number
+        rig.clock.advance(FIRST)
+        rig.directories[0].look()
+        rig.directories[0].note_load()
+        rig.busy_seconds += 10.0
+        rig.clock.advance(10.0)
+        rig.probe.run_due()
+    assert {Reason.BUSY: 4} == skipped(rig, name)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+WEEK = 7 * 86_400.0
+
+
+def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_day(
+    rig: Rig,
+) -> None:
+    """0.05% of the rating a year is 2.7 MB a day here: less than one run, which is a week's."""
+    rig.rated = {"nvme0n1": 2_000_000_000_000}
+    slc = replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)
+    rig.profiles = [slc]
+    rig.begin()
+    rig.run()
+    assert ({}, {Result.SUCCESS: 1}) == (skipped(rig, "slc"), runs(rig, "slc"))
+    assert {"serial of nvme0n1": 0} == rig.spent()
+    assert 4 * MIB == rig.directories[0].results.written_bytes
+    limits = rig.budget.limits("serial of nvme0n1")
+    assert limits.day_bytes < 4 * MIB
+    left = rig.budget.remaining("serial of nvme0n1")
+    assert 4 * MIB == limits.life_bytes - left.life_bytes
+
+
+def test_a_scheduled_slc_that_the_life_of_a_drive_does_not_hold_is_skipped(rig: Rig) -> None:
+    rig.rated = {"nvme0n1": 100_000_000}
+    rig.profiles = [replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)]
+    rig.begin()
+    rig.run()
+    assert {Reason.BUDGET: 1} == skipped(rig, "slc")
+    assert [] == rig.fio.ran
+
+
 @pytest.mark.parametrize(
     ("fitness", "reason"),
     [
@@ -248,6 +298,77 @@ def test_the_guard_ends_a_run_that_production_needs_the_device_for(rig: Rig) -> 
     # fio did not say what it wrote: all that was set aside is charged.
     assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
     assert rig.of("fsync").last_success_at is None
+
+
+def test_a_drive_that_gets_hot_ends_the_run_that_heats_it(rig: Rig) -> None:
+    rig.fio.seconds = 60.0
+
+    def heating() -> None:
+        rig.fitness = Fitness(temperature_celsius=70.0)
+
+    rig.fio.meanwhile = heating
+    before = rig.clock.monotonic()
+    rig.run()
+    assert {Result.ABORTED: 1} == runs(rig)
+    assert {Reason.HOT: 1} == skipped(rig)
+    assert rig.clock.monotonic() - before - FIRST < 7.0
+
+
+def test_the_guard_ends_a_filling_that_production_needs_the_device_for(rig: Rig) -> None:
+    """A gigabyte takes 16 s; three looks, each a quarter of a second after the last, end it."""
+    rig.profiles = [replace(PROFILES["page_read"], size_bytes=1024 * MIB)]
+    rig.day_bytes = 4096 * MIB
+    rig.begin()
+    row = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
+    rig.host.write("diskstats", row)
+    before = rig.clock.monotonic()
+    rig.run()
+    assert {Reason.BUSY: 1} == skipped(rig, "page_read")
+    assert [] == rig.fio.ran
+    assert rig.clock.monotonic() - before - FIRST < 1.0
+    assert not (rig.path / "ssd-exporter-probe-nvme0n1").exists()
+    assert rig.spent()["serial of nvme0n1"] < 256 * MIB, "what was written"
+
+
+class StallingClock(FakeClock):
+    """The thirtieth sleep lasts ten seconds longer than it was to."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if len(self.slept) == 30:
+            self.advance(10.0)
+
+
+def test_after_a_stall_the_filling_does_not_catch_up(rig: Rig) -> None:
+    rig.profiles = [replace(PROFILES["page_read"], size_bytes=100 * MIB)]
+    rig.clock = StallingClock(monotonic=rig.clock.monotonic())
+    rig.begin()
+    rig.run()
+    assert {Result.SUCCESS: 1} == runs(rig, "page_read")
+    assert len(rig.clock.slept) >= 98, "a pause after each piece but the one that was late"
+
+
+@pytest.mark.parametrize("name", ["burst", "slc"])
+def test_a_whole_write_leaves_no_more_of_the_file_than_the_others_read(rig: Rig, name: str) -> None:
+    rig.profiles = [
+        replace(PROFILES["page_read"], size_bytes=2 * MIB),
+        replace(PROFILES[name], size_bytes=16 * MIB, interval_seconds=WEEK),
+    ]
+    rig.begin()
+    sizes: list[int] = []
+    rig.fio.meanwhile = lambda: sizes.append(rig.fio.files[-1].stat().st_size)
+    rig.run()
+    assert [("page_read", name)] == rig.fio.ran
+    assert [16 * MIB] == sizes
+    assert 2 * MIB == rig.fio.files[0].stat().st_size
+
+
+def test_a_whole_write_that_the_others_need_nothing_of_leaves_an_empty_file(rig: Rig) -> None:
+    rig.profiles = [replace(PROFILES["burst"], size_bytes=16 * MIB)]
+    rig.begin()
+    rig.run()
+    assert {Result.SUCCESS: 1} == runs(rig, "burst")
+    assert 0 == rig.fio.files[0].stat().st_size
 
 
 def test_the_daemons_end_aborts_a_run_and_begins_none(rig: Rig) -> None:

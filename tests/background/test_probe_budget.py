@@ -53,6 +53,13 @@ def kept(machine: Machine) -> Any:
     return json.loads((machine.directory / "probe-budget.json").read_text())
 
 
+def test_a_rating_that_is_known_later_than_the_budget_counts(tmp_path: Path) -> None:
+    rated: dict[str, float] = {}
+    budget = ProbeBudget(tmp_path, FakeClock(), "boot", rated_bytes=rated)
+    rated["sda"] = 150e12
+    assert int(150e12 * 0.0005 / 365) == budget.limits("sda").day_bytes
+
+
 def test_nothing_is_spent_at_first(machine: Machine) -> None:
     assert Limits(1 << 30, (1 << 30) * 3650) == machine.start().remaining("sda")
 

@@ -69,8 +69,8 @@ def test_the_guard_sees_what_is_in_flight_and_how_mysqld_waits(tmp_path: Path) -
     group.mkdir(parents=True)
     groups = probe_load.groups_of(tmp_path, ["/system.slice/mysql.service", "/", "", None, "/../x"])
     assert (group,) == groups
-    watch = Watch(tmp_path, groups, "sda", GuardSample(own_in_flight=4, reserved_bytes=7), clock)
-    assert GuardSample(own_in_flight=4, reserved_bytes=7) == watch.look(None), "nothing is there"
+    watch = Watch(tmp_path, groups, "sda", GuardSample(own_in_flight=4), clock)
+    assert GuardSample(own_in_flight=4) == watch.look(None), "nothing is there"
     (tmp_path / "diskstats").write_text("8 0 sda 0 0 0 0 0 0 0 0 30 0 0\n")
     (group / "io.pressure").write_text(PRESSURE.format(1_000_000, 0))
     assert watch.look(5).cgroup_pressure_ratio is None

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,21 @@ def test_what_another_instance_runs_is_left_alone(
     assert leftover.end()
     assert fio.poll() is None
     assert (tmp_path / "probe-process.json").exists()
+
+
+def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
+    tmp_path: Path, fio: subprocess.Popen[bytes]
+) -> None:
+    """A pipe in its place holds the reader up until the note of another instance is there."""
+    file, pipe = tmp_path / "probe-process.json", tmp_path / "pipe"
+    os.mkfifo(file)
+    os.link(file, pipe)
+    reader = threading.Thread(target=Leftover(tmp_path).end)
+    reader.start()
+    with pipe.open("wb"):
+        Leftover(tmp_path).note(fio.pid)
+    reader.join()
+    assert file.is_file()
 
 
 def test_a_process_that_took_the_number_is_left_alone(

@@ -10,7 +10,7 @@ import pytest
 from exporter.config import SmartSource
 from tests.background import asking
 from tests.background.asking import ata
-from tests.background.watching import NOBODY, NVME, ROOT, SDA, watching
+from tests.background.watching import NOBODY, NVME, ROOT, SDA, Watching, watching
 
 
 @pytest.fixture(autouse=True)
@@ -199,3 +199,9 @@ def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_agai
     assert BOTH == daemon.step(8).seen()
     daemon.watch.close()
     assert all(children.is_closed for children in daemon.children)
+
+
+def test_a_directory_that_cannot_be_looked_at_keeps_nobody_from_asking(tmp_path: Path) -> None:
+    """As below one that may not be entered, which root does not know."""
+    daemon = Watching(tmp_path, SmartSource.AUTO, ROOT, f"{'x' * 300}/run")
+    assert BOTH == daemon.step(5).seen()

@@ -253,3 +253,24 @@ def test_root_keeps_it_in_var_lib(tmp_path: Path) -> None:
     )
     assert "/var/lib/ssd-exporter\n" == done.stdout
     assert ["var"] == os.listdir(tmp_path)
+
+
+_LOOKER = """
+import os, sys
+from pathlib import Path
+from exporter.background.state import existing_directory
+
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(existing_directory(Path(sys.argv[1], "state"), {}))
+"""
+
+
+def test_a_directory_below_one_that_may_not_be_entered_is_none() -> None:
+    with tempfile.TemporaryDirectory() as closed:
+        os.chmod(closed, 0)
+        done = subprocess.run(
+            [sys.executable, "-c", _LOOKER, closed], capture_output=True, text=True, check=False
+        )
+        os.chmod(closed, 0o700)
+    assert "None\n" == done.stdout, done.stderr

@@ -45,7 +45,9 @@ class Told(Attempts):
 class Watching:
     """A daemon's SmartWatch, and the agent whose directory it may read."""
 
-    def __init__(self, place: Path, source: SmartSource, status: str) -> None:
+    def __init__(
+        self, place: Path, source: SmartSource, status: str, directory: str = "run"
+    ) -> None:
         self.place = place
         sys = Sys(place / "sys")
         trees.sata(sys, "sda")
@@ -56,7 +58,7 @@ class Watching:
         self.status.write_text(status)
         self.clock = FakeClock()
         self.attempts = Told(self.clock)
-        self.directory = place / "run"
+        self.directory = place / directory
         self.agent = DocumentWriter(self.directory)
         self.smartctl = Smartctl((*SDA, "ATA"), (*NVME, "NVMe"))
         self.smartctl.says(*SDA, ata("S00001"))

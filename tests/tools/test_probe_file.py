@@ -17,6 +17,7 @@ from exporter.tools.probe_file import (
     missing_bytes,
     prepare,
     remove,
+    shorten,
 )
 
 MIB = 1 << 20
@@ -242,3 +243,23 @@ def test_a_read_only_filesystem_is_refused_in_its_own_words(small_disk: Path) ->
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
     with pytest.raises(Refused, match="Read-only file system"):
         prepare(directory, "sda", MIB)
+
+
+def test_a_file_is_shortened_and_never_made_longer(directory: Path) -> None:
+    path = prepare(directory, "sda", SIZE)
+    before = path.read_bytes()
+    shorten(directory, "sda", MIB)
+    shorten(directory, "sda", SIZE)
+    assert before[:MIB] == path.read_bytes()
+    shorten(directory, "none", MIB)
+    assert ["sda"] == os.listdir(directory)
+
+
+def test_what_a_link_leads_to_is_not_shortened(directory: Path, tmp_path: Path) -> None:
+    prepare(directory, "sda", MIB)
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"data")
+    (directory / "link").symlink_to(precious)
+    with pytest.raises(Refused):
+        shorten(directory, "link", 0)
+    assert b"data" == precious.read_bytes()
