@@ -38,6 +38,9 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
 }
 
 
+#: The packages' settings: commands go by them as the daemon's unit does.
+USUAL_FILE = Path("/etc/ssd-exporter/config.toml")
+
 #: Those that every command has.
 _OF_COMMANDS = ("--path.", "--smartctl.", "--state.", "--log.")
 
@@ -58,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
         prog="ssd-exporter",
         description="Prometheus exporter and health monitor for the SSDs under MySQL.",
         epilog=f"commands, each with a --help of its own:{listed}\n\n"
-        "The README has every default. Exit status 2: a mistake in the configuration.",
+        "docs/settings.md has every default. Exit status 2: a mistake in the configuration.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -98,26 +101,40 @@ def command_parser(name: str) -> argparse.ArgumentParser:
     command = COMMANDS[name]
     p = _Parser(prog=f"ssd-exporter {name}", description=command.description, allow_abbrev=False)
     command.add_arguments(p)
-    _add_settings(p, {f: each for f, each in _FLAGS.items() if f.startswith(_OF_COMMANDS)})
+    _add_settings(
+        p,
+        {f: each for f, each in _FLAGS.items() if f.startswith(_OF_COMMANDS)},
+        f"the settings, TOML; without, {USUAL_FILE} where it exists",
+    )
     return p
 
 
-def _add_settings(p: argparse.ArgumentParser, flags: Mapping[str, tuple[str, str, str]]) -> None:
-    p.add_argument("--config.file", dest="config_file", metavar="FILE", help="the settings, TOML")
+def _add_settings(
+    p: argparse.ArgumentParser,
+    flags: Mapping[str, tuple[str, str, str]],
+    file_words: str = "the settings, TOML",
+) -> None:
+    p.add_argument("--config.file", dest="config_file", metavar="FILE", help=file_words)
     for flag, (key, metavar, text) in flags.items():
         action = "append" if key == "web.listen_address" else "store"
         p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
 
 
-def settings(arguments: argparse.Namespace) -> Settings:
+def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> Settings:
     """The file's settings, overruled by the flags', checked.
+
+    usual_file: read where no file is named and this one exists.
 
     Raises:
         ConfigError: with the key and what to do.
     """
     from_file: Settings = record(Settings, {}, "")
-    if arguments.config_file is not None:
-        from_file = record(Settings, _file(Path(arguments.config_file)), "", from_file)
+    named = arguments.config_file
+    # lexists: a link that leads nowhere is a mistake, and not a host without settings.
+    if named is None and usual_file is not None and os.path.lexists(usual_file):
+        named = usual_file
+    if named is not None:
+        from_file = record(Settings, _file(Path(named)), "", from_file)
     flags: dict[str, Any] = {}
     for dotted, value in vars(arguments).items():
         section, _, key = dotted.partition(".")
@@ -153,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if command is not None:
             arguments = command_parser(given[0]).parse_args(given[1:])
-            chosen = settings(arguments)
+            chosen = settings(arguments, USUAL_FILE)
             logs.begin(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
         arguments = parser().parse_args(given)

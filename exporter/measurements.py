@@ -114,7 +114,8 @@ def slc_arguments(p: argparse.ArgumentParser) -> None:
     p.add_argument(
         "--bytes",
         metavar="SIZE",
-        help="write at most so much, as 32GiB; without, 16 GiB or a tenth of what is free",
+        help="write at most so much, as 32GiB, or 32GB for powers of ten; without,"
+        " 16 GiB or a tenth of what is free",
     )
     p.add_argument(
         "--recover",
@@ -226,7 +227,10 @@ def bench_arguments(p: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=10.0, help="a cell takes at most so long; %(default)g"
     )
     p.add_argument(
-        "--size", default="1G", help="of the file, and what a cell writes at most; %(default)s"
+        "--size",
+        default="1G",
+        help="of the file, and what a cell writes at most, as 4GiB, or 4GB for powers of ten;"
+        " %(default)s",
     )
     p.add_argument(
         "--depth", type=int, default=1, help="requests in flight of each job; %(default)s"

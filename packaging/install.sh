@@ -58,6 +58,9 @@ for path in "$prefix" "$python" "$unit_directory"; do
     *[!A-Za-z0-9_./+@-]*) fail "$path: only letters, digits and _ . / + @ - here" ;;
   esac
 done
+while [ "$prefix" != "${prefix%/}" ]; do
+  prefix=${prefix%/}
+done
 [ -n "$prefix" ] || fail "--prefix takes a directory"
 unit_directory=${unit_directory:-$prefix/lib/systemd/system}
 # The settings of what is installed for the whole host are where everybody looks for them.

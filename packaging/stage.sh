@@ -40,6 +40,7 @@ mkdir "$out/share/dashboards"
 cp -R "$top"/dashboards/*.json "$top/dashboards/README.md" "$top/dashboards/provisioning" \
   "$out/share/dashboards"
 cp "$top/README.md" "$top/CHANGELOG.md" "$top/METRICS.md" "$top/LICENSE" "$out/doc"
+cp -R "$top/docs" "$out/doc/docs"
 cp "$here/install.sh" "$out"
 echo "$architecture" > "$out/architecture"
 find "$out" -name __pycache__ -prune -exec rm -rf {} +

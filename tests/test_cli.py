@@ -13,8 +13,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from exporter import __version__
-from exporter.cli import main, parser, settings
+from exporter.cli import command_parser, main, parser, settings
 from exporter.config import COLLECTORS, Settings
+from exporter.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
@@ -285,3 +286,28 @@ def test_a_path_longer_than_a_file_name_is_one_line_and_exit_2(
 ) -> None:
     assert 2 == main([f"--path.procfs=/{'x' * 300}", "--config.check"])
     assert 1 == capsys.readouterr().err.count("\n")
+
+
+def test_commands_go_by_the_packages_settings_unless_others_are_named(tmp_path: Path) -> None:
+    usual, other = tmp_path / "config.toml", tmp_path / "other.toml"
+    usual.write_text("[probe]\nbudget_bytes_per_day = 1\n")
+    other.write_text("[probe]\nbudget_bytes_per_day = 2\n")
+
+    def budget(*flags: str) -> int:
+        found = settings(command_parser("bench").parse_args(flags), usual)
+        return found.probe.budget_bytes_per_day
+
+    assert 1 == budget()
+    assert 2 == budget(f"--config.file={other}")
+    usual.unlink()
+    assert Settings().probe.budget_bytes_per_day == budget()
+    usual.symlink_to("nowhere")
+    with pytest.raises(ConfigError, match=r"config\.toml cannot be read"):
+        budget()
+
+
+def test_the_help_says_which_settings_commands_go_by() -> None:
+    # It breaks lines at hyphens.
+    said = "".join(command_parser("slc").format_help().split())
+    assert "without,/etc/ssd-exporter/config.tomlwhereitexists" in said
+    assert "docs/settings.md has every default" in parser().format_help()

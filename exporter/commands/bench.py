@@ -20,7 +20,7 @@ from exporter.commands.measuring import (
 )
 from exporter.commands.words import blocks, size, span
 from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError
+from exporter.errors import CommandError, ConfigError, SourceError
 from exporter.report import delivery, terminal
 from exporter.report.content import Report
 from exporter.tools.fio_profiles import Profile
@@ -118,8 +118,8 @@ def _measured(
             return found, f"ended by {measurement.interruption.words}"
         try:
             ended = measurement.run([cell], file, go_on)
-        except ConfigError as e:
-            # Another has used the budget up meanwhile.
+        except (ConfigError, SourceError) as e:
+            # Another has used the budget up meanwhile, or it cannot be written down any more.
             return found, str(e)
         said = measurement.problem(ended)
         found.append(bench_report.outcome(cell, ended, said))

@@ -1,10 +1,9 @@
 """The matrix of a benchmark: block size × jobs × mode, each cell a bounded run. Pure."""
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from exporter.commands.words import blocks, size
+from exporter.commands.words import blocks, size, size_bytes
 from exporter.errors import ConfigError
 from exporter.tools.fio_profiles import GIB, KIB, MIB, Engine, Profile, Rw
 
@@ -21,8 +20,6 @@ SECONDS = 10.0
 _START_SECONDS = 0.7
 
 _MOST_CELLS = 400
-_SIZE = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
-_UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +137,7 @@ def _parts(texts: Sequence[str]) -> list[str]:
 
 
 def _size(flag: str, text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
-        raise ConfigError(f"{flag} is {text[:40]!r}", "it is a size as 16K or 1M")
-    return int(found[1]) * _UNITS[found[2].lower()]
+    return size_bytes(flag, text, "16K or 1M")
 
 
 def _count(flag: str, text: str) -> int:

@@ -2,6 +2,8 @@
 
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -16,6 +18,21 @@ class Interruption:
     def __init__(self) -> None:
         self.by: signal.Signals | None = None
         self._before: dict[signal.Signals, object] = {}
+        self._leaves = False
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Within, while nothing runs that has to be ended, a signal leaves at once.
+
+        By KeyboardInterrupt or SystemExit, so that all is tidied up; one noted before does too.
+        """
+        if self.by is not None:
+            self._leave(self.by)
+        self._leaves = True
+        try:
+            yield
+        finally:
+            self._leaves = False
 
     @property
     def is_set(self) -> bool:
@@ -50,5 +67,13 @@ class Interruption:
             raise KeyboardInterrupt
         if self.by is None:
             self.by = signal.Signals(number)
+            if self._leaves:
+                self._leave(self.by)
             if sys.stderr.isatty():
                 sys.stderr.write("\nending; once more to leave at once\n")
+
+    @staticmethod
+    def _leave(number: signal.Signals) -> None:
+        if number is signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)

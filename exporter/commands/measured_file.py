@@ -9,8 +9,11 @@ from exporter.clock import Clock
 from exporter.errors import ConfigError
 from exporter.tools import probe_file
 
-#: What production bears beside it.
-_BYTES_PER_SECOND = 128 << 20
+#: What production bears beside it: the daemon's pace.
+_BYTES_PER_SECOND = 64 << 20
+
+#: Who is later than this, as after a stall, does not catch up.
+_LATE_SECONDS = 0.25
 
 
 def missing_bytes(directory: Path, name: str, size_bytes: int) -> int:
@@ -34,19 +37,21 @@ def fill(
     *,
     missing: int,
     clock: Clock,
-    filling: Callable[[float], None],
+    filling: Callable[[int], None],
 ) -> None:
-    """Fill what is missing; `filling` hears how far it is, 0 to 1, and may raise to give up.
+    """Fill what is missing; `filling` hears how far the file reaches, and may raise to give up.
 
     Raises:
         ConfigError: the directory or the file is none that may be used.
         NoSpace: the disk is full; what was begun is taken away again.
     """
-    begun = clock.monotonic()
+    due, before = clock.monotonic(), size_bytes - missing
 
     def progress(at: int) -> None:
-        filling(at / size_bytes)
-        due = begun + max(0, at - (size_bytes - missing)) / _BYTES_PER_SECOND
+        nonlocal due, before
+        filling(at)
+        due = max(due, clock.monotonic() - _LATE_SECONDS)
+        due, before = due + max(0, at - before) / _BYTES_PER_SECOND, max(at, before)
         if (left := due - clock.monotonic()) > 0:
             clock.sleep(left)
 
@@ -54,6 +59,16 @@ def fill(
         if _length(directory / name) >= size_bytes:
             probe_file.remove(directory, name)
         probe_file.prepare(directory, name, size_bytes, progress=progress)
+
+
+def look(directory: Path, name: str) -> None:
+    """See that the file may be used, before anything is charged for it; the directory is made.
+
+    Raises:
+        ConfigError: the directory or the file is none that may be used.
+    """
+    with _usable(directory):
+        probe_file.look(directory, name)
 
 
 def sized(directory: Path, name: str, size_bytes: int) -> Path:
@@ -69,18 +84,24 @@ def sized(directory: Path, name: str, size_bytes: int) -> Path:
 
 
 @contextmanager
-def removed(directory: Path, name: str) -> Iterator[None]:
-    """The file is gone afterwards, and so is the directory where it was not there before."""
+def removed(
+    directory: Path, name: str, stays: Callable[[], bool] = lambda: False
+) -> Iterator[None]:
+    """The file is gone afterwards, and so is the directory where it was not there before.
+
+    stays: asked at the end whether both are left, because something writes there still.
+    """
     is_new = not os.path.lexists(directory)
     try:
         yield
     finally:
-        # What is not ours is left alone.
-        with suppress(probe_file.Refused, probe_file.NoSpace):
-            probe_file.remove(directory, name)
-        if is_new:
-            with suppress(OSError):
-                os.rmdir(directory)
+        if not stays():
+            # What is not ours is left alone.
+            with suppress(probe_file.Refused, probe_file.NoSpace):
+                probe_file.remove(directory, name)
+            if is_new:
+                with suppress(OSError):
+                    os.rmdir(directory)
 
 
 @contextmanager

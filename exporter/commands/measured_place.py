@@ -106,11 +106,18 @@ def look(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
         ConfigError: no, by its words.
     """
     path = directory.path
-    if not path.exists() and not path.parent.is_dir():
-        raise ConfigError(f"{path.parent} is no directory", "make it, or name another")
-    if path.is_symlink():
+    # Not Path's: they raise where a directory above may not be entered.
+    try:
+        os.lstat(path)
+    except PermissionError as e:
+        raise ConfigError(f"{path.parent} may not be entered", "run this as root") from e
+    except OSError:
+        if not os.path.isdir(path.parent):
+            words = f"{path.parent} is no directory"
+            raise ConfigError(words, "make it, or name another") from None
+    if os.path.islink(path):
         raise ConfigError(f"{path} is a link", "name the directory itself")
-    if path.exists() and not path.is_dir():
+    if os.path.exists(path) and not os.path.isdir(path):
         raise ConfigError(f"{path} is no directory", "name one that does not exist yet")
     try:
         directory.look()

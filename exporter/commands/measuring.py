@@ -22,11 +22,12 @@ from exporter.clock import Clock
 from exporter.commands import consent, host_lock, measured_file, measured_place, rights
 from exporter.commands.account import Account
 from exporter.commands.consent import Plan, Streams
+from exporter.commands.guarded_filling import GuardedFilling, guard_words
 from exporter.commands.interruption import Interruption
 from exporter.commands.words import span
 from exporter.config import Settings
 from exporter.diagnosis.probe_gate import Reason, Skip, gate
-from exporter.errors import CommandError, ConfigError, ReadError, SourceError
+from exporter.errors import CommandError, ConfigError, SourceError
 from exporter.linux import files
 from exporter.report.progress import Progress
 from exporter.report.words import printable, quantity
@@ -42,15 +43,11 @@ _NEVER = 1 << 30
 #: What the kernel makes of a request where it does not say.
 _USUAL_REQUEST_KB = 128
 
+#: What the gate said is believed for so long, while a person thinks.
+_BELIEVED_SECONDS = 10.0
+
 #: Exit statuses of all measurements; 2 is a mistake in how it was asked for, or a refusal.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
-
-_GUARD_WORDS: Mapping[Reason, str] = {
-    Reason.BUSY: "production needs the device",
-    Reason.CGROUP_PRESSURE: "mysqld waits for I/O",
-    Reason.HOT: "the drive is too hot",
-    Reason.NO_SPACE: "the filesystem is nearly full",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +72,8 @@ class Edges:
 class Measurement:
     """One directory to measure in, while the host's probe lock is held; made by `measuring`.
 
-    In this order: `admit`, `consent`, `prepared`, `run` as often as is wanted.
+    In this order: `take_lock`, which `measuring` does, `admit`, `consent`, `prepared`, `run` as
+    often as is wanted.
     """
 
     def __init__(
@@ -86,21 +84,23 @@ class Measurement:
         options: Options,
         edges: Edges,
         account: Account,
-        lock: HostLock,
-        leftover: Leftover,
+        state: Path,
+        interruption: Interruption,
     ) -> None:
         assert directory.place is not None
         self.directory = directory
         self.place: Place = directory.place
         self.clock = edges.clock
         self.fio = edges.fio()
-        self.interruption = Interruption()
+        self.interruption = interruption
         self._settings = settings
         self._options = options
         self._streams = edges.streams
         self._account = account
-        self._lock = lock
-        self._leftover = leftover
+        self._lock_places = (settings.path.rootfs / "run/lock", state)
+        self._lock, self._leftover = HostLock(self._lock_places), Leftover(state)
+        self._admitted: tuple[Profile, int, int] | None = None
+        self._is_stuck = False
         self._undo = contextlib.ExitStack()
         self._progress: Progress | None = None
         self._rules = settings.probe.gate
@@ -113,6 +113,18 @@ class Measurement:
     def charged_bytes(self) -> int:
         """What the budget was charged so far."""
         return self._account.charged_bytes
+
+    def take_lock(self) -> None:
+        """Have the host's probe lock, and settle what a killed run left.
+
+        Raises:
+            ConfigError: another has it. ReadError: the budget cannot be read or written.
+        """
+        with self.interruption.leaving(), Progress(self._streams.says) as progress:
+            host_lock.acquire(
+                self._lock, self._leftover, self._lock_places, clock=self.clock, progress=progress
+            )
+        self._account.recover()
 
     def with_engine(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
         """The profiles with engines that this fio has.
@@ -136,7 +148,9 @@ class Measurement:
             ConfigError: it must not run; or should not now, and nobody said --anyway.
             ReadError: the filesystem cannot be looked at.
         """
-        busy = self._busy_ratio()
+        self._admitted = profile, written_bytes, missing_bytes
+        with self.interruption.leaving():
+            busy = self._busy_ratio()
         copy_on_write = self._settings.probe.copy_on_write
         state = replace(
             self.directory.gate_state(profile, copy_on_write=copy_on_write),
@@ -170,7 +184,7 @@ class Measurement:
         From here on Ctrl-C and SIGTERM end what runs, and not this process: see `interruption`.
 
         Raises:
-            ConfigError: nobody agreed.
+            ConfigError: nobody agreed, or the device is in use by then. ReadError: as `admit`.
         """
         plan = Plan(
             f"{self.directory.path} on {self.place.device}",
@@ -180,8 +194,7 @@ class Measurement:
             self._account.left.day_bytes,
         )
         if always or plan.charge_bytes > plan.left_bytes:
-            consent.ask(plan, self._streams, yes=self._options.yes)
-        self._undo.enter_context(self.interruption)
+            self._ask(plan)
         self._progress = self._undo.enter_context(Progress(self._streams.says))
 
     def show(self, words: str, done: float | None = None) -> None:
@@ -196,26 +209,15 @@ class Measurement:
 
         Raises:
             ConfigError: the directory or the file is none that may be used, or the budget is spent.
-            ReadError: the disk is full, or it was interrupted.
+            ReadError: the disk is full, production needs the device, or it was interrupted.
         """
         path = self.directory.path
         if not keep:
-            self._undo.enter_context(measured_file.removed(path, name))
+            self._undo.enter_context(measured_file.removed(path, name, lambda: self._is_stuck))
         if fill and (missing := measured_file.missing_bytes(path, name, size_bytes)):
-            self._account.reserve("filling", missing)
-            written: int | None = None
-            try:
-                measured_file.fill(
-                    path,
-                    name,
-                    size_bytes,
-                    missing=missing,
-                    clock=self.clock,
-                    filling=self._filling,
-                )
-                written = missing
-            finally:
-                self._account.settle(written, None)
+            # What is refused is not written, and need not be charged.
+            measured_file.look(path, name)
+            self._fill(name, size_bytes, missing)
         return measured_file.sized(path, name, size_bytes)
 
     def run(
@@ -236,8 +238,8 @@ class Measurement:
         """
         its_fio = fio or self.fio
         written = sum(each.written_bytes_at_most for each in profiles)
-        reserved = self._account.reserve("+".join(each.name for each in profiles), written)
-        watch = self.directory.watch([self._in_requests(each) for each in profiles], reserved)
+        self._account.reserve("+".join(each.name for each in profiles), written)
+        watch = self.directory.watch([self._in_requests(each) for each in profiles])
         ended: Ended | None = None
         try:
             ended = run_fio(
@@ -267,16 +269,33 @@ class Measurement:
         if self.interruption.is_set:
             return f"ended by {self.interruption.words}"
         if ended.reason is not None:
-            why = _GUARD_WORDS.get(ended.reason, ended.reason.value)
-            return f"ended after {span(ended.ended - ended.begun)}, for {why}"
+            gone = span(ended.ended - ended.begun)
+            return f"ended after {gone}, for {guard_words(ended.reason)}"
         # It is started through setpriv, which nobody has asked for.
         words = printable(ended.message)
         return words.replace("setpriv", "fio", 1) or f"fio: {ended.result.value}"
 
     def close(self) -> None:
-        """End fio, and tidy up. The lock stays with a fio that cannot be ended."""
+        """End fio, and tidy up. The lock and the file stay with a fio that cannot be ended."""
+        # `close` forgets it; and releasing the lock would release it for fio too.
+        self._is_stuck = self.fio.is_stuck
         self.fio.close()
         self._undo.close()
+        if not self._is_stuck:
+            self._lock.release()
+
+    def _ask(self, plan: Plan) -> None:
+        """Without the lock: other probes do not wait for a person who thinks."""
+        if self._options.yes:
+            consent.ask(plan, self._streams, yes=True)
+            return
+        begun = self.clock.monotonic()
+        self._lock.release()
+        with self.interruption.leaving():
+            consent.ask(plan, self._streams, yes=False)
+        self.take_lock()
+        if self._admitted and self.clock.monotonic() - begun > _BELIEVED_SECONDS:
+            self.admit(*self._admitted)
 
     def _busy_ratio(self) -> float | None:
         proc, device = self._settings.path.procfs, self.place.device
@@ -289,10 +308,32 @@ class Measurement:
             seconds, now = self.clock.monotonic() - begun, measured_place.disk(proc, device)
         return measured_place.busy_ratio(before, now, seconds)
 
-    def _filling(self, done: float) -> None:
-        if self.interruption.is_set:
-            raise ReadError(f"nothing was measured: ended by {self.interruption.words}")
-        self.show("filling the file with random data", done)
+    def _fill(self, name: str, size_bytes: int, missing: int) -> None:
+        self._account.reserve("filling", missing)
+        its, written = self.directory, 0
+        try:
+            watch = its.watch([])
+            guarded = GuardedFilling(
+                watch,
+                its.avail_bytes,
+                self._rules,
+                clock=self.clock,
+                interruption=self.interruption,
+                missing=missing,
+            )
+
+            def filling(at: int) -> None:
+                guarded.go_on(size_bytes - at)
+                self.show("filling the file with random data", at / size_bytes)
+
+            try:
+                measured_file.fill(
+                    its.path, name, size_bytes, missing=missing, clock=self.clock, filling=filling
+                )
+            finally:
+                written = guarded.written_bytes
+        finally:
+            self._account.settle(written, None)
 
     def _in_requests(self, profile: Profile) -> Profile:
         """For the guard: the kernel cuts a large block into requests that are all our own."""
@@ -331,25 +372,21 @@ def measuring(
     directory = measured_place.probe_directory(path, profiles, settings, edges.clock, state)
     measured_place.look(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
+        interruption = stack.enter_context(Interruption())
         stack.enter_context(rights.made(path, state))
         stack.enter_context(rights.of_owner(state))
         account = Account(directory, settings, state, edges.clock)
-        places = (settings.path.rootfs / "run/lock", state)
-        lock, leftover = HostLock(places), Leftover(state)
-        with Progress(edges.streams.says) as progress:
-            host_lock.acquire(lock, leftover, places, clock=edges.clock, progress=progress)
-        stack.callback(lock.release)
-        account.recover()
         measurement = Measurement(
             directory,
             settings=settings,
             options=options,
             edges=edges,
             account=account,
-            lock=lock,
-            leftover=leftover,
+            state=state,
+            interruption=interruption,
         )
         stack.callback(measurement.close)
+        measurement.take_lock()
         yield measurement
 
 

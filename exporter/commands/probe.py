@@ -71,13 +71,12 @@ def chosen(name: str | None, settings: Settings) -> tuple[Profile, ...]:
         raise ConfigError(
             f"{name!r} is no profile", f"there are {listed}; a directory is given with --directory"
         )
-    names = settings.probe.profiles if name is None else (name,)
+    names = [each for each in settings.probe.profiles if each != "slc"] if name is None else [name]
     if not names:
         raise ConfigError("no profile is scheduled", f"name one of {listed}")
     return tuple(
         fio_settings.profile(each, settings.probe.profile.get(each, ProfileSettings()))
         for each in names
-        if each != "slc"
     )
 
 

@@ -1,12 +1,16 @@
 """As whom a measurement is made: as the daemon's user, also where root asks for it."""
 
+import errno
 import os
 import pwd
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from exporter.errors import ConfigError
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
@@ -57,20 +61,61 @@ def made(directory: Path, state: Path) -> Iterator[None]:
         yield
         return
     try:
-        os.mkdir(directory, 0o700)
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(directory, flags)
-        try:
-            os.fchown(descriptor, *owner)
-        finally:
-            os.close(descriptor)
+        parent = os.open(directory.parent, _DIRECTORY)
     except OSError as e:
+        if os.path.islink(directory.parent):
+            hint = "name the directory that it leads to"
+            raise ConfigError(f"{directory.parent} is a link", hint) from e
         raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
     try:
-        yield
+        _make(parent, directory, owner)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.rmdir(directory.name, dir_fd=parent)
     finally:
-        with suppress(OSError):
-            os.rmdir(directory)
+        os.close(parent)
+
+
+def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
+    """Make it and give it away: what was just made, and nothing that took its place.
+
+    Raises:
+        ConfigError: it cannot be made; then it is not there.
+    """
+    name = directory.name
+    try:
+        os.mkdir(name, 0o700, dir_fd=parent)
+    except OSError as e:
+        raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
+    is_done = False
+    try:
+        give(parent, name, owner)
+        is_done = True
+    except OSError as e:
+        raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
+    finally:
+        if not is_done:
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=parent)
+
+
+def give(parent: int, name: str, owner: tuple[int, int]) -> None:
+    """Give a new directory of root's, empty and closed to others, in `parent` to its owner.
+
+    Raises:
+        OSError: it is none, and stays whose it is.
+    """
+    descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
+    try:
+        found = os.fstat(descriptor)
+        is_new = found.st_uid == 0 and stat.S_IMODE(found.st_mode) & 0o777 == 0o700
+        if not is_new or os.listdir(descriptor):
+            raise PermissionError(errno.EPERM, "another directory took its place")
+        os.fchown(descriptor, *owner)
+    finally:
+        os.close(descriptor)
 
 
 def _owner(directory: Path) -> tuple[int, int] | None:

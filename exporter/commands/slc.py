@@ -4,7 +4,6 @@ It writes until the end of the cache is certain, or all that it may; see `cache_
 judged. The result stays in the state directory, and the daemon shows it.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,9 +37,6 @@ _STATUS = {
     CliffResult.BUDGET: MEASURED,
     CliffResult.ABORTED: NOT_MEASURED,
 }
-
-_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kKmMgGtT])(i?)[Bb]?)?", re.ASCII)
-_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +97,12 @@ def _profile(settings: Settings, wanted: Wanted) -> Profile:
 
 
 def size_bytes(text: str) -> int:
-    """What "16GiB", "16G" and "17179869184" say alike; "16GB" is a little less.
+    """As `words.size_bytes`.
 
     Raises:
         ConfigError: it is no size, or none that can be written.
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
-        raise ConfigError(f"--bytes is {text[:40]!r}", 'give a size as "8GiB" or "8GB"')
-    power = _POWERS.get((found[2] or "").upper(), 0)
-    base = 1000 if found[2] and not found[3] and text.strip()[-1] in "Bb" else 1024
-    size = int(float(found[1]) * base**power)
+    size = words.size_bytes("--bytes", text, "8GiB or 8GB")
     if not LEAST_BYTES <= size <= MOST_BYTES:
         raise ConfigError(
             f"--bytes is {words.size(size)}",

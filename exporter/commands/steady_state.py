@@ -27,7 +27,7 @@ from exporter.commands.steady_report import Judged, RoundDone, Series
 from exporter.config import Settings
 from exporter.diagnosis.host_share import HostShareRules, is_host_limited
 from exporter.diagnosis.steady_state import Phase, SteadyState, SteadyStateRules, steady_state
-from exporter.errors import CommandError, ConfigError
+from exporter.errors import CommandError, ConfigError, SourceError
 from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.tools.fio_profiles import Profile
@@ -68,7 +68,8 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
     (profile,) = probe.chosen(wanted.profile or DEFAULT, settings)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
-    return _deliver(steady_report.report(found, _RULES), wanted, out)
+    status = _deliver(steady_report.report(found, _RULES), wanted, out)
+    return NOT_MEASURED if found.problem else status
 
 
 def run_kept(state: Path, wanted: Wanted, out: TextIO) -> int:
@@ -128,7 +129,11 @@ class _Rounds:
         judgement = SteadyState(Phase.TOO_FEW, None, known.baseline if known else None, None)
         begun, problem, version = its.clock.monotonic(), "", ""
         while len(self._done) < self._most and judgement.phase is not Phase.STEADY:
-            ended = its.run([profile], file, self._shows(profile, judgement))
+            try:
+                ended = its.run([profile], file, self._shows(profile, judgement))
+            except (ConfigError, SourceError) as e:
+                problem = str(e)
+                break
             version = ended.run.fio_version if ended.run else version
             problem = its.problem(ended) or self._take(profile, ended)
             if problem:

@@ -1,6 +1,12 @@
 """Figures of a measurement as people say them."""
 
+import re
+
+from exporter.errors import ConfigError
 from exporter.report.words import number, quantity
+
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kmgt])(i?)(b?))?", re.ASCII | re.IGNORECASE)
+_POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def size(count: float) -> str:
@@ -34,3 +40,17 @@ def blocks(count: int) -> str:
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
     return f"{count} B"
+
+
+def size_bytes(flag: str, text: str, example: str) -> int:
+    """What "16GiB", "16G" and "17179869184" say alike; "16GB" is in powers of ten, and less.
+
+    Raises:
+        ConfigError: it is no size.
+    """
+    found = _SIZE.fullmatch(text.strip())
+    if found is None:
+        raise ConfigError(f"{flag} is {text[:40]!r}", f"it is a size as {example}")
+    power = _POWERS.get((found[2] or "").upper(), 0)
+    base = 1000 if found[4] and not found[3] else 1024
+    return int(float(found[1]) * base**power)

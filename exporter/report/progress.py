@@ -37,7 +37,9 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         """Say what goes on. done: a share of the whole, from 0 to 1; None if nobody knows."""
         if done is not None:
             done = min(max(done, 0.0), 1.0) if math.isfinite(done) else None
-        self._shown.show(printable(words), done)
+        # A terminal that was closed (EIO) or a reader that left costs no measurement.
+        with contextlib.suppress(OSError):
+            self._shown.show(printable(words), done)
 
     def __exit__(
         self,
@@ -45,7 +47,8 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._shown.close()
+        with contextlib.suppress(OSError):
+            self._shown.close()
 
 
 def _shown(out: TextIO) -> _Shown:

@@ -8,9 +8,20 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.background.probe_lock import HostLock, Leftover
-from exporter.commands import consent, host_lock, measured_file, measured_place, measuring, words
+from exporter.commands import (
+    bench_matrix,
+    consent,
+    host_lock,
+    measured_file,
+    measured_place,
+    measuring,
+    slc,
+    words,
+)
 from exporter.commands.consent import Plan, Streams
 from exporter.commands.interruption import Interruption
 from exporter.config import ProbeSettings, Settings, StateSettings
@@ -141,7 +152,7 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 
 def test_a_file_is_filled_at_a_bearable_pace(tmp_path: Path) -> None:
-    clock, seen = FakeClock(), list[float]()
+    clock, seen = FakeClock(), list[int]()
     place, size = tmp_path / "new", 4 << 20
     missing = measured_file.missing_bytes(place, "file", size)
     assert size == missing
@@ -150,9 +161,24 @@ def test_a_file_is_filled_at_a_bearable_pace(tmp_path: Path) -> None:
         assert place / "file" == measured_file.sized(place, "file", size)
         assert size == (place / "file").stat().st_size
         assert 0 == measured_file.missing_bytes(place, "file", size)
-    assert [0.25, 0.5, 0.75, 1.0] == seen
+    assert [1 << 20, 2 << 20, 3 << 20, 4 << 20] == seen
     assert sum(clock.slept) == pytest.approx(measured_file.fill_seconds(size), rel=0.01)
     assert not place.exists(), "what is made is taken away"
+
+
+def test_after_a_stall_a_filling_does_not_catch_up(tmp_path: Path) -> None:
+    clock, seen = FakeClock(), list[float]()
+
+    def stall(at: int) -> None:
+        seen.append(clock.monotonic())
+        if at == 4 << 20:
+            clock.advance(60.0)
+
+    measured_file.fill(
+        tmp_path / "new", "file", 64 << 20, missing=64 << 20, clock=clock, filling=stall
+    )
+    # Were it to, all that is left would be written at once.
+    assert seen[-1] - seen[4] > 0.5
 
 
 def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
@@ -166,14 +192,14 @@ def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
         2 << 20,
         missing=missing,
         clock=FakeClock(),
-        filling=lambda _done: None,
+        filling=lambda _at: None,
     )
     assert 0 == measured_file.missing_bytes(tmp_path, "file", 2 << 20)
 
 
 def test_a_filling_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    def give_up(done: float) -> None:
-        if done > 0.5:
+    def give_up(at: int) -> None:
+        if at > 2 << 20:
             raise ReadError("enough")
 
     with contextlib.suppress(ReadError), measured_file.removed(tmp_path / "new", "file"):
@@ -247,6 +273,23 @@ def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:
 )
 def test_times_are_said_as_people_plan(seconds: float, expected: str) -> None:
     assert expected == words.span(seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1GB", 10**9), ("1GiB", 1 << 30), ("1G", 1 << 30), ("1000", 1000), ("16kb", 16_000)],
+)
+def test_a_size_is_the_same_for_every_command(text: str, expected: int) -> None:
+    assert expected == words.size_bytes("--size", text, "1G")
+    if expected >= 1 << 26:
+        assert expected == slc.size_bytes(text)
+        assert expected == bench_matrix.matrix(size_text=text).size_bytes
+
+
+@given(st.text(max_size=12) | st.from_regex(r"\A\d*\.?\d*\s?[kmgtKMGT]?i?[bB]?\Z"))
+def test_any_text_is_a_size_or_a_mistake(text: str) -> None:
+    with contextlib.suppress(ConfigError):
+        assert words.size_bytes("--size", text, "1G") >= 0
 
 
 @pytest.mark.parametrize(

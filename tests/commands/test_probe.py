@@ -25,6 +25,8 @@ from tests.required import lacking
 
 pytestmark = pytest.mark.real
 
+SLC = "[probe.profile.slc]\ninterval_seconds = 604800\n"
+
 #: Who the daemon runs as, in tests of root.
 DAEMON = pwd.getpwnam("nobody").pw_uid
 
@@ -125,6 +127,30 @@ def test_a_directory_that_cannot_be_is_said(place: Place) -> None:
     ended = place.run("probe", f"--directory={place.path / 'none/probe'}")
     assert 2 == ended.status
     assert f"{place.path / 'none'} is no directory" in ended.complaint
+
+
+def test_only_the_cache_s_cliff_scheduled_is_nothing_to_run(place: Place) -> None:
+    place.config.write_text(
+        f'[probe]\nprofiles = ["slc"]\nbudget_bytes_per_day = {10**12}\n{SLC}{SMALL}{GATE}'
+    )
+    ended = place.run("probe", where(place))
+    assert 2 == ended.status
+    assert "no profile is scheduled; name one of " in ended.complaint
+
+
+def test_a_directory_that_may_not_be_entered_is_said(shared: Place) -> None:
+    (shared.path / "closed").mkdir(0o700)
+    directory = shared.path / "closed/x/y"
+    argv = shared.argv("bench", str(directory), "--yes")
+    ended = subprocess.run(
+        ["setpriv", f"--reuid={DAEMON}", "--clear-groups", *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert 2 == ended.returncode, ended.stderr
+    assert "closed/x may not be entered; run this as root" in ended.stderr
 
 
 def test_a_directory_in_memory_is_refused(place: Place) -> None:

@@ -94,7 +94,7 @@ def test_whoever_says_no_on_a_terminal_is_believed(place: Place) -> None:
 def test_a_size_that_is_none_is_said_before_anything_is_looked_at(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=lots")
     assert 2 == ended.status
-    assert "--bytes is 'lots'; give a size as" in ended.complaint
+    assert "--bytes is 'lots'; it is a size as 8GiB or 8GB" in ended.complaint
 
 
 @real

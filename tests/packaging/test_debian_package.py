@@ -143,6 +143,7 @@ def test_what_people_look_for_is_where_they_look(installed: Root) -> None:
         "/usr/share/man/man1/ssd-exporter.1.gz",
         "/usr/share/bash-completion/completions/ssd-exporter",
         "/usr/share/doc/ssd-exporter/README.md",
+        "/usr/share/doc/ssd-exporter/docs/settings.md",
         "/usr/share/doc/ssd-exporter/examples/probe.conf",
         "/usr/share/ssd-exporter/alerts/smart.yml",
         "/usr/share/ssd-exporter/alerts/runbooks/SSDDriveFailing.md",

@@ -101,6 +101,14 @@ def test_everything_has_its_place(stage: Path, prefix: Path) -> None:
     } == files(prefix)
 
 
+def test_a_slash_at_the_prefix_s_end_makes_no_difference(stage: Path, prefix: Path) -> None:
+    done = install(stage, "--prefix=/usr//", f"--destdir={prefix}", f"--python={PYTHON}")
+    assert done.returncode == 0, done.stderr
+    assert (prefix / "etc/ssd-exporter/config.toml").exists()
+    unit = (prefix / "usr/lib/systemd/system/ssd-exporter.service").read_text()
+    assert "ExecStart=/usr/bin/ssd-exporter " in unit
+
+
 def test_the_units_name_the_places_below_the_prefix(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     unit = (prefix / "lib/systemd/system/ssd-exporter.service").read_text()

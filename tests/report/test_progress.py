@@ -1,7 +1,9 @@
 """What is shown while somebody waits."""
 
 import contextlib
+import errno
 import io
+import os
 import sys
 import threading
 
@@ -53,6 +55,31 @@ def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(encoding: str) -> None:
         assert "measuring" in screen.getvalue()
     cleared = "\x1b[2K" if encoding == "utf-8" else f"\r{' ' * 30}"
     assert cleared in screen.getvalue().rpartition("measuring")[2]
+
+
+class Closed(Screen):
+    """A terminal that was closed while something was measured."""
+
+    def write(self, _text: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_terminal_that_was_closed_costs_no_measurement(encoding: str) -> None:
+    with Progress(Closed(encoding)) as progress:
+        progress.show("measuring", 0.1)
+        progress.show("measuring", 0.2)
+
+
+def test_a_reader_that_left_costs_no_measurement() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as out:
+        with Progress(out) as progress:
+            progress.show("measuring", 0.1)
+            progress.show("measuring", 0.2)
+        with contextlib.suppress(BrokenPipeError):
+            out.close()
 
 
 def test_the_bar_is_gone_when_the_measurement_fails() -> None:

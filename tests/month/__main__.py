@@ -1,0 +1,38 @@
+"""`make month`: a month of a healthy MySQL host, and of ten whose drives fall ill."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.month import verdict
+from tests.month.illnesses import DAYS, ILLNESSES
+from tests.month.run import month
+
+
+def main() -> int:
+    """Exit status 1 where an alert was false, or missing."""
+    parser = argparse.ArgumentParser(prog="make month", description=__doc__)
+    parser.add_argument("--days", type=float, default=DAYS, help="length of the month, 2 or more")
+    parser.add_argument("--keep", type=Path, help="a directory for the samples and rules")
+    asked = parser.parse_args()
+    if shutil.which("promtool") is None:
+        sys.stderr.write("make month: promtool is not installed (package prometheus)\n")
+        return 2
+    began = time.monotonic()
+
+    def say(what: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {what}", flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="ssd-month-") as directory:
+        found = month(asked.days, ILLNESSES, asked.keep or Path(directory), say)
+    wrong = verdict.wrong(found)
+    print(f"\n{verdict.table(found)}\n\nAll that fired:\n{verdict.told(found)}\n")
+    print("\n".join(wrong) or "No page and no warning of the healthy host; every alert in time.")
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+"""A host of the month: its drives, second by second, and the page that a scrape gets."""
+
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from exporter.attempts import Attempts
+from exporter.background.baselines import Baselines
+from exporter.background.disk_activity import Rules
+from exporter.background.history import History
+from exporter.background.reading import Sources
+from exporter.background.sampler import Sampler
+from exporter.background.wear import Wear
+from exporter.collectors import cgroup, cpu, disk, own, pressure, smart
+from exporter.collectors.cgroup import Group
+from exporter.diagnosis.wearout import WearoutRules
+from exporter.linux.files import Parsed
+from exporter.linux.pressure import Pressure
+from exporter.linux.softnet_stat import Softnet
+from exporter.linux.stat import CpuTimes, Stat
+from exporter.metrics import identity
+from exporter.metrics import own as own_metrics
+from exporter.metrics.desc import Sample
+from tests.fakes import FakeClock
+from tests.month.demand import DAY, HOUR, IDLE, MINUTE, Demand, is_alter, is_backup, office_hours
+from tests.month.illnesses import DAYS, Illness
+from tests.month.patient import Patient
+from tests.month.probing import Around, Probing
+from tests.month.replay import HEALTH, Replay, named
+from tests.month.series import Series
+from tests.month.vitals import healthy
+
+_POLL_SECONDS = {"nvme": 300.0, "sata": 900.0}
+_MYSQL = "/system.slice/mysql.service"
+_CPUS = 16
+#: A kernel update: the host is away for so long, and its counters begin anew.
+_REBOOT_SECONDS = 240
+
+
+class Host:
+    """One host over `seconds`. `illness` is its first drive's.
+
+    asked: what its drives are asked for in a minute; empty for a host without work, which is
+        watched for health alone.
+    reboot_at: when it is rebooted.
+    replays: those in which it is looked at.
+    interval: between two samples of its drives' counters, in seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        drives: Callable[[Wear], tuple[Patient, ...]],
+        *,
+        seconds: float,
+        place: Path,
+        asked: Callable[[float], Mapping[str, Demand]] = lambda _at: {},
+        illness: Illness | None = None,
+        reboot_at: float = math.inf,
+        interval: int = 1,
+        replays: tuple[Replay, ...] = (HEALTH,),
+    ) -> None:
+        self.name = name
+        self._seconds = seconds
+        self._place = place
+        self._asked = asked
+        self._illness = illness
+        self._reboot_at = reboot_at
+        self._interval = interval
+        self._wear = Wear(lambda: History.open(place / f"{name}.db"), WearoutRules(), keeps=True)
+        self._drives = drives(self._wear)
+        self._rules = Rules()
+        self._baselines = Baselines(self._rules.baseline)
+        self._clock = FakeClock(1000.0, 0.0)
+        self._attempts = Attempts(self._clock)
+        self._probing = Probing(self._drives[0].who.name)
+        self._chance = random.Random(name)
+        self._series = {replay: Series(name, named(replay)) for replay in replays}
+        self._begin(0.0)
+
+    def live(self) -> None:
+        """The whole month, scraped; the series are left in `place`."""
+        for at in range(0, int(self._seconds), MINUTE):
+            is_away = self._reboot_at <= at < self._reboot_at + _REBOOT_SECONDS
+            for replay, series in self._series.items():
+                if at % replay.seconds == 0:
+                    series.take(None if is_away else self._samples())
+            if not is_away:
+                self._minute(at)
+                continue
+            self._clock.advance(MINUTE)
+            self._begin(at)
+        self._wear.close()
+        for replay, series in self._series.items():
+            series.write(self.path(replay.name))
+
+    def path(self, replay: str) -> Path:
+        """Where the series of one replay are left."""
+        return self._place / f"{self.name}.{replay}.jsonl"
+
+    @property
+    def replays(self) -> tuple[str, ...]:
+        return tuple(replay.name for replay in self._series)
+
+    def _begin(self, at: float) -> None:
+        """The host boots, and the exporter takes over what it has kept."""
+        self._booted_at = at
+        self._baselines = Baselines(self._rules.baseline, self._baselines.to_keep())
+        self._cpu = dict.fromkeys(("user", "system", "idle", "iowait", "softirq"), 0.0)
+        self._waiting = self._stalled = 0.0
+        self._dropped = 0
+        self._busy_seconds = 0.0
+        self._sampler = Sampler(
+            Sources(self._place, self._clock),
+            clock=self._clock,
+            attempts=self._attempts,
+            rules=self._rules,
+            baselines=self._baselines,
+            wanted=lambda _: True,
+            interval=float(self._interval),
+        )
+        for drive in self._drives:
+            drive.begin(self._baselines, self._rules, self._clock.monotonic())
+
+    def _minute(self, at: float) -> None:
+        """From `at` on."""
+        self._fall_ill(at)
+        asked = self._asked(at)
+        jobs = 0.4 if asked and (is_backup(at) or is_alter(at)) else 0.02
+        now, waited, stalled = self._clock.monotonic(), 0.0, 0.0
+        interval = self._interval
+        for second in range(0, MINUTE if asked else 0, interval):
+            waiting = jobs
+            for drive in self._drives:
+                if not drive.is_lost:
+                    wanted = asked.get(drive.who.name, IDLE)
+                    waiting = drive.work(now + second, wanted, second, interval, waiting)
+            waited += waiting * interval
+            # The more wait, the likelier it is that all do.
+            stalled += 0.5 * waiting**4 * interval
+        self._clock.advance(MINUTE)
+        self._account(at, waited, stalled)
+        for drive in self._drives:
+            if not drive.is_lost and at % _POLL_SECONDS[drive.who.kind] == 0:
+                vitals = healthy(drive.who.kind, at)
+                if self._illness and drive is self._drives[0]:
+                    vitals = self._illness.vitals(vitals, self._day(at))
+                drive.poll(at, vitals, _POLL_SECONDS[drive.who.kind])
+        first = self._drives[0]
+        if not first.is_lost:
+            around = Around(
+                up_seconds=at - self._booted_at + 900,
+                slowness=first.model.slowness if first.model else 1.0,
+                busy_ratio=self._busy_ratio(first),
+                pressure_ratio=waited / MINUTE,
+                health=first.health,
+            )
+            self._probing.step(at, around)
+
+    def _day(self, at: float) -> float:
+        """Of the thirty that an illness is told in."""
+        return DAYS * at / self._seconds
+
+    def _fall_ill(self, at: float) -> None:
+        its, drive, day = self._illness, self._drives[0], self._day(at)
+        if its is None or drive.is_lost:
+            return
+        if day >= its.lost:
+            drive.lose()
+            return
+        drive.link_ratio = its.link(day) if its.link else 1.0
+        if drive.model is not None:
+            drive.model.slowness = its.slowness(day) if its.slowness else 1.0
+            drive.model.cache_ratio = its.cache(day) if its.cache else 1.0
+
+    def _busy_ratio(self, drive: Patient) -> float:
+        if drive.activity is None:
+            return 0.0
+        before, self._busy_seconds = self._busy_seconds, drive.activity.busy_ratio.buckets().sum
+        return max(0.0, self._busy_seconds - before) / MINUTE
+
+    def _account(self, at: float, waited: float, stalled: float) -> None:
+        """What the minute cost the CPUs, and who waited."""
+        self._waiting += waited
+        self._stalled += stalled
+        busy = 0.05 + 0.4 * office_hours(at % DAY)
+        parts = {"user": busy, "system": busy / 4, "softirq": busy / 20, "iowait": waited / 600}
+        for mode, part in parts.items():
+            self._cpu[mode] += part * _CPUS * MINUTE
+        self._cpu["idle"] += (1 - sum(parts.values())) * _CPUS * MINUTE
+        sampler = self._sampler
+        sampler.cpu.softirq_max_ratio.observe(
+            self._clock.monotonic(), self._chance.uniform(0.1, 0.3 + busy)
+        )
+        if self._chance.random() < MINUTE / (6 * HOUR):
+            # A burst of packets.
+            sampler.cpu.softirq_saturated_seconds += 1
+            self._dropped += 20
+        sampler.cpu.idle.advance(self._cpu["idle"])
+        sampler.cpu.iowait.advance(self._cpu["iowait"])
+        its = self._cpu
+        times = CpuTimes(
+            its["user"], 0.0, its["system"], its["idle"], its["iowait"], 0.0, its["softirq"], 0.0
+        )
+        sampler.stat = Stat(times, {})
+        sampler.samples += MINUTE
+        sampler.gaps += self._chance.random() < MINUTE / (3 * HOUR)
+        sampler.sampled_at_unix_time = self._clock.wall()
+        working = [each for each in self._drives if each.stats and not each.is_lost]
+        sampler.disks = {each.who.name: each.stats for each in working if each.stats}
+        sampler.activities = {
+            each.who.name: each.activity for each in working if each.activity is not None
+        }
+
+    def _samples(self) -> Iterator[Sample]:
+        """The page."""
+        sampler, now = self._sampler, self._clock.monotonic()
+        yield from disk.samples(sampler, now, self._rules.saturation, request_sizes=False)
+        yield from cpu.samples(sampler, now, per_cpu=False)
+        yield from cpu.softnet_samples(Softnet(dropped=self._dropped, times_squeezed=0))
+        its = Pressure(self._waiting, self._stalled)
+        yield from pressure.samples({"io": its}, node_exporter=False)
+        yield from cgroup.samples([Group(_MYSQL, its, None)], {})
+        for drive in self._drives:
+            yield from drive.samples()
+        for role in ("mysql-data", "mysql-redo"):
+            if not self._drives[0].is_lost:
+                yield identity.ROLE_INFO(1, self._drives[0].who.name, role)
+        if not self._drives[0].is_lost:
+            where = self._drives[0].who.name, "/var/lib/mysql"
+            yield identity.FILESYSTEM_READONLY(0, *where)
+            yield identity.FILESYSTEM_ERRORS(0, *where)
+            yield from self._probing.samples()
+        if any(drive.who.kind == "sata" for drive in self._drives):
+            yield identity.MD_DEGRADED(0, "md0")
+        wall = self._clock.wall()
+        yield from smart.samples({"smartctl": 0, "fio": 0}, wall)
+        self._attempts.take("disk", "page", lambda: Parsed(None))
+        yield from own.samples(self._attempts, sampler, wall, ("1", "3", "7", "3", "6"))
+        yield own_metrics.PROCESS["process_start_time_seconds"](self._booted_at)

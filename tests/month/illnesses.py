@@ -1,0 +1,117 @@
+"""Ten ways in which a drive is lost slowly, and the alert that promises to come before."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tests.month.demand import DAY
+from tests.month.vitals import Vitals
+
+#: The days that an illness's course is told in, however long the month is that it is told for.
+DAYS = 30.0
+
+Course = Callable[[Vitals, float], Vitals]
+
+
+def _none(vitals: Vitals, _day: float) -> Vitals:
+    return vitals
+
+
+@dataclass(frozen=True, slots=True)
+class Illness:
+    """alert: the one that must fire before the drive is lost, on day `lost` of 30.
+
+    vitals: what the drive says, made worse. slowness, cache, link: as `ModelDrive` has them, and
+    the share of its link that is left; with any of these the drive has work, second by second.
+    """
+
+    name: str
+    kind: str
+    alert: str
+    lost: float
+    vitals: Course = _none
+    slowness: Callable[[float], float] | None = None
+    cache: Callable[[float], float] | None = None
+    link: Callable[[float], float] | None = None
+
+    @property
+    def host(self) -> str:
+        return self.name.replace(" ", "-")
+
+    @property
+    def works(self) -> bool:
+        return any((self.slowness, self.cache, self.link))
+
+
+def after(day: float, begin: float, rate: float) -> float:
+    """What has grown by `rate` a day since day `begin`."""
+    return max(0.0, day - begin) * rate
+
+
+def _worn(vitals: Vitals, day: float) -> Vitals:
+    return replace(vitals, used=0.78 + 0.005 * day)
+
+
+def _used_up(vitals: Vitals, day: float) -> Vitals:
+    # 40 TB a percent, as ever, and a percent and a third each day: an application that rewrites.
+    used = 0.6 + 0.0134 * day
+    return replace(vitals, used=used, written_bytes=used * 4e15)
+
+
+def _reallocates(vitals: Vitals, day: float) -> Vitals:
+    return replace(vitals, reallocated=3 + int(after(day, 6, 1) ** 1.6))
+
+
+def _loses_data(vitals: Vitals, day: float) -> Vitals:
+    errors = sum(day >= each for each in (6.3, 13.6, 19.1, 22.4, 24.0, 25.5))
+    return replace(vitals, media_errors=vitals.media_errors + errors)
+
+
+def _gets_warm(vitals: Vitals, day: float) -> Vitals:
+    celsius = vitals.celsius + after(day, 5, 1.2)
+    return replace(vitals, celsius=celsius, hot_seconds=after(day, 18, 0.12 * DAY))
+
+
+def _spends_spare(vitals: Vitals, day: float) -> Vitals:
+    return replace(vitals, spare=max(0.0, 1 - after(day, 3, 0.035)))
+
+
+def _loose(vitals: Vitals, day: float) -> Vitals:
+    errors = vitals.interface_errors + int(after(day, 8, 1.5) ** 1.2)
+    return replace(vitals, interface_errors=errors)
+
+
+ILLNESSES = (
+    Illness("wears out", "nvme", "SSDWearCritical", 29, _worn),
+    Illness("wears out within 30 days", "nvme", "SSDWearoutSoon", 29.5, _used_up),
+    Illness("replaces blocks", "sata", "SSDReallocatedGrowing", 24, _reallocates),
+    Illness("loses data now and then", "sata", "SSDMediaErrorsRepeated", 26, _loses_data),
+    Illness("spends its spare", "nvme", "SSDSpareFalling", 29, _spends_spare),
+    Illness("gets warmer", "nvme", "SSDTemperatureHigh", 28, _gets_warm),
+    Illness("has a loose cable", "sata", "SSDInterfaceErrors", 25, _loose),
+    Illness(
+        "loses lanes",
+        "nvme",
+        "SSDLinkDegraded",
+        20,
+        # It retrains now and then, back to all lanes for minutes, and in the end not.
+        link=lambda day: 0.5 if day >= 9 or (6 <= day and day % 0.1 < 0.09) else 1.0,
+    ),
+    Illness(
+        "gets slower",
+        "nvme",
+        "SSDReadProbeSlow",
+        29,
+        # A hundredfold in 24 days: by a fifth each day, so that today is much like yesterday.
+        slowness=lambda day: math.exp(math.log(100) * after(day, 4, 1) / 24),
+    ),
+    Illness(
+        "loses its cache",
+        "nvme",
+        "SSDWriteCacheFalloff",
+        28,
+        cache=lambda day: max(0.05, 1 - after(day, 5, 0.05)),
+    ),
+)
+
+BY_NAME = {illness.name: illness for illness in ILLNESSES}

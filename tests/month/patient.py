@@ -1,0 +1,167 @@
+"""One drive as the exporter sees it: the real judgement over a model's seconds and reports."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exporter.background.baselines import Baselines
+from exporter.background.condition import Condition, condition
+from exporter.background.disk_activity import DiskActivity, Rules, Surroundings
+from exporter.background.drive_record import DriveRecord, key_of
+from exporter.background.wear import Wear
+from exporter.collectors.smart import drive_samples
+from exporter.diagnosis.drive import Drive, DriveClass
+from exporter.diagnosis.interval import disk_interval
+from exporter.drives.health import DriveHealth
+from exporter.drives.watched import WatchedDrive
+from exporter.linux.diskstats import DiskStats
+from exporter.metrics import identity
+from exporter.metrics.desc import Sample
+from exporter.tools.document import PollDocument
+from tests.month.demand import Demand
+from tests.month.drive import Make, ModelDrive
+from tests.month.vitals import Vitals, report, serial
+
+_FULL_LINK = {"nvme": 3_938_461_538.46, "sata": 600_000_000.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """name: the block device's. kind: nvme or sata. number: makes the serial number."""
+
+    name: str
+    kind: str
+    number: int
+
+    @property
+    def serial(self) -> str:
+        return serial(self.kind, self.number)
+
+
+class Patient:
+    """A drive under watch. `make` is what it is made of; None for one that does no work here."""
+
+    def __init__(self, who: Who, make: Make | None, wear: Wear) -> None:
+        self.who = who
+        self.make = make
+        self.model: ModelDrive | None = None
+        self.activity: DiskActivity | None = None
+        self.stats: DiskStats | None = None
+        self.link_ratio = 1.0
+        self.is_lost = False
+        self._record: DriveRecord | None = None
+        self._wear = wear
+        self._polls = 0
+        self._smart: list[Sample] = []
+
+    @property
+    def health(self) -> DriveHealth | None:
+        return self._record.health if self._record else None
+
+    def begin(self, baselines: Baselines, rules: Rules, now: float) -> None:
+        """The host has booted: the kernel counts from 0."""
+        if self.make is None:
+            return
+        kind = DriveClass.NVME if self.who.kind == "nvme" else DriveClass.SSD
+        drive = Drive(self.who.serial, kind)
+        its = baselines.of(drive.identity)
+        self.activity = DiskActivity(drive, rules, its, now, self._condition)
+        before, self.model = self.model, ModelDrive(self.who.name, self.make, "8:0")
+        if before is not None:
+            self.model.slowness, self.model.cache_ratio = before.slowness, before.cache_ratio
+        self.stats = None
+
+    def work(self, now: float, wanted: Demand, number: int, seconds: int, waiting: float) -> float:
+        """From one sample to the next; how much of it somebody waited for this drive."""
+        if self.model is None or self.activity is None:
+            return waiting
+        before, after = self.stats, self.model.work(wanted, number, seconds)
+        self.stats = after
+        if before is None:
+            return waiting
+        disk = disk_interval(before, after, seconds, self.activity.uncredited_seconds)
+        if disk is None:
+            return waiting
+        # Reads are waited for; what is written back is not, or seldom.
+        waiting = max(waiting, 1 - math.exp(-0.15 * disk.read_seconds / seconds))
+        self.activity.work(now, disk, Surroundings(is_cpu_bound=False, pressure_ratio=waiting))
+        return waiting
+
+    def poll(self, at: float, vitals: Vitals, interval: float) -> None:
+        """The drive is asked for SMART."""
+        who, self._polls = self.who, self._polls + 1
+        path, kind = (
+            (f"/dev/{who.name[:-2]}", "nvme") if who.kind == "nvme" else (f"/dev/{who.name}", "sat")
+        )
+        document = PollDocument(
+            path,
+            kind,
+            "success",
+            at,
+            0.2,
+            interval,
+            is_daily=True,
+            last_success_at=at,
+            counts={"success": self._polls},
+            report=report(who.kind, who.number, vitals),
+        )
+        if self._record is None:
+            self._record = DriveRecord(document)
+        record = self._record
+        record.take(document, None)
+        key, seen = key_of(record.identity), record.wear()
+        if key and seen:
+            self._wear.hear(key, seen, None)
+            self._wear.work_through()
+        outlook = self._wear.outlook(key, at) if key else None
+        self._smart = self._told(
+            WatchedDrive(
+                label=who.name,
+                serial=who.serial,
+                address=path,
+                identity=record.identity,
+                up=True,
+                health=record.health,
+                last_success_unix_time=at,
+                poll_seconds=document.seconds,
+                polls=document.counts,
+                firmware_issues=record.firmware_issues,
+                wearout_seconds=None if outlook is None else outlook[1],
+                wearout_method="" if outlook is None else outlook[0],
+            )
+        )
+
+    def lose(self) -> None:
+        """It is not there any more, and the inventory misses it."""
+        self.is_lost = True
+        self._smart = self._told(
+            WatchedDrive(self.who.name, self.who.serial, self.who.name, is_missing=True)
+        )
+
+    def samples(self) -> Iterator[Sample]:
+        """Who it is, its link, and its health."""
+        yield from self._smart
+        if self.is_lost:
+            return
+        who, is_nvme = self.who, self.who.kind == "nvme"
+        model = "Example Datacenter NVMe" if is_nvme else "Example SATA SSD"
+        controller = who.name[:-2] if is_nvme else ""
+        said = "nvme" if is_nvme else "sata", "nvme" if is_nvme else "ata", "0"
+        yield identity.DEVICE_INFO(1, who.name, controller, model, "", who.serial, "1", "", *said)
+        yield identity.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
+        yield identity.DEVICE_STATE_OK(1, who.name)
+        full = _FULL_LINK[who.kind]
+        yield identity.LINK_SPEED(full * self.link_ratio, who.name)
+        yield identity.LINK_SPEED_MAX(full, who.name)
+        yield identity.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
+        for severity in ("correctable", "nonfatal", "fatal") if is_nvme else ():
+            yield identity.PCIE_ERRORS(0, who.name, severity)
+        for desc in () if is_nvme else (identity.IO_ERRORS, identity.IO_TIMEOUTS):
+            yield desc(2, who.name)
+
+    def _condition(self) -> Condition:
+        return condition(None, self.health)
+
+    @staticmethod
+    def _told(drive: WatchedDrive) -> list[Sample]:
+        return drive_samples(drive, raw_attributes=False, attribute_values=False)

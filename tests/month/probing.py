@@ -1,0 +1,107 @@
+"""Probes of a model drive: let through by the real gate, noted by the real results."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from exporter.background.probe_ledger import Limits
+from exporter.background.probe_results import DirectoryResults, ProfileResults
+from exporter.background.probe_run import Result
+from exporter.collectors import probe
+from exporter.diagnosis.probe_gate import GateRules, GateState, Skip, gate
+from exporter.drives.health import DriveHealth
+from exporter.metrics.desc import Sample
+from exporter.tools.fio_profiles import ON_BY_DEFAULT, PROFILES
+from exporter.tools.fio_report import JobResult, Op, OpResult, RunResult
+
+_BUDGET = 4_000_000_000
+
+#: A healthy drive's p99 of each profile, by the operation that it is about.
+_P99_SECONDS = {
+    "fsync": (Op.SYNC, 0.00012),
+    "page_read": (Op.READ, 0.00025),
+    "page_write": (Op.WRITE, 0.00014),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What a probe finds: how slow its drive is, how busy it and the host were over a minute."""
+
+    up_seconds: float
+    slowness: float
+    busy_ratio: float
+    pressure_ratio: float
+    health: DriveHealth | None
+
+
+class Probing:
+    """The profiles that are on by default, on one drive."""
+
+    def __init__(self, device: str) -> None:
+        self._chance = random.Random(f"probe {device}")
+        self._found = DirectoryResults(
+            {name: ProfileResults(PROFILES[name]) for name in ON_BY_DEFAULT},
+            device=device,
+            fstype="ext4",
+            mountpoint="/var/lib/mysql",
+            limits=Limits(_BUDGET, 3650 * _BUDGET),
+            left=Limits(_BUDGET, 3650 * _BUDGET),
+        )
+        self._is_running = False
+
+    def step(self, at: float, around: Around) -> None:
+        """One minute."""
+        self._is_running = False
+        for name, its in self._found.profiles.items():
+            due = its.profile.interval_seconds
+            if due and at % due < 60:
+                self._run(name, at, around)
+
+    def samples(self) -> Iterator[Sample]:
+        """The page's."""
+        yield from probe.samples(self._found, is_running=self._is_running)
+
+    def _run(self, name: str, at: float, around: Around) -> None:
+        its = self._found.profiles[name]
+        known = around.health or DriveHealth()
+        state = GateState(
+            host_uptime_seconds=around.up_seconds,
+            writes=its.profile.writes,
+            endurance_used_ratio=known.endurance.used_ratio if known.endurance else None,
+            temperature_celsius=known.temperatures.get("drive"),
+            warning_celsius=known.temperature_warning_celsius,
+            needed_bytes=its.profile.written_bytes_at_most,
+            budget_bytes=_BUDGET,
+            size_bytes=3 << 40,
+            avail_bytes=1 << 40,
+            avail_inodes=1 << 20,
+            busy_ratio=around.busy_ratio,
+            pressure_ratio=around.pressure_ratio,
+            cgroup_pressure_ratio=0.0,
+            skips=its.skips,
+        )
+        verdict = gate(state, GateRules())
+        if isinstance(verdict, Skip):
+            its.skipped[verdict.reason] += 1
+            its.skips += verdict.is_for_load
+            return
+        its.runs[Result.SUCCESS] += 1
+        its.last_run_at = its.last_success_at = at
+        its.ran, its.engine, its.skips = its.profile, "psync", 0
+        # A run takes three seconds, and a scrape falls into it or not.
+        self._is_running = self._chance.random() < 0.05
+        op, p99 = _P99_SECONDS[name]
+        p99 *= (
+            around.slowness * (1 + 2 * around.busy_ratio**2) * self._chance.lognormvariate(0, 0.25)
+        )
+        found = OpResult(
+            operations=100,
+            mean_seconds=p99 / 3,
+            p50_seconds=p99 / 3,
+            p99_seconds=p99,
+            p999_seconds=p99 * 2,
+            max_seconds=p99 * 2,
+            bins={p99 / 3: 99, p99 * 2: 1},
+        )
+        its.take(JobResult(name, RunResult.SUCCESS, None, 2.5, {op: found}))

@@ -1,0 +1,168 @@
+"""The month from end to end: hosts live it side by side, promtool replays it, and a verdict."""
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from tests.month.demand import DATA, DAY, MIRROR, Demand, nightly_copy, of, replica
+from tests.month.drive import CACHED, NVME, SATA
+from tests.month.host import Host
+from tests.month.illnesses import BY_NAME, DAYS, Illness
+from tests.month.patient import Patient, Who
+from tests.month.replay import (
+    DRIVES_AT_ONCE,
+    HEALTH,
+    LOAD,
+    LOAD_OF_ILL,
+    REPLAYS,
+    Fired,
+    run,
+)
+
+HEALTHY = "healthy"
+
+Say = Callable[[str], None]
+
+T = TypeVar("T")
+
+_SAY_EVERY_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """What fired and was pending over so many seconds, of the healthy host and of the ill."""
+
+    seconds: float
+    illnesses: tuple[Illness, ...]
+    fired: tuple[Fired, ...]
+
+    def of(self, host: str) -> list[Fired]:
+        """What fired of a host, the first first."""
+        found = [each for each in self.fired if each.host == host and each.severity != "pending"]
+        return sorted(found, key=lambda each: each.first)
+
+    @property
+    def false_alarms(self) -> list[Fired]:
+        """What is neither silence nor info, of the healthy host or of none."""
+        whom = (*self.of(HEALTHY), *self.of(""))
+        return [each for each in whom if each.severity in ("critical", "warning")]
+
+    def promised(self, illness: Illness) -> Fired | None:
+        """The alert that was to come, if it came."""
+        return next((each for each in self.of(illness.host) if each.alert == illness.alert), None)
+
+    def lost_at(self, illness: Illness) -> float:
+        """When the drive is lost, in seconds."""
+        return illness.lost / DAYS * self.seconds
+
+    def days(self, seconds: float) -> float:
+        return seconds / DAY
+
+
+def month(
+    days: float, illnesses: Sequence[Illness], place: Path, say: Say, workers: int = 2
+) -> Month:
+    """Have all hosts live their month, and the rules look at it."""
+    place.mkdir(parents=True, exist_ok=True)
+    # The longest first, so that both cores end at about the same time.
+    names = [HEALTHY, *(its.name for its in sorted(illnesses, key=lambda its: not its.works))]
+    lived: dict[str, dict[str, Path]] = {}
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as processes:
+        lives = {processes.submit(live, name, days * DAY, place): name for name in names}
+        for life in _ended(lives, say):
+            lived[lives[life]] = life.result()
+            say(f"{len(lived)} of {len(names)} hosts have lived {days:g} days")
+    fired: list[Fired] = []
+    with ThreadPoolExecutor(workers) as threads:
+        runs = [
+            threads.submit(run, replay, paths, days * DAY, place, f"{replay.name}-{number}")
+            for replay in REPLAYS
+            for number, paths in enumerate(_batches(names, lived, replay.name))
+        ]
+        for number, done in enumerate(_ended(runs, say), start=1):
+            fired += done.result()
+            say(f"{number} of {len(runs)} replays of the rules are done")
+    return Month(days * DAY, tuple(illnesses), tuple(fired))
+
+
+def _ended(work: Iterable[Future[T]], say: Say) -> Iterator[Future[T]]:
+    """Each as it ends; while none does, a word that it still goes on."""
+    left = set(work)
+    while left:
+        ended, left = wait(left, _SAY_EVERY_SECONDS, FIRST_COMPLETED)
+        if not ended:
+            say(f"{len(left)} still to come")
+        yield from ended
+
+
+def _batches(
+    names: Sequence[str], lived: Mapping[str, Mapping[str, Path]], replay: str
+) -> Iterator[list[Path]]:
+    """The files of a replay, some hosts at a time; the healthy one, with three drives, alone."""
+    healthy = lived[HEALTHY].get(replay)
+    if healthy is not None:
+        yield [healthy]
+    paths = [lived[name][replay] for name in names if name != HEALTHY and replay in lived[name]]
+    for first in range(0, len(paths), DRIVES_AT_ONCE):
+        yield paths[first : first + DRIVES_AT_ONCE]
+
+
+def live(illness: str, seconds: float, place: Path) -> dict[str, Path]:
+    """One host's month; the healthy one's where no illness is named. The files of its series."""
+    its = BY_NAME.get(illness)
+    host = _healthy(seconds, place) if its is None else _ill(its, seconds, place)
+    host.live()
+    return {replay: host.path(replay) for replay in host.replays}
+
+
+def _healthy(seconds: float, place: Path) -> Host:
+    whos = [Who(DATA, "nvme", 1), *(Who(name, "sata", 10 + n) for n, name in enumerate(MIRROR))]
+    makes = {"nvme": NVME, "sata": SATA}
+    return Host(
+        HEALTHY,
+        # The mirror's other half does what the first does, and is watched for its health alone.
+        lambda wear: tuple(
+            Patient(who, None if who.name == MIRROR[1] else makes[who.kind], wear) for who in whos
+        ),
+        seconds=seconds,
+        place=place,
+        asked=of,
+        reboot_at=0.4 * seconds // 300 * 300,
+        replays=(LOAD, HEALTH),
+    )
+
+
+def _ill(its: Illness, seconds: float, place: Path) -> Host:
+    """The sick drive alone: what else its host has is the healthy host's, and looked at there."""
+    number = 100 + [*BY_NAME].index(its.name)
+    who = Who(DATA if its.kind == "nvme" else MIRROR[0], its.kind, number)
+    make = (CACHED if its.cache else NVME) if its.works else None
+    return Host(
+        its.host,
+        lambda wear: (Patient(who, make, wear),),
+        seconds=seconds,
+        place=place,
+        asked=lambda at: _asked_of(its, who.name, at),
+        illness=its,
+        replays=(LOAD_OF_ILL, HEALTH) if its.slowness else (HEALTH,),
+        # A cache's end takes seconds too; a link has to have work and nothing else.
+        interval=1 if its.slowness else 5,
+    )
+
+
+def _asked_of(its: Illness, device: str, at: float) -> Mapping[str, Demand]:
+    if its.cache:
+        return {device: nightly_copy(at)}
+    if its.slowness:
+        return {device: replica(at)}
+    return of(at) if its.works else {}

@@ -1,0 +1,160 @@
+"""The month in short: a weekend until Sunday morning, and two of the ten illnesses in that time."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from exporter.diagnosis.interval import disk_interval
+from exporter.metrics.disk import IO_NOW
+from tests.alerts import rules
+from tests.end_to_end.programs import need
+from tests.month import demand, replay, verdict
+from tests.month.demand import DAY, HOUR, IDLE, Demand
+from tests.month.drive import NVME, SATA, ModelDrive
+from tests.month.illnesses import BY_NAME, ILLNESSES, Illness
+from tests.month.replay import REPLAYS, Named, Replay
+from tests.month.run import HEALTHY, Month, month
+from tests.month.series import Series
+from tests.month.vitals import healthy
+
+#: Two nights from Saturday on: backups, the ALTER and the scrub are in it, and a reboot.
+_DAYS = 1.3
+_SHORT = ("wears out", "spends its spare")
+
+
+#: It takes 15 seconds on two cores, and is for any machine.
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("month")
+
+
+@pytest.fixture(scope="module")
+def short(place: Path) -> Month:
+    need("promtool")
+    return month(_DAYS, [BY_NAME[name] for name in _SHORT], place, lambda _: None)
+
+
+@pytest.mark.real
+def test_a_healthy_host_has_no_page_and_no_warning_and_ill_ones_have_theirs_in_time(
+    short: Month,
+) -> None:
+    assert [] == verdict.wrong(short)
+
+
+@pytest.mark.real
+def test_the_replay_sees_what_happens(short: Month) -> None:
+    """A silent replay would be a healthy month too: the reboot is seen, and each lost drive."""
+    pending = {each.alert for each in short.fired if each.host == HEALTHY}
+    assert "SSDExporterDown" in pending
+    for name in _SHORT:
+        assert "SSDDriveLost" in {each.alert for each in short.of(BY_NAME[name].host)}
+
+
+@pytest.mark.real
+def test_the_table_has_a_line_an_illness(short: Month) -> None:
+    assert len(_SHORT) + 1 == len(verdict.table(short).splitlines())
+
+
+def test_every_group_of_rules_is_replayed() -> None:
+    known = {
+        group["name"]
+        for path in rules.RULE_FILES
+        for group in yaml.safe_load(path.read_text())["groups"]
+    }
+    assert known == {name for each in REPLAYS for name in each.groups}
+
+
+@pytest.mark.parametrize("each", REPLAYS, ids=lambda each: each.name)
+def test_what_an_alert_rests_on_is_recorded_in_its_own_replay(each: Replay) -> None:
+    found = [rule for group in replay.groups(each) for rule in group["rules"]]
+    recorded = {rule["record"] for rule in found if "record" in rule}
+    asked = {name for rule in found for name in rules.recorded(rule["expr"])}
+    assert set() == asked - recorded
+
+
+#: What rules ask for and no drive of the month tells: nothing rests on the silence of these.
+UNTOLD = {
+    "ssd_slc_burst_bytes_per_second",
+    "ssd_slc_falloff_ratio",
+    "ssd_disk_write_falloff_last_ratio",
+    "ssd_smart_firmware_issue",
+    "ssd_smart_firmware_issue_left_seconds",
+    "ssd_smart_plp_healthy",
+    "ssd_smart_self_test_passed",
+}
+
+
+@pytest.mark.real
+def test_the_healthy_host_tells_all_that_rules_ask_for(short: Month, place: Path) -> None:
+    lines = [
+        line for path in place.glob(f"{HEALTHY}.*.jsonl") for line in path.read_text().splitlines()
+    ]
+    told = {json.loads(line)["series"].partition("{")[0] for line in lines}
+    asked = {name for each in REPLAYS for name in replay.named(each).metrics}
+    assert asked - UNTOLD == told
+
+
+def test_ten_illnesses_each_promise_an_alert_that_there_is() -> None:
+    assert 10 == len(ILLNESSES) == len({illness.host for illness in ILLNESSES})
+    assert set() == {illness.alert for illness in ILLNESSES} - {a.name for a in rules.alerts()}
+
+
+@pytest.mark.parametrize("illness", ILLNESSES, ids=lambda illness: illness.name)
+def test_an_illness_begins_as_a_healthy_drive(illness: Illness) -> None:
+    """Or one that is worn, which is no illness: on the first day nothing else is wrong."""
+    well = healthy(illness.kind, 0.0)
+    ill = illness.vitals(well, 0.0)
+    assert (well.media_errors, well.reallocated, well.spare, well.celsius) == (
+        ill.media_errors,
+        ill.reallocated,
+        ill.spare,
+        ill.celsius,
+    )
+    for share in (illness.slowness, illness.cache, illness.link):
+        assert share is None or share(0.0) == 1.0
+
+
+def _minute(model: ModelDrive, wanted: Demand) -> Iterator[float]:
+    before = model.work(wanted, 59, 1)
+    for second in range(60):
+        after = model.work(wanted, second, 1)
+        disk = disk_interval(before, after, 1.0)
+        assert disk is not None
+        yield disk.busy_ratio
+        before = after
+
+
+def test_in_the_afternoon_the_nvme_drive_is_busy_all_the_time() -> None:
+    model = ModelDrive("nvme0n1", NVME, "259:0")
+    wanted = demand.of(3 * DAY + 16 * HOUR)[demand.DATA]
+    assert 0.95 < sum(_minute(model, wanted)) / 60
+
+
+def test_a_drive_at_rest_counts_nothing() -> None:
+    assert {0.0} == set(_minute(ModelDrive("sda", SATA, "8:0"), IDLE))
+
+
+def test_the_two_nights_hold_the_large_jobs() -> None:
+    minutes = [60.0 * n for n in range(int(_DAYS * 24 * 60))]
+    for job in (demand.is_backup, demand.is_alter, demand.is_scrub):
+        assert any(map(job, minutes)), job.__name__
+
+
+def test_values_that_stay_are_written_once_and_a_failed_scrape_ends_a_series(
+    tmp_path: Path,
+) -> None:
+    series = Series("db1", Named(frozenset({"ssd_disk_io_now", "up"})))
+    for value in (3, 3, 3, None, None, 4):
+        series.take(None if value is None else [IO_NOW(value, "sda")])
+    series.write(tmp_path / "series")
+    assert (
+        '{"series": "ssd_disk_io_now{instance=\\"db1\\",job=\\"ssd\\",device=\\"sda\\"}", '
+        '"values": "3x2 stale _ 4"}' in (tmp_path / "series").read_text().splitlines()
+    )
+    assert '"values": "1x2 0x1 1"' in (tmp_path / "series").read_text()

@@ -1,0 +1,68 @@
+"""The month in a table for people, and what was wrong with it."""
+
+from collections.abc import Iterator
+
+from tests.month.demand import DAY
+from tests.month.run import HEALTHY, Month
+
+_HEADING = (
+    "illness",
+    "alert",
+    "severity",
+    "fired on day",
+    "for days",
+    "lost on day",
+    "days before",
+)
+
+
+def wrong(month: Month) -> list[str]:
+    """What the month must not have, in words: false alarms, and alerts that came too late."""
+    found = [
+        f"the healthy host has {each.alert} ({each.severity}) of {each.device or 'the host'} "
+        f"from day {each.first / DAY:.2f} to {each.last / DAY:.2f}"
+        for each in month.false_alarms
+    ]
+    for illness in month.illnesses:
+        fired, lost = month.promised(illness), month.lost_at(illness)
+        if fired is None:
+            found.append(f"a drive that {illness.name}: {illness.alert} never fired")
+        elif fired.first >= lost:
+            found.append(f"a drive that {illness.name}: {illness.alert} fired too late")
+    return found
+
+
+def table(month: Month) -> str:
+    """Each illness with its alert, and how long before the end that came."""
+    rows = [_HEADING, *_rows(month)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
+
+
+def told(month: Month) -> str:
+    """What fired besides, host by host."""
+    lines = []
+    for host in (HEALTHY, *(illness.host for illness in month.illnesses)):
+        fired = dict.fromkeys(
+            f"{each.alert} ({each.severity}) day {each.first / DAY:.2f}" for each in month.of(host)
+        )
+        lines.append(f"{host}: {', '.join(fired) or 'nothing'}")
+    return "\n".join(lines)
+
+
+def _rows(month: Month) -> Iterator[tuple[str, ...]]:
+    for illness in month.illnesses:
+        fired, lost = month.promised(illness), month.lost_at(illness)
+        before = "never" if fired is None else f"{(lost - fired.first) / DAY:.1f}"
+        yield (
+            illness.name,
+            illness.alert,
+            fired.severity if fired else "",
+            f"{fired.first / DAY:.2f}" if fired else "",
+            f"{fired.lasted / DAY:.2f}" if fired else "",
+            f"{lost / DAY:.2f}",
+            before,
+        )
