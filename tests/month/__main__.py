@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,8 @@ def main() -> int:
     if shutil.which("promtool") is None:
         sys.stderr.write("make month: promtool is not installed (package prometheus)\n")
         return 2
+    # As ctrl-C does: what runs for it is ended too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began = time.monotonic()
 
     def say(what: str) -> None:

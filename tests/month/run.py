@@ -1,15 +1,10 @@
 """The month from end to end: hosts live it side by side, promtool replays it, and a verdict."""
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing.pool import IMapIterator, ThreadPool
 from pathlib import Path
 from typing import TypeVar
 
@@ -76,45 +71,59 @@ def month(
     # The longest first, so that both cores end at about the same time.
     names = [HEALTHY, *(its.name for its in sorted(illnesses, key=lambda its: not its.works))]
     lived: dict[str, dict[str, Path]] = {}
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as processes:
-        lives = {processes.submit(live, name, days * DAY, place): name for name in names}
-        for life in _ended(lives, say):
-            lived[lives[life]] = life.result()
+    # A pool, for it ends its processes where this one is ended.
+    with multiprocessing.get_context("spawn").Pool(workers) as processes:
+        lives = [(name, days * DAY, place) for name in names]
+        for name, paths in _ended(processes.imap_unordered(_life, lives), len(lives), say):
+            lived[name] = paths
             say(f"{len(lived)} of {len(names)} hosts have lived {days:g} days")
     fired: list[Fired] = []
-    with ThreadPoolExecutor(workers) as threads:
-        runs = [
-            threads.submit(run, replay, paths, days * DAY, place, f"{replay.name}-{number}")
-            for replay in REPLAYS
-            for number, paths in enumerate(_batches(names, lived, replay.name))
-        ]
-        for number, done in enumerate(_ended(runs, say), start=1):
-            fired += done.result()
-            say(f"{number} of {len(runs)} replays of the rules are done")
+    is_over = threading.Event()
+    runs = [
+        (replay, paths, days * DAY, place / f"{replay.name}-{number}.json", is_over)
+        for replay in REPLAYS
+        for number, paths in enumerate(_batches(names, lived, replay.name))
+    ]
+    with ThreadPool(workers) as threads:
+        try:
+            found = threads.imap_unordered(lambda its: run(*its), runs)
+            for number, done in enumerate(_ended(found, len(runs), say), start=1):
+                fired += done
+                say(f"{number} of {len(runs)} replays of the rules are done")
+        finally:
+            # Before the directory goes in which they work.
+            is_over.set()
+            threads.close()
+            threads.join()
     return Month(days * DAY, tuple(illnesses), tuple(fired))
 
 
-def _ended(work: Iterable[Future[T]], say: Say) -> Iterator[Future[T]]:
-    """Each as it ends; while none does, a word that it still goes on."""
-    left = set(work)
-    while left:
-        ended, left = wait(left, _SAY_EVERY_SECONDS, FIRST_COMPLETED)
-        if not ended:
-            say(f"{len(left)} still to come")
-        yield from ended
+def _ended(work: "IMapIterator[T]", count: int, say: Say) -> Iterator[T]:
+    """What comes of each as it ends; while none does, a word that it still goes on."""
+    while count:
+        try:
+            found = work.next(_SAY_EVERY_SECONDS)
+        except multiprocessing.TimeoutError:
+            say(f"{count} still to come")
+        else:
+            count -= 1
+            yield found
+
+
+def _life(its: tuple[str, float, Path]) -> tuple[str, dict[str, Path]]:
+    return its[0], live(*its)
 
 
 def _batches(
     names: Sequence[str], lived: Mapping[str, Mapping[str, Path]], replay: str
 ) -> Iterator[list[Path]]:
     """The files of a replay, some hosts at a time; the healthy one, with three drives, alone."""
-    healthy = lived[HEALTHY].get(replay)
-    if healthy is not None:
-        yield [healthy]
     paths = [lived[name][replay] for name in names if name != HEALTHY and replay in lived[name]]
     for first in range(0, len(paths), DRIVES_AT_ONCE):
         yield paths[first : first + DRIVES_AT_ONCE]
+    healthy = lived[HEALTHY].get(replay)
+    if healthy is not None:
+        yield [healthy]
 
 
 def live(illness: str, seconds: float, place: Path) -> dict[str, Path]:

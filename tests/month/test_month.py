@@ -1,6 +1,11 @@
 """The month in short: a weekend until Sunday morning, and two of the ten illnesses in that time."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +64,28 @@ def test_the_replay_sees_what_happens(short: Month) -> None:
 @pytest.mark.real
 def test_the_table_has_a_line_an_illness(short: Month) -> None:
     assert len(_SHORT) + 1 == len(verdict.table(short).splitlines())
+
+
+@pytest.mark.real
+def test_a_month_that_is_ended_leaves_nothing_running() -> None:
+    need("promtool")
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.month", "--days=5"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as ours:
+        assert ours.stdout is not None
+        # Its processes live the others' months by now.
+        assert ours.stdout.readline()
+        ours.terminate()
+        assert 128 + signal.SIGTERM == ours.wait(60)
+    for _ in range(100):
+        try:
+            os.killpg(ours.pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"the processes of group {ours.pid} run on")
 
 
 def test_every_group_of_rules_is_replayed() -> None:
