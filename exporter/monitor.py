@@ -15,7 +15,7 @@ from exporter.background.condition import Condition, condition
 from exporter.background.probe_windows import ProbeWindows
 from exporter.background.reading import Sources
 from exporter.background.sampler import Sampler
-from exporter.background.slc import SlcProbes
+from exporter.background.slc_shown import SlcProbes
 from exporter.background.survey import Survey
 from exporter.check import device_filter
 from exporter.clock import Clock

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-_HEAVY = ("ssl", "http.server", "urllib.request", "html.entities", "prometheus_client")
+_HEAVY = ("ssl", "_hashlib", "http.server", "urllib.request", "html.entities", "prometheus_client")
 
 
 def _printed(program: str) -> str:

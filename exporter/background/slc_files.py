@@ -4,7 +4,6 @@ A command leaves them there and a daemon that runs beside it shows them. Each is
 that whoever is killed leaves the old one or the new one.
 """
 
-import hashlib
 import os
 import stat
 from collections.abc import Sequence
@@ -105,5 +104,7 @@ def _read(path: Path) -> Parsed[SlcResult]:
 
 def _name(drives: Sequence[str]) -> str:
     """A serial number may hold anything, and several may be too long for a file's name."""
+    import hashlib  # noqa: PLC0415  with libcrypto it takes 3 MB, and only who writes needs it
+
     digest = hashlib.sha256("\0".join(drives).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{_PREFIX}{digest[:32]}{_SUFFIX}"

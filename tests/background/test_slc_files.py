@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from exporter.background import slc, slc_files
-from exporter.background.slc import SlcProbes
 from exporter.background.slc_files import kept, read_all, save
+from exporter.background.slc_shown import SlcProbes
 from exporter.errors import ReadError
 from tests.background.test_slc_results import ABORTED, RESULT
 
