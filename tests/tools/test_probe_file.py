@@ -19,6 +19,7 @@ from exporter.tools.probe_file import (
     remove,
     shorten,
 )
+from tests.required import lacking
 
 MIB = 1 << 20
 SIZE = 3 * MIB + 4096
@@ -130,7 +131,7 @@ def replaced(request: pytest.FixtureRequest, directory: Path, tmp_path: Path) ->
         elif kind == "socket":
             bound.bind(str(path))
         elif os.geteuid() != 0:
-            pytest.skip("makes device nodes")
+            lacking("device nodes are made by root")
         else:
             # /dev/null, and a device of a number that no driver has.
             number = os.makedev(1, 3) if kind == "character" else os.makedev(240, 250)
