@@ -1,7 +1,10 @@
 """For all tests."""
 
+import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 # How long an example takes says how busy the machine is, and nothing of the code.
@@ -10,3 +13,13 @@ settings.load_profile("without deadline")
 
 # nohup ignores it, and what is ignored is so in all that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+#: Of the host itself: what a test leaves there, the next one finds, and so would a daemon.
+_OWN_STATE = "/var/lib/ssd-exporter"
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_in_the_state_directory_of_this_host() -> Iterator[None]:
+    was_there = os.path.lexists(_OWN_STATE)
+    yield
+    assert was_there or not os.path.lexists(_OWN_STATE), "a test has begun the host's own state"

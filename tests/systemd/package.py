@@ -34,6 +34,8 @@ export PYTHONPATH=/opt/ssd-exporter:/opt/site-packages LD_LIBRARY_PATH=/opt/pyth
 exec /opt/python/bin/python{sys.version_info[0]}.{sys.version_info[1]} -m exporter "$@"
 """
 
+STATE = "var/lib/ssd-exporter"
+
 #: One NVMe drive; another that may not be interrupted, and takes its time, once one asks for it.
 SMARTCTL = """#!/bin/sh
 case "$*" in
@@ -65,6 +67,9 @@ def install(root: Path, users: Callable[[], None]) -> None:
     # With the journal in /run it can be read while /var is full.
     _put(root / "etc/systemd/journald.conf.d/run.conf", "[Journal]\nStorage=volatile\n")
     _hide_what_this_host_starts(root)
+    # What root has left by a command before it was installed.
+    _put(root / STATE / "of-root.json", "{}", 0o600)
+    _opaque(root / STATE)
     users()
 
 
@@ -80,10 +85,14 @@ def _hide_what_this_host_starts(root: Path) -> None:
     for name in ("etc/systemd/system", *(f"etc/rc{level}.d" for level in "S0123456")):
         directory = root / name
         directory.mkdir(parents=True, exist_ok=True)
-        # Of overlayfs: nothing of the lower directory is seen.
-        os.setxattr(directory, "trusted.overlay.opaque", b"y")
+        _opaque(directory)
     for unit in _MASKED:
         (root / "etc/systemd/system" / unit).symlink_to("/dev/null")
+
+
+def _opaque(directory: Path) -> None:
+    # Of overlayfs: nothing of the lower directory is seen.
+    os.setxattr(directory, "trusted.overlay.opaque", b"y")
 
 
 def _put(path: Path, text: str, mode: int = 0o644) -> None:

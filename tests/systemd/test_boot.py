@@ -98,6 +98,11 @@ def test_the_boot_has_started_both_and_nothing_complains(machine: Machine) -> No
         assert machine.said(unit)
 
 
+def test_what_root_left_before_the_package_came_is_the_exporters(machine: Machine) -> None:
+    owners = machine.run("stat", "--format=%U", f"/{package.STATE}/of-root.json").stdout
+    assert "ssd-exporter\n" == owners
+
+
 def test_the_page_shows_this_host_and_what_the_agent_has_heard(machine: Machine) -> None:
     page = machine.metrics()
     assert 1 == page.value("ssd_device_up", device="rig1", serial="RIGN000001")
