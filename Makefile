@@ -11,8 +11,8 @@ STACK_PACKAGES := prometheus prometheus-alertmanager
 # What `make lab` needs besides.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
-# Tests that watch real disks, programs and seconds: nothing else may run beside them.
-ALONE  := $(addprefix tests/,background end_to_end rig systemd tools web)
+# Tests that watch real disks, programs and seconds: nothing that works hard may run beside them.
+WAITING := $(addprefix tests/,background end_to_end rig systemd tools web)
 # Of what is installed or packaged; the other one is aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
@@ -35,8 +35,8 @@ dev: $(VENV)/.installed-dev  ## The same, with what the tests need
 
 test: test-packages dev  ## Run the whole test suite (ARGS=... for pytest, for a part of it)
 ifeq ($(ARGS),)
-	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(ALONE))
-	$(BIN)/pytest $(ALONE)
+	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(WAITING))
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(WAITING)
 else
 	$(BIN)/pytest $(ARGS)
 endif

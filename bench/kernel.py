@@ -13,7 +13,7 @@ _IN_FLIGHT = 8
 class Kernel:
     """/proc and /sys with `disks` drives of which the first `active` do something every second.
 
-    Files are replaced whole, so that no reader sees half of one.
+    A file stays the same one, as those of /proc do, is written in one go, and gets no shorter.
     """
 
     def __init__(self, root: Path, disks: int, active: int) -> None:
@@ -109,9 +109,11 @@ class Kernel:
     def _write(self, path: str, text: str) -> None:
         target = self.proc.parent / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}")
-        temporary.write_text(text)
-        os.replace(temporary, target)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT, 0o644)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
 
     def _link(self, path: str, to: str) -> None:
         link = self.proc.parent / path

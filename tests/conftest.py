@@ -14,6 +14,19 @@ settings.load_profile("without deadline")
 # nohup ignores it, and what is ignored is so in all that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run side by side: one process for a file, and one for all that load a disk.
+
+    Those come first, for together they take longest: another's load on a disk of this host shows
+    in its pressure, and would decide what they judge.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 #: Of the host itself: what a test leaves there, the next one finds, and so would a daemon.
 _OWN_STATE = "/var/lib/ssd-exporter"
 

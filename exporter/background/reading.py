@@ -5,13 +5,11 @@ what it costs right behind another one. So the sampler only reads at each tick, 
 what it has read a few at a time, or when somebody looks.
 """
 
-import os
 from pathlib import Path
 from typing import NamedTuple
 
 from exporter.clock import Clock
-from exporter.linux import diskstats, files, stat
-from exporter.linux.files import Raw
+from exporter.linux.files import OpenFile, Raw
 
 
 class Reading(NamedTuple):
@@ -45,18 +43,15 @@ class Sources:
         with_cpus: bool = True,
         with_pressure: bool = True,
     ) -> None:
-        # Plain text: a Path is made into it anew each time.
-        self._proc = os.fspath(proc)
-        self._pressure = os.path.join(proc, "pressure", "io")
         self._clock = clock
-        self._with_disks = with_disks
-        self._with_cpus = with_cpus
-        self._with_pressure = with_pressure
+        self._disks = OpenFile(proc / "diskstats") if with_disks else None
+        self._cpus = OpenFile(proc / "stat") if with_cpus else None
+        self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
     def read(self) -> Reading:
         """Never raises; what a file's reading raised is kept with it."""
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = diskstats.raw(self._proc) if self._with_disks else None
-        cpus = stat.raw(self._proc) if self._with_cpus else None
-        waiting = files.raw(self._pressure) if self._with_pressure else None
+        disks = self._disks.raw() if self._disks else None
+        cpus = self._cpus.raw() if self._cpus else None
+        waiting = self._pressure.raw() if self._pressure else None
         return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)

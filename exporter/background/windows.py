@@ -1,5 +1,6 @@
 """The worst value and the prevailing verdict of the last while."""
 
+import math
 from collections import deque
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -15,23 +16,25 @@ _STEPS = 6
 class RollingMax:
     """The largest value of the last `seconds`, or of up to a sixth more; no scrape resets it."""
 
-    __slots__ = ("_largest", "_older", "_step", "_step_seconds")
+    __slots__ = ("_largest", "_older", "_step", "_step_ends", "_step_seconds")
 
     def __init__(self, seconds: float) -> None:
         self._step_seconds = seconds / _STEPS
         self._step = -1
+        self._step_ends = -math.inf
         self._largest = 0.0
         self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
         """Values are not negative, and times do not go back."""
-        step = int(now / self._step_seconds)
-        if step == self._step:
+        if now < self._step_ends:
             if value > self._largest:  # noqa: PLR1730  four a device and second: half of max()
                 self._largest = value
             return
+        step = int(now / self._step_seconds)
         self._older = tuple(self._within(step))
         self._step, self._largest = step, value
+        self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
         """None where nothing was observed in the window."""

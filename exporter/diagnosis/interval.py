@@ -83,10 +83,20 @@ def disk_interval(
     discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
     if number != same:
         return None
-    if min(reads, read_sectors, writes, written_sectors, discards, flushes) < 0:
+    if (
+        reads < 0
+        or read_sectors < 0
+        or writes < 0
+        or written_sectors < 0
+        or discards < 0
+        or flushes < 0
+    ):
         return None
     completions = reads + writes + discards + flushes
-    if completions > _PLAUSIBLE_OPERATIONS_PER_SECOND * max(seconds, 1.0):
+    if (
+        completions > _PLAUSIBLE_OPERATIONS_PER_SECOND
+        and completions > _PLAUSIBLE_OPERATIONS_PER_SECOND * seconds
+    ):
         return None
     read_seconds = _elapsed(rt0, rt1)
     write_seconds = _elapsed(wt0, wt1)

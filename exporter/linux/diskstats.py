@@ -5,7 +5,7 @@ https://docs.kernel.org/admin-guide/iostats.html
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -32,6 +32,9 @@ _PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 #: Discards came with kernel 4.18, flushes with 5.5; later kernels append, never reorder.
 _BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
 _COLUMNS = frozenset({_BASIC, _WITH_DISCARDS})
+
+#: Columns before the counters: major, minor, and the name.
+_NAMES = 3
 
 #: Where "in flight" stands behind the name.
 _IN_FLIGHT = 8
@@ -174,18 +177,26 @@ def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
 
 
 def _record(line: str) -> DiskStats:
-    columns = line.split()
-    count = len(columns)
+    first = line.split(None, _NAMES)
+    columns = first[_NAMES].split() if len(first) > _NAMES else []
+    count = min(len(first), _NAMES) + len(columns)
     if count < _WITH_FLUSHES and count not in _COLUMNS:
         raise ValueError(f"{count} columns, where kernels print 14, 18 or 20")
-    numbers: list[int | None] = [*map(int, columns[3:_WITH_FLUSHES])]
-    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:  # type: ignore[type-var, operator]
-        raise ValueError("a number that is no counter of the kernel")
-    if not (columns[0] + columns[1]).isdecimal():
+    major, minor, device, counted = first
+    numbers: list[int | None] = [*map(int, columns[: _WITH_FLUSHES - _NAMES])]
+    # Of what has no sign, none is beyond what the sum is not: half of what min() and max() cost.
+    if "-" in counted or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
+        _check(numbers)
+    if not (major + minor).isdecimal():
         raise ValueError("no device number")
     if numbers[_IN_FLIGHT] >= _SANE_IN_FLIGHT:  # type: ignore[operator]
         numbers[_IN_FLIGHT] = 0
     if count < _WITH_FLUSHES:
         numbers += [None] * (_WITH_FLUSHES - count)
     # Past the class's own constructor, which costs as much as the rest of the line.
-    return _new(DiskStats, (columns[2], f"{columns[0]}:{columns[1]}", *numbers))
+    return _new(DiskStats, (device, f"{major}:{minor}", *numbers))
+
+
+def _check(numbers: Sequence[int | None]) -> None:
+    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:  # type: ignore[type-var, operator]
+        raise ValueError("a number that is no counter of the kernel")

@@ -42,26 +42,67 @@ class Raw(NamedTuple):
 
 
 def raw(path: Path | str) -> Raw:
-    """A kernel file, whole, as it is; never raises.
-
-    seq_file hands out about a page per read(2) whatever the buffer, so this reads until the end
-    of file.
-    """
+    """A kernel file, whole, as it is; never raises."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
-            chunks: list[bytes] = []
-            size = 0
-            while chunk := os.read(descriptor, _CHUNK_BYTES):
-                chunks.append(chunk)
-                size += len(chunk)
-                if size > LARGEST_FILE_BYTES:
-                    too_large = f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read"
-                    return Raw(path, b"", ReadError(too_large))
+            return _whole(path, descriptor)
         finally:
             os.close(descriptor)
     except OSError as e:
         return Raw(path, b"", e)
+
+
+class OpenFile:
+    """A kernel file that is read every second, and stays open: to look its path up, open and close
+    it each time costs as much as to read it.
+
+    One in /proc says something new each time that it is read from its beginning
+    (https://docs.kernel.org/filesystems/seq_file.html). For one thread.
+    """
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+
+    def __del__(self) -> None:
+        self._close()
+
+    def raw(self) -> Raw:
+        """As `raw` of the path."""
+        try:
+            descriptor = self._descriptor
+            if descriptor is not None and not os.fstat(descriptor).st_nlink:
+                # Another took its place: a recorded host, or a /proc of FUSE that began anew.
+                self._close()
+                descriptor = None
+            if descriptor is None:
+                descriptor = self._descriptor = os.open(self._path, _FLAGS)
+            else:
+                os.lseek(descriptor, 0, os.SEEK_SET)
+            return _whole(self._path, descriptor)
+        except OSError as e:
+            self._close()
+            return Raw(self._path, b"", e)
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _whole(path: Path | str, descriptor: int) -> Raw:
+    """Until the end of file: seq_file hands out about a page per read(2) whatever the buffer."""
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_FILE_BYTES:
+            too_large = f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read"
+            return Raw(path, b"", ReadError(too_large))
     return Raw(path, b"".join(chunks))
 
 

@@ -5,12 +5,11 @@ https://man7.org/linux/man-pages/man5/proc_stat.5.html
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed, Raw
+from exporter.linux.files import Parsed
 
 #: USER_HZ, the unit of this file: 100 on every architecture that runs MySQL.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -35,11 +34,6 @@ class Stat:
 
     total: CpuTimes | None
     cpus: dict[int, CpuTimes]
-
-
-def raw(proc: Path | str) -> Raw:
-    """The file, to be parsed later by way of `files.text_for_sure`."""
-    return files.raw(os.path.join(proc, "stat"))
 
 
 def parse(text: str) -> Parsed[Stat]:
@@ -78,4 +72,4 @@ def _times(columns: list[str]) -> CpuTimes:
         raise ValueError("a number that is no counter of the kernel")
     if len(ticks) < 8:
         ticks.append(0)
-    return CpuTimes(*[tick / TICKS_PER_SECOND for tick in ticks])
+    return CpuTimes._make([tick / TICKS_PER_SECOND for tick in ticks])

@@ -28,7 +28,7 @@ from tests.end_to_end.programs import need
 from tests.required import lacking
 from tests.tools import fio_reports
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 SLOT = 300.0
 ALL = ("fsync", "page_read", "page_write")

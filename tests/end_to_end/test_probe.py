@@ -19,7 +19,7 @@ from tests.end_to_end.programs import need
 from tests.end_to_end.waiting import await_page
 from tests.required import lacking
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))
 PROFILES = ("fsync", "page_read", "page_write")

@@ -11,7 +11,7 @@ from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.probed_disk import probed_disk
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 SLOT, HOUR = 300.0, 3600.0
 

@@ -14,7 +14,7 @@ from tests.end_to_end.waiting import await_page, up
 
 __all__ = ["flags"]
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 DRIVES = 2
 

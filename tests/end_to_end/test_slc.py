@@ -17,7 +17,7 @@ from tests.rig.load import require_fio
 from tests.rig.slow_disk import SlowDisk
 from tests.rig.write_cache import mounted, write_cache
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 MEMORY = Path("/dev/shm")
 

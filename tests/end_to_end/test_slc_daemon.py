@@ -16,7 +16,7 @@ from tests.rig.slow_disk import SlowDisk
 from tests.rig.write_cache import mounted, write_cache
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 CLIFF = CacheCliff(
     CliffResult.CLIFF, 9, (), 5, None, burst_bytes_per_second=4.0, sustained_bytes_per_second=1.0

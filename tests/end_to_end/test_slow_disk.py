@@ -12,7 +12,7 @@ from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 WRITE_IOPS = 400
 

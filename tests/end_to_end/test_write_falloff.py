@@ -11,7 +11,7 @@ from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
 pytest_plugins = ("tests.rig.fixtures",)
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 #: As fast at first, so many bytes long, and then.
 FAST, CACHE_BYTES, SLOW = 40_000_000, 480_000_000, 10_000_000

@@ -7,6 +7,7 @@ import mmap
 import os
 import resource
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -180,3 +181,54 @@ def test_names_are_sorted_and_none_where_there_is_no_directory(tmp_path: Path) -
         (tmp_path / name).mkdir()
     assert ("a", "b", "c") == files.names(tmp_path)
     assert () == files.names(tmp_path / "missing")
+
+
+def test_a_file_that_stays_open_says_something_new_each_time() -> None:
+    uptime = files.OpenFile("/proc/uptime")
+    first = files.text(uptime.raw())
+    time.sleep(0.05)
+    assert first != files.text(uptime.raw())
+
+
+def test_a_file_that_stays_open_is_read_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    file = files.OpenFile(path)
+    for size in (200_000, 300_000, 3, 0, 5):
+        path.write_text("x" * size)
+        assert size == len(files.text(file.raw()))
+
+
+def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    file = files.OpenFile(path)
+    for _ in range(2):
+        with pytest.raises(NotThere):
+            files.text(file.raw())
+        path.write_text("first")
+        assert "first" == files.text(file.raw())
+        (tmp_path / "next").write_text("another")
+        (tmp_path / "next").replace(path)
+        assert "another" == files.text(file.raw())
+        path.unlink()
+
+
+def test_a_file_that_stays_open_and_cannot_be_read_is_tried_anew(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.mkdir()
+    file = files.OpenFile(path)
+    with pytest.raises(ReadError, match="Is a directory"):
+        files.text(file.raw())
+    path.rmdir()
+    path.write_text("whole")
+    assert "whole" == files.text(file.raw())
+
+
+def test_a_file_that_stays_open_is_closed_with_the_last_who_knows_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    before = len(os.listdir("/proc/self/fd"))
+    file = files.OpenFile(tmp_path / "file")
+    file.raw()
+    file.raw()
+    assert before + 1 == len(os.listdir("/proc/self/fd"))
+    del file
+    assert before == len(os.listdir("/proc/self/fd"))

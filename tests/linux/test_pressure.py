@@ -66,7 +66,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
 @given(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1))
 def test_what_a_kernel_prints_is_what_is_read(some: int, full: int) -> None:
     text = SOME.replace("8537362", str(some)) + FULL.replace("8183134", str(full))
-    assert Pressure(some / 1e6, full / 1e6) == pressure.parse(text)
+    assert Pressure(some / 1_000_000, full / 1_000_000) == pressure.parse(text)
 
 
 @given(texts("some", "full", "total=", "total=5", "avg10=0.00", SOME, FULL))

@@ -101,7 +101,7 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
-        files.text_for_sure(stat.raw(tmp_path))
+        files.text_for_sure(files.raw(tmp_path / "stat"))
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:

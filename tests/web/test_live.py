@@ -104,7 +104,11 @@ def test_changed_users_count_from_the_next_request_on_even_on_an_open_connection
         assert PAGE == answer(link).body
 
 
-@pytest.mark.parametrize("text", ["", "http_server_config: {}\n", TLS, users("x")])
+@pytest.mark.parametrize(
+    "text",
+    ["", "http_server_config: {}\n", TLS, users("x")],
+    ids=["empty", "neither", "tls", "users"],
+)
 def test_a_file_caught_half_written_never_opens_the_door(
     web_config: Path, trusting: ssl.SSLContext, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
