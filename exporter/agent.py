@@ -5,25 +5,22 @@ only: it stays on every host, with the rights to send any command to any drive.
 """
 
 import dataclasses
-import errno
-import fcntl
 import gc
-import json
 import logging
 import math
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, NoReturn
+from typing import NoReturn
 
-from exporter import logs, notify
-from exporter.background.discovery import Override
+from exporter import handover, logs, notify
 from exporter.background.documents import DocumentWriter
 from exporter.background.polling import ROLL_SECONDS, Polling, PollingPlan
 from exporter.clock import SystemClock
+from exporter.handover import Handover
 from exporter.tools.child import Finished
 from exporter.tools.children import SystemChildren
 from exporter.tools.document import PollDocument, Roll
@@ -40,9 +37,6 @@ _SAY_ONLY = "SSD_SMART_AGENT_SAYS_ITS_PLAN"
 
 #: How soon a stop is noticed meanwhile.
 _NOTICE_SECONDS = 0.2
-
-#: What a pipe holds unless more is asked for: pipe(7).
-_PIPE_BYTES = 1 << 16
 
 
 class Agent:
@@ -122,7 +116,7 @@ class Agent:
         if self._stopping:
             return
         try:
-            reading = -1 if problem else _pipe_with(handed)
+            reading = -1 if problem else handover.pipe_with(handed)
         except OSError as e:
             problem = f"they cannot be handed over: {e.strerror}"
         if problem:
@@ -197,25 +191,12 @@ def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level:
     Raises:
         OSError: the plan is larger than what can be handed over.
     """
-    handed = json.dumps(
-        {
-            "plan": {
-                **_values(plan),
-                "overrides": {k: _values(o) for k, o in plan.overrides.items()},
-            },
-            "directory": str(directory),
-            "sysfs": str(sysfs),
-            "root": str(root),
-            "level": level,
-            "again": sys.orig_argv[1:],
-        },
-        ensure_ascii=False,
-    )
-    text = handed.encode("utf-8", "surrogateescape")
+    again = tuple(sys.orig_argv[1:])
+    text = handover.packed(Handover(plan, directory, sysfs, root, level, again))
     if os.environ.get(_SAY_ONLY):
         sys.stdout.buffer.write(text)
         raise SystemExit(0)
-    _become(_pipe_with(text))
+    _become(handover.pipe_with(text))
 
 
 def _become(reading: int) -> NoReturn:
@@ -233,37 +214,6 @@ def _become(reading: int) -> NoReturn:
     os.execv(sys.executable, argv)  # noqa: S606  an argument list of our own
 
 
-def _pipe_with(text: bytes) -> int:
-    """The end to read of a pipe that holds a text, for the program that we become.
-
-    One argument holds 128 KB (MAX_ARG_STRLEN in the kernel's include/uapi/linux/binfmts.h); a
-    pipe may hold a megabyte (pipe(7), pipe-max-size), as much as the file with the settings.
-    """
-    reading, writing = os.pipe()
-    try:
-        os.set_blocking(writing, False)
-        if len(text) > _PIPE_BYTES:
-            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, len(text))
-        is_whole = os.write(writing, text) == len(text)
-    except OSError:
-        os.close(reading)
-        raise
-    finally:
-        os.close(writing)
-    if not is_whole:
-        os.close(reading)
-        raise OSError(errno.E2BIG, os.strerror(errno.E2BIG))
-    os.set_inheritable(reading, True)
-    return reading
-
-
-def _values(record: PollingPlan | Override) -> dict[str, Any]:
-    """What differs from the defaults: thousands of drives have a line of settings each."""
-    usual = type(record)()
-    values = {name: getattr(record, name) for name in record.__dataclass_fields__}
-    return {name: value for name, value in values.items() if value != getattr(usual, name)}
-
-
 def _let_go() -> None:
     """Free what only the definition of records has needed: a sixteenth of what we may hold.
 
@@ -279,21 +229,13 @@ def main() -> None:
     """What `begin` becomes. The files are for the directory's group, and nobody else's."""
     _let_go()
     with open(int(sys.argv[2]), "rb") as pipe:
-        handed: Mapping[str, Any] = json.loads(pipe.read().decode("utf-8", "surrogateescape"))
-    logs.begin(handed["level"], "logfmt")
+        handed = handover.unpacked(pipe.read())
+    logs.begin(handed.level, "logfmt")
     os.umask(0o027)
-    given = handed["plan"]
-    plan = PollingPlan(
-        **{
-            **given,
-            "drives": tuple((path, kind) for path, kind in given.get("drives", ())),
-            "overrides": {name: Override(**each) for name, each in given["overrides"].items()},
-        }
-    )
-    root, sysfs = Path(handed["root"]), Path(handed["sysfs"])
-    directory = Path(handed["directory"])
+    directory = handed.directory
     try:
-        Agent(plan, directory, sysfs=sysfs, root=root).run(handed["again"])
+        agent = Agent(handed.plan, directory, sysfs=handed.sysfs, root=handed.root)
+        agent.run(handed.again)
     except BlockingIOError:
         sys.stderr.write(
             f"ssd-exporter: another smart-agent writes to {directory};"

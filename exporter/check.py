@@ -131,9 +131,9 @@ def _check_slc(profile: Profile, budget_bytes: int) -> None:
     charged = probe_ledger.FILESYSTEM_FACTOR * profile.written_bytes_at_most
     if charged > budget_bytes:
         raise ConfigError(
-            f"probe.profiles has {_SLC}, which may be charged {charged} bytes a day, and"
+            f"probe.profiles has {_SLC}, a run of which may be charged {charged} bytes, and"
             f" probe.budget_bytes_per_day is {budget_bytes}",
-            f"raise that, or lower {name}.size_bytes",
+            f"it must hold a whole run: raise it, or lower {name}.size_bytes",
         )
 
 

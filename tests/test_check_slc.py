@@ -30,7 +30,7 @@ def test_weekly_and_within_the_budget_it_may_run(tmp_path: Path) -> None:
     [
         ("", "which has no interval"),
         ("[probe.profile.slc]\ninterval_seconds = 86400\n", "it must be at least 604800"),
-        (WEEKLY, "which may be charged 34359738368 bytes a day"),
+        (WEEKLY, "a run of which may be charged 34359738368 bytes, and .* must hold a whole run"),
         (f"{WEEKLY}rate_iops = 10\n", "a drive shows no cliff"),
     ],
 )

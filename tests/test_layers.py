@@ -45,8 +45,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "polling_plan": {"background", "config"},
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
+    "handover": {"background.discovery", "background.polling"},
     "agent": {
-        *("background.discovery", "background.documents", "background.polling", "clock"),
+        *("background.documents", "background.polling", "clock", "handover"),
         *("logs", "notify", "tools"),
     },
     "report": {"errors"},
@@ -199,7 +200,7 @@ ONLY_IN = {
     "prometheus_client": {"collectors.own", "prometheus"},
     "argparse": {"cli", "measurements", "subcommands"},
     "pySMART": {"tools"},
-    "sqlite3": {"background.history_file"},
+    "sqlite3": {"background.history_file", "background.history_tables"},
     "threading": {"attempts", "background", "daemon", "scrape", "web"},
 }
 

@@ -3,17 +3,15 @@
 Documents come from one thread; what is known is read from others, so `lock` is held for both.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from exporter.background import forgetting
+from exporter.background import forgetting, known_otherwise
 from exporter.background.drive_labels import carried, labels
 from exporter.background.drive_record import DriveRecord, key_of
 from exporter.background.inventory import Inventory, Sighting
-from exporter.background.known_drive import KnownDrive
 from exporter.background.wear import Wear
 from exporter.clock import Clock
 from exporter.drives.health import DriveHealth, DriveIdentity
@@ -23,8 +21,6 @@ from exporter.linux.identity import Identity
 from exporter.linux.nodes import Nodes
 from exporter.tools.document import PollDocument, Roll
 from exporter.tools.smartctl import Address
-
-log = logging.getLogger(__name__)
 
 #: A poller that has not been heard of for so many of its own intervals is gone.
 _FRESH_INTERVALS = 4
@@ -166,7 +162,7 @@ class Drives:
             if drive is not None and at is not None:
                 if not self._is_recent(drive, at, self._clock.wall()):
                     return None
-                return _limited(drive.health, self._around.disks().get(label))
+                return known_otherwise.limited(drive.health, self._around.disks().get(label))
         return None
 
     def watched(self) -> list[WatchedDrive]:
@@ -186,7 +182,7 @@ class Drives:
                 if address in self._labels
                 and (address in polled or self._is_recent(drive, drive.document.began_at, now))
             ]
-            missing = [_gone(known) for known in self._inventory.missing]
+            missing = [known_otherwise.gone(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
         # One that has not said who it is may have the name of a missing one.
         there = {(drive.label, drive.serial) for drive in found}
@@ -205,26 +201,6 @@ class Drives:
         self._inventory.update(sightings, self._clock.wall(), complete=complete)
         if before != {(drive.names, drive.missing) for drive in self._inventory.drives}:
             self._changed()
-
-    def _named(
-        self, address: Address, who: DriveIdentity, kernel: Identity | None
-    ) -> DriveIdentity:
-        """Who a drive is, with what it has not said: as the kernel says, else as it was known."""
-        if who.serial:
-            return who
-        named: Identity | KnownDrive | None = kernel if kernel and kernel.serial else None
-        known = self._inventory.at(address)
-        if named is None and known is not None and who.model in (None, known.model):
-            named = known
-        if named is None:
-            return who
-        return replace(
-            who,
-            model=who.model or named.model,
-            serial=named.serial,
-            firmware=who.firmware or named.firmware,
-            wwn=who.wwn or named.wwn,
-        )
 
     def _polled(self, now: float) -> set[Address]:
         """The drives of a poller that lives."""
@@ -248,7 +224,8 @@ class Drives:
         is_stuck: bool,
     ) -> WatchedDrive:
         document, label = drive.document, self._labels[address]
-        identity = self._named(address, drive.identity, disks.get(label))
+        kernel, known = disks.get(label), self._inventory.at(address)
+        identity = known_otherwise.named(drive.identity, kernel, known)
         at = drive.answered_at
         is_fresh = at is not None and self._is_recent(drive, at, now)
         key = key_of(drive.identity)
@@ -261,7 +238,7 @@ class Drives:
             up=drive.answers,
             was_asked=drive.was_asked,
             knows_logs=drive.knows_logs,
-            health=_limited(drive.health, disks.get(label)) if is_fresh else None,
+            health=known_otherwise.limited(drive.health, kernel) if is_fresh else None,
             last_success_unix_time=document.last_success_at,
             poll_seconds=document.seconds,
             polls=document.counts,
@@ -274,37 +251,9 @@ class Drives:
         )
 
 
-def _limited(health: DriveHealth | None, kernel: Identity | None) -> DriveHealth | None:
-    """With the drive's own limits of temperature where smartctl, before 7.4, does not tell them."""
-    if health is None or kernel is None:
-        return health
-    warning, critical = health.temperature_warning_celsius, health.temperature_critical_celsius
-    if warning is not None or critical is not None:
-        return health
-    return replace(
-        health,
-        temperature_warning_celsius=kernel.temperature_warning_celsius,
-        temperature_critical_celsius=kernel.temperature_critical_celsius,
-    )
-
-
 def is_live(roll: Roll, now: float) -> bool:
     """Whether the poller that said this is still there; `now` is wall time."""
     return abs(now - roll.at) <= _FRESH_INTERVALS * roll.interval_seconds
-
-
-def _gone(known: KnownDrive) -> WatchedDrive:
-    return WatchedDrive(
-        label=known.label,
-        serial=known.serial or "",
-        address=str(Address(known.path, known.type)),
-        identity=DriveIdentity(
-            model=known.model, serial=known.serial, firmware=known.firmware, wwn=known.wwn
-        ),
-        message="it was here once and is not found any more; if it was taken out, forget it with "
-        f"`ssd-exporter forget {known.names[0]}`",
-        is_missing=True,
-    )
 
 
 def _nothing() -> None:

@@ -10,18 +10,14 @@ import logging
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from exporter.background import history_tables
 from exporter.diagnosis.wear_counter import WearObservation
 
 log = logging.getLogger(__name__)
-
-VERSION = 1
-
-#: 400 days and both sides of 100 steps fit; more says a counter that flaps.
-ROWS_PER_DRIVE = 1000
 
 DRIVES = 4096
 
@@ -36,29 +32,8 @@ _LATEST_SECONDS = 1e11
 #: Drives report up to 2.55.
 _LARGEST_RATIO = 10.0
 
-_SCHEMA = f"""
-CREATE TABLE drive (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
-CREATE TABLE observation (
-    drive INTEGER NOT NULL,
-    at REAL NOT NULL,
-    power_on_seconds REAL,
-    used_ratio REAL,
-    step_ratio REAL,
-    host_written_bytes INTEGER,
-    nand_written_bytes INTEGER,
-    PRIMARY KEY (drive, at)
-) WITHOUT ROWID;
-PRAGMA user_version = {VERSION}
-"""
-
-_COLUMNS = "at, power_on_seconds, used_ratio, step_ratio, host_written_bytes, nand_written_bytes"
-
-_THE_DRIVE = "(SELECT id FROM drive WHERE key = ?1)"
-
 #: Words of SQLite's messages for what the file is not to blame for; Python 3.10 has no codes.
 _PASSING = ("unable to open", "is full", "locked", "disk I/O error")
-
-Rows = Mapping[str, Sequence[WearObservation]]
 
 
 class HistoryFile:
@@ -77,13 +52,13 @@ class HistoryFile:
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
         """A drive's rows by time; None while the file cannot be used."""
         with self._guarded():
-            return _rows(self._connect(), key)
+            return tuple(_usable(history_tables.rows(self._connect(), key)))
         return None
 
     def write(
         self,
         later: Mapping[str, float],
-        rows: Rows,
+        rows: history_tables.Rows,
         oldest: Mapping[str, float | None],
         sweep: float | None = None,
     ) -> bool:
@@ -98,10 +73,10 @@ class HistoryFile:
         for _ in range(2):  # once more, into a new file, where the old one is broken
             with self._guarded():
                 connection = self._connect()
-                with _transaction(connection):
-                    _write(connection, later, rows, oldest)
+                with history_tables.transaction(connection):
+                    history_tables.write(connection, later, rows, oldest)
                     if sweep is not None:
-                        _sweep(connection, sweep)
+                        history_tables.sweep(connection, sweep, DRIVES)
                 if self._said:
                     log.info("%s can be written again; nothing is lost", self._path)
                     self._said = False
@@ -130,7 +105,7 @@ class HistoryFile:
                 cached_statements=16,
             )
             try:
-                _prepare(connection)
+                history_tables.prepare(connection)
             except BaseException:
                 connection.close()
                 raise
@@ -221,89 +196,8 @@ def _count(value: int | None) -> int | None:
     return value if isinstance(value, int) and 0 <= value <= _LARGEST_INTEGER else None
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Settings, checks and, in an empty file, the tables.
-
-    Raises:
-        sqlite3.Error: it is no database, a broken one, or of another version.
-    """
-    for setting in ("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"):
-        connection.execute(f"PRAGMA {setting}")
-    ((version,),) = connection.execute("PRAGMA user_version").fetchall()
-    ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
-    if not version and not tables:
-        with _transaction(connection):
-            for statement in _SCHEMA.split(";"):
-                connection.execute(statement)
-        return
-    if version != VERSION:
-        raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
-    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
-        if row != ("ok",):
-            raise sqlite3.DatabaseError(f"it is broken: {row[0]}")
-    connection.execute(f"SELECT drive, {_COLUMNS} FROM observation LIMIT 0")  # noqa: S608  ours
-    connection.execute("SELECT id, key FROM drive LIMIT 0")
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-def _write(
-    connection: sqlite3.Connection,
-    later: Mapping[str, float],
-    rows: Rows,
-    oldest: Mapping[str, float | None],
-) -> None:
-    for key, at in later.items():
-        connection.execute(
-            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND at > ?2",  # noqa: S608
-            (key, at),
-        )
-    for key, added in rows.items():
-        connection.execute("INSERT OR IGNORE INTO drive (key) VALUES (?)", (key,))
-        connection.executemany(
-            f"INSERT OR REPLACE INTO observation (drive, {_COLUMNS})"  # noqa: S608
-            f" VALUES ({_THE_DRIVE}, ?2, ?3, ?4, ?5, ?6, ?7)",
-            [(key, *astuple(row)) for row in added],
-        )
-        connection.execute(
-            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND (at < ?2 OR at <="  # noqa: S608
-            f" (SELECT at FROM observation WHERE drive = {_THE_DRIVE}"
-            " ORDER BY at DESC LIMIT 1 OFFSET ?3))",
-            (key, oldest.get(key), ROWS_PER_DRIVE),
-        )
-
-
-def _sweep(connection: sqlite3.Connection, oldest: float) -> None:
-    connection.execute(
-        "DELETE FROM observation WHERE drive IN"
-        " (SELECT drive FROM observation GROUP BY drive HAVING MAX(at) < ?1"
-        " UNION SELECT drive FROM (SELECT drive FROM observation"
-        " GROUP BY drive ORDER BY MAX(at) DESC LIMIT -1 OFFSET ?2))",
-        (oldest, DRIVES),
-    )
-    connection.execute("DELETE FROM drive WHERE id NOT IN (SELECT drive FROM observation)")
-
-
-def _rows(connection: sqlite3.Connection, key: str) -> tuple[WearObservation, ...]:
-    """A drive's rows by time; one without an instant is left out."""
-    found = connection.execute(
-        f"SELECT {_COLUMNS} FROM observation"  # noqa: S608  our own words
-        f" WHERE drive = {_THE_DRIVE} ORDER BY at",
-        (key,),
-    ).fetchall()
-    rows = []
-    for row in found:
+def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:
+    """Those that have an instant."""
+    for row in rows:
         with contextlib.suppress(ValueError):
-            rows.append(storable(WearObservation(*row)))
-    return tuple(rows)
+            yield storable(WearObservation(*row))

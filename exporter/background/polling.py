@@ -3,49 +3,27 @@
 The same in the agent and in a daemon that asks for itself: only the receiver differs.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from exporter.background import addressing, discovery
+from exporter.background.asked_drives import AskedDrives
 from exporter.background.discovery import Candidate, Override, Selection
-from exporter.background.same_drive import Answer, distinct
+from exporter.background.polled_drive import Target
 from exporter.background.scans import Scans
-from exporter.background.smart_poll import Poll, PollSettings, SmartPoll, Target
+from exporter.background.smart_poll import Poll, PollSettings, SmartPoll
 from exporter.clock import Clock
-from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity, Protocol
-from exporter.drives.identity import identify
 from exporter.linux import files
 from exporter.linux.nodes import Nodes
 from exporter.tools import smartctl
 from exporter.tools.children import Children
 from exporter.tools.document import PollDocument, Roll
-from exporter.tools.outcome import Result
 from exporter.tools.smartctl import Address, Logs
-
-log = logging.getLogger(__name__)
 
 #: How often a receiver in another process hears that the poller lives.
 ROLL_SECONDS = 15.0
-
-#: What of a report is worth more than a name; two addresses of one drive are weighed by it.
-_LOGS = (
-    "smart_status",
-    "ata_smart_attributes",
-    "nvme_smart_health_information_log",
-    "scsi_error_counter_log",
-    "scsi_percentage_used_endurance_indicator",
-    "temperature",
-)
-
-#: Who a drive is, of a report.
-_NAMES = (
-    *("device", "model_name", "scsi_model_name", "scsi_vendor", "scsi_product", "scsi_revision"),
-    *("serial_number", "wwn", "logical_unit_id", "firmware_version", "user_capacity"),
-    *("nvme_total_capacity", "nvme_namespaces", "rotation_rate"),
-)
 
 #: So long it is waited while an earlier look is still under way.
 _SCAN_AGAIN_SECONDS = 5.0
@@ -56,8 +34,6 @@ _HURRY_SECONDS = 30.0
 #: At a start a thousand drives say who they are, one by one: what follows for all of them together
 #: is worked out so often, and when the last one has.
 _GATHER_SECONDS = 1.0
-
-_SETTLED = frozenset({Result.SUCCESS, Result.STANDBY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,16 +54,6 @@ class PollingPlan:
     exclude: str = ""
     drives: tuple[tuple[str, str], ...] = ()
     overrides: Mapping[str, Override] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What is remembered of an address between two polls."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    last_success_at: float | None = None
-    answer: Answer | None = None
-    names: tuple[object, ...] = ()
 
 
 class Polling:
@@ -123,7 +89,7 @@ class Polling:
         self._nodes = Nodes()
         self._scans = Scans(self._poll, clock, sys=sys, root=root)
         self._candidates: dict[Address, Candidate] = {}
-        self._asked: dict[Address, _Asked] = {}
+        self._asked = AskedDrives()
         self._targets: tuple[Target, ...] = ()
         self._next_scan = clock.monotonic()
         self._hurry_from = clock.monotonic()
@@ -213,18 +179,12 @@ class Polling:
             self._sys, self._root, self._scans.rows, self._selection
         )
         self._candidates = {each.address: each for each in found}
-        for gone in self._asked.keys() - self._candidates.keys():
-            del self._asked[gone]
+        self._asked.keep(self._candidates)
         self._changed = True
 
     def _retarget(self) -> None:
         """Ask each drive through its best address."""
-        answers = [
-            asked.answer
-            for address in self._candidates
-            if (asked := self._asked.get(address)) is not None and asked.answer is not None
-        ]
-        hidden = {answer.address for group in distinct(answers) for answer in group[1:]}
+        hidden = self._asked.hidden(self._candidates)
         self._targets = tuple(
             self._target(each)
             for address, each in self._candidates.items()
@@ -234,9 +194,7 @@ class Polling:
         self._changed, self._learned_at = False, None
 
     def _target(self, candidate: Candidate) -> Target:
-        plan = self._plan
-        asked = self._asked.get(candidate.address)
-        who = asked.answer.identity if asked and asked.answer else DriveIdentity()
+        plan, who = self._plan, self._asked.identity(candidate.address)
         is_nvme = (who.protocol or candidate.protocol) is Protocol.NVME
         usual = plan.nvme_interval_seconds if is_nvme else plan.interval_seconds
         return Target(
@@ -260,14 +218,10 @@ class Polling:
         candidate = self._candidates.get(address)
         if candidate is None:
             return
-        asked = self._asked.setdefault(address, _Asked())
+        if self._asked.note(poll, self._nodes) and self._learned_at is None:
+            self._learned_at = self._clock.monotonic()
         result, report = poll.outcome.result, poll.outcome.report
-        asked.counts[result.value] = asked.counts.get(result.value, 0) + 1
-        if result is Result.SUCCESS:
-            asked.last_success_at = poll.began_at_unix
-        if report is not None and result in _SETTLED:
-            self._note_answer(asked, address, report)
-        elif candidate.volume and not self._has_answered(address):
+        if candidate.volume and not self._asked.has_answered(address):
             # The drives under a RAID volume have addresses of their own.
             return
         self._take(
@@ -281,34 +235,11 @@ class Polling:
                 exit_status=poll.finished.status,
                 is_daily=poll.logs is Logs.DAILY,
                 message=poll.outcome.message,
-                last_success_at=asked.last_success_at,
-                counts=dict(asked.counts),
+                last_success_at=self._asked.last_success_at(address),
+                counts=self._asked.counts(address),
                 report=report or {},
             )
         )
-
-    def _note_answer(self, asked: _Asked, address: Address, report: Json) -> None:
-        # Every poll says the same of these; to make sense of them each time is a tenth of it.
-        names = tuple(report.get(key) for key in _NAMES)
-        if asked.answer is not None and names == asked.names:
-            return
-        asked.names = names
-        identity = identify(Fields(report))
-        if asked.answer is not None:
-            if asked.answer.identity == identity:
-                return
-            if not identity.serial and not identity.wwn:
-                # Asleep: it does not say who it is, and is who it was.
-                return
-        asked.answer = Answer(
-            address,
-            identity,
-            addressing.seat(address, self._nodes),
-            addressing.is_direct(address, self._nodes),
-            sum(log in report for log in _LOGS),
-        )
-        if self._learned_at is None:
-            self._learned_at = self._clock.monotonic()
 
     def _call_roll(self) -> None:
         self._next_roll = self._clock.monotonic() + self._roll_seconds
@@ -324,7 +255,7 @@ class Polling:
                     (target.address.path, target.address.type)
                     for target in self._targets
                     if not self._candidates[target.address].volume
-                    or self._has_answered(target.address)
+                    or self._asked.has_answered(target.address)
                 ),
                 stuck=tuple((path, kind) for path, kind in self._stuck()),
                 problem=self._scans.problem,
@@ -335,7 +266,3 @@ class Polling:
         if self._poll.is_scan_stuck:
             yield Address("--scan-open")
         yield from sorted(self._poll.stuck)
-
-    def _has_answered(self, address: Address) -> bool:
-        asked = self._asked.get(address)
-        return asked is not None and asked.answer is not None

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from exporter.background.probe_budget import ProbeBudget
@@ -35,6 +35,45 @@ class Unwelcome(ReadError):
         self.why = reason
 
 
+class FillingGuard:
+    """Looks on while a file is filled, as `run_fio` does while fio runs.
+
+    missing_bytes: of the file, up to `size_bytes`. written_bytes: what may be written by now.
+    """
+
+    def __init__(
+        self,
+        directory: ProbeDirectory,
+        rules: GateRules,
+        clock: Clock,
+        size_bytes: int,
+        missing_bytes: int,
+    ) -> None:
+        self._directory = directory
+        self._rules = rules
+        self._clock = clock
+        self._start = size_bytes - missing_bytes
+        self._missing = missing_bytes
+        # Each piece goes to the page cache; what reaches the device is waited for before the next.
+        self._watch = directory.watch(())
+        self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
+        self._samples.append(self._watch.look(directory.avail_bytes()))
+        self._looked_at = clock.monotonic()
+        # Where it ends in the middle of a piece, that may have been written all the same.
+        self.written_bytes = min(missing_bytes, probe_file.CHUNK_BYTES)
+
+    def look(self, at: int) -> Reason | None:
+        """Why it must end, now that the file reaches to `at`; a look every LOOK_SECONDS."""
+        written = at - self._start + probe_file.CHUNK_BYTES
+        self.written_bytes = max(0, min(self._missing, written))
+        now = self._clock.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return None
+        self._looked_at = now
+        self._samples.append(self._watch.look(self._directory.avail_bytes()))
+        return guard(tuple(self._samples), self._rules)
+
+
 class Filling:
     """Prepares the file of a directory for some profiles."""
 
@@ -62,7 +101,7 @@ class Filling:
             OSError: the budget cannot be written down.
         """
         path, name = self._directory.path, self._directory.file
-        filled = max((p.size_bytes for p in profiles if not writes_whole(p)), default=0)
+        filled = filled_bytes(profiles)
         if missing := probe_file.missing_bytes(path, name, filled):
             if _length(path / name) >= filled:
                 # It has holes, as an aborted run that was to write it whole leaves them.
@@ -79,8 +118,7 @@ class Filling:
 
     def shorten(self) -> None:
         """After a run that wrote the file whole: no more of it stays than the others read."""
-        others = (each.profile for each in self._directory.results.profiles.values())
-        size = max((p.size_bytes for p in others if not writes_whole(p)), default=0)
+        size = filled_bytes(each.profile for each in self._directory.results.profiles.values())
         try:
             probe_file.shorten(self._directory.path, self._directory.file, size)
         except ReadError as e:
@@ -88,25 +126,17 @@ class Filling:
 
     def _fill(self, size: int, missing: int) -> None:
         path, name = self._directory.path, self._directory.file
-        # Each piece goes to the page cache; what reaches the device is waited for before the next.
-        watch = self._directory.watch(())
-        samples: deque[GuardSample] = deque(maxlen=max(1, self._rules.guard_samples))
-        looked = due = self._clock.monotonic()
-        start = before = size - missing
-        # Where it ends in the middle of a piece, that may have been written all the same.
-        written = min(missing, probe_file.CHUNK_BYTES)
+        guarded = FillingGuard(self._directory, self._rules, self._clock, size, missing)
+        due, before = self._clock.monotonic(), size - missing
 
         def progress(at: int) -> None:
-            nonlocal written, looked, due, before
-            written = max(0, min(missing, at - start + probe_file.CHUNK_BYTES))
+            nonlocal due, before
+            reason = guarded.look(at)
             if self._is_stopping():
                 raise Stopping(f"{path} is not filled: the exporter ends")
+            if reason is not None:
+                raise Unwelcome(path / name, reason)
             now = self._clock.monotonic()
-            if now - looked >= LOOK_SECONDS:
-                looked = now
-                samples.append(watch.look(self._directory.avail_bytes()))
-                if reason := guard(tuple(samples), self._rules):
-                    raise Unwelcome(path / name, reason)
             # What was late stays late: a device that stalled is in no need of haste.
             due = max(now, due + max(0, at - before) / _BYTES_PER_SECOND)
             before = at
@@ -115,14 +145,18 @@ class Filling:
 
         try:
             probe_file.prepare(path, name, size, progress=progress)
-            written = missing
         finally:
-            self._directory.note_charge(self._budget.settle(written, None))
+            self._directory.note_charge(self._budget.settle(guarded.written_bytes, None))
 
 
 def writes_whole(profile: Profile) -> bool:
     """It goes over the file once from end to end, so that nothing needs to be there before."""
     return profile.rw is Rw.WRITE and profile.number_ios is None
+
+
+def filled_bytes(profiles: Iterable[Profile]) -> int:
+    """How much of the file must be there before these run: what they do not write themselves."""
+    return max((each.size_bytes for each in profiles if not writes_whole(each)), default=0)
 
 
 def charged(written_bytes: int) -> int:

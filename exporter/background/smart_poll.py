@@ -5,39 +5,20 @@ their own, and nobody is waited for longer than the others need.
 """
 
 import contextlib
-import heapq
-import itertools
-import math
 import os
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import Enum
 
 from exporter.background.adapter_queue import AdapterQueue
+from exporter.background.due_queue import DueQueue
+from exporter.background.polled_drive import PolledDrive, State, Target
 from exporter.clock import Clock
 from exporter.errors import CommandError
 from exporter.tools import smartctl
 from exporter.tools.child import End, Finished
 from exporter.tools.children import Children
-from exporter.tools.outcome import Outcome, Result, outcome
+from exporter.tools.outcome import Outcome, outcome
 from exporter.tools.smartctl import Address, Logs
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A drive to be asked, and how often.
-
-    adapter: what the drive shares with others: its host adapter.
-    spins: False for a drive known to be an SSD, which is asked in every power mode.
-    """
-
-    address: Address
-    adapter: str
-    interval_seconds: float
-    timeout_seconds: float
-    never_kill: bool = False
-    spins: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +46,12 @@ class PollSettings:
     daily_seconds: float = 86_400.0
 
 
-#: The first daily sets are spread over this, so that a start does not read every log at once.
-_FIRST_DAILY_SECONDS = 300.0
-
-#: So far apart are the moments that drives share, at most.
-_SHARED_SECONDS = 15.0
-
 #: What is asked by writing to the volume is asked this much later where the bridge is busy.
 _BRIDGE_SECONDS = 1.0
 
 #: The two looks for drives, as keys of children: one opens each drive, the other none.
 SCAN = "scan"
 LISTING = "listing"
-
-#: Not an answer, and not that a drive is missing: it took its time.
-_TOO_LONG = frozenset({End.TIMED_OUT, End.STUCK, End.TOO_MUCH_OUTPUT})
-
-
-class _State(Enum):
-    WAITING = 0  # for its time
-    READY = 1  # for a process
-    RUNNING = 2
-    STUCK = 3
-
-
-@dataclass(slots=True)
-class _Drive:
-    target: Target
-    daily_due: float
-    state: _State = _State.WAITING
-    ticket: int = 0  # of its place in a queue; older entries of it are void
-    wanted: bool = True
-    adapter: str = ""  # whose process it holds
-    logs: Logs = Logs.REGULAR
-    began: float = -math.inf
-    began_at_unix: float = 0.0
-    late: int = 0  # how often in a row it took longer than its time
 
 
 class SmartPoll:
@@ -120,11 +71,10 @@ class SmartPoll:
         self._clock = clock
         self._program = program
         self._settings = settings
-        self._drives: dict[Address, _Drive] = {}
-        self._active: dict[Address, _Drive] = {}
-        self._due: list[tuple[float, int, _Drive]] = []
-        self._queue = AdapterQueue[_Drive](settings.processes, settings.processes_per_adapter)
-        self._tickets = itertools.count(1)
+        self._drives: dict[Address, PolledDrive] = {}
+        self._active: dict[Address, PolledDrive] = {}
+        self._due = DueQueue[Address]()
+        self._queue = AdapterQueue[PolledDrive](settings.processes, settings.processes_per_adapter)
         self._unasked: list[Finished] = []
         self._looking: set[str] = set()
         self._scan: Finished | None = None
@@ -142,8 +92,8 @@ class SmartPoll:
     @property
     def may_end(self) -> bool:
         """Whether nothing would go on beyond the end of this process."""
-        running = (d for d in self._active.values() if d.state is _State.RUNNING)
-        return not self._children.stuck() and all(_may_kill(drive.target) for drive in running)
+        running = (d for d in self._active.values() if d.state is State.RUNNING)
+        return not self._children.stuck() and all(drive.target.may_kill for drive in running)
 
     def set_targets(self, targets: Iterable[Target]) -> None:
         """The drives there are from now on. New ones are asked at once, in this order.
@@ -157,21 +107,21 @@ class SmartPoll:
                 continue
             drive = old.get(target.address) or self._active.get(target.address)
             if drive is None:
-                splay = _splay(target.address, "daily") * _FIRST_DAILY_SECONDS
-                drive = _Drive(target, daily_due=now + splay)
+                drive = PolledDrive.found(target, now)
                 if target.address in stuck:
-                    drive.state = _State.STUCK
+                    drive.state = State.STUCK
                     self._active[target.address] = drive
                 else:
                     self._schedule(drive, now)
             elif drive.target != target:
                 drive.target = target
-                if drive.state is _State.WAITING and drive.began > -math.inf:
-                    self._schedule(drive, self._next(drive, now))
+                if drive.state is State.WAITING and drive.was_begun:
+                    self._schedule(drive, drive.next_due(now, self._settings.slowest_retry_seconds))
             drive.wanted = True
             self._drives[target.address] = drive
         for address in old.keys() - self._drives.keys():
             old[address].wanted = False
+            self._due.drop(address)
 
     def rescan(self, limit_seconds: float, look: str = SCAN) -> bool:
         """Look for drives beside the polls; False where such a look is still under way.
@@ -202,7 +152,7 @@ class SmartPoll:
         """When the next drive is to be asked; 0 where one waits for a process, None without."""
         if self._queue.waiting:
             return 0.0
-        due = self._soonest()
+        due = self._due.soonest()
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     def step(self, timeout: float) -> list[Poll]:
@@ -212,7 +162,7 @@ class SmartPoll:
         drive is due. To be called again and again.
         """
         self._begin()
-        until, due = timeout, self._soonest()
+        until, due = timeout, self._due.soonest()
         if due is not None:
             until = min(timeout, max(0.0, due - self._clock.monotonic()))
         ended = self._wait(until)
@@ -243,12 +193,10 @@ class SmartPoll:
 
     def _begin(self) -> None:
         now = self._clock.monotonic()
-        while self._due and (self._due[0][0] <= now or not _is_valid(self._due[0])):
-            entry = heapq.heappop(self._due)
-            if _is_valid(entry):
-                drive = entry[2]
-                drive.state, drive.adapter = _State.READY, drive.target.adapter
-                self._queue.put(drive.adapter, drive)
+        while (address := self._due.take(now)) is not None:
+            drive = self._drives[address]
+            drive.state, drive.adapter = State.READY, drive.target.adapter
+            self._queue.put(drive.adapter, drive)
         while (ready := self._queue.take()) is not None:
             if ready.wanted and not self._is_busy(ready.target):
                 self._start(ready)
@@ -259,25 +207,23 @@ class SmartPoll:
 
     def _is_busy(self, target: Target) -> bool:
         """Something else is at its path, and one of the two asks by writing to the volume."""
-        path, may_kill = target.address.path, _may_kill(target)
+        path, may_kill = target.address.path, target.may_kill
         return any(
             address.path == path and not (may_kill and smartctl.may_be_killed(address.type))
             for address in (*self._active, *self.stuck)
         )
 
-    def _start(self, drive: _Drive) -> None:
+    def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
-        drive.logs = Logs.DAILY if drive.daily_due <= now else Logs.REGULAR
-        drive.state, drive.began, drive.began_at_unix = _State.RUNNING, now, self._clock.wall()
+        drive.begin(now, self._clock.wall())
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
         except CommandError as e:
             self._unasked.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
             return
-        self._children.start(
-            target.address, argv, target.timeout_seconds, may_kill=_may_kill(target)
-        )
+        limit = target.timeout_seconds
+        self._children.start(target.address, argv, limit, may_kill=target.may_kill)
 
     def _wait(self, timeout: float) -> list[Finished]:
         unasked, self._unasked = self._unasked, []
@@ -294,70 +240,30 @@ class SmartPoll:
             return None
         drive = self._active[address]
         came_of_it = outcome(finished)
-        drive.late = drive.late + 1 if finished.end in _TOO_LONG else 0
-        # Asked for too much? Then not again today. A drive that said nothing is still to be asked.
-        if drive.logs is Logs.DAILY and (drive.late or came_of_it.result is Result.SUCCESS):
-            drive.daily_due = drive.began + self._settings.daily_seconds
+        drive.end(finished.end, came_of_it.result, self._settings.daily_seconds)
         if finished.end is End.STUCK:
-            drive.state = _State.STUCK
+            drive.state = State.STUCK
         else:
             self._part(drive)
         if not drive.wanted:
             return None
         return Poll(drive.target, drive.logs, finished, came_of_it, drive.began_at_unix)
 
-    def _part(self, drive: _Drive) -> None:
+    def _part(self, drive: PolledDrive) -> None:
         """Its process has gone: it is asked again in its time."""
         del self._active[drive.target.address]
-        drive.state = _State.WAITING
+        drive.state = State.WAITING
         if drive.wanted:
-            now = self._clock.monotonic()
-            self._schedule(drive, self._next(drive, now) if drive.began > -math.inf else now)
+            slowest = self._settings.slowest_retry_seconds
+            self._schedule(drive, drive.next_due(self._clock.monotonic(), slowest))
 
     def _release(self) -> None:
         """Take back those whose process was given up and has gone."""
         there = self._children.stuck()
-        for drive in [d for d in self._active.values() if d.state is _State.STUCK]:
+        for drive in [d for d in self._active.values() if d.state is State.STUCK]:
             if drive.target.address not in there:
                 self._part(drive)
 
-    def _next(self, drive: _Drive, now: float) -> float:
-        """When to ask it again: its next moment on the grid, or later where it takes too long."""
-        interval = drive.target.interval_seconds
-        if drive.late:
-            longer = interval * 2.0 ** min(drive.late, 32)
-            rest = max(interval, min(longer, self._settings.slowest_retry_seconds))
-            return max(now, drive.began + rest)
-        # Those whose moments are near share one: each on its own wakes us with cold caches, and
-        # costs twice what it costs beside another.
-        shared = min(_SHARED_SECONDS, interval / 4)
-        offset = _splay(drive.target.address, "regular") * interval // shared * shared
-        # Not the moment that follows at once on a poll out of the grid, as the first one is.
-        earliest = max(now, drive.began + interval / 2)
-        due = offset + (math.floor((earliest - offset) / interval) + 1) * interval
-        # The daily set has a moment of its own, once: it is not asked for again at once where the
-        # drive was in standby then.
-        return min(due, drive.daily_due) if now < drive.daily_due else due
-
-    def _schedule(self, drive: _Drive, due: float) -> None:
-        drive.state, drive.ticket = _State.WAITING, next(self._tickets)
-        heapq.heappush(self._due, (due, drive.ticket, drive))
-
-    def _soonest(self) -> float | None:
-        while self._due and not _is_valid(self._due[0]):
-            heapq.heappop(self._due)
-        return self._due[0][0] if self._due else None
-
-
-def _may_kill(target: Target) -> bool:
-    return not target.never_kill and smartctl.may_be_killed(target.address.type)
-
-
-def _is_valid(entry: tuple[float, int, _Drive]) -> bool:
-    _, ticket, drive = entry
-    return drive.wanted and drive.ticket == ticket and drive.state is _State.WAITING
-
-
-def _splay(address: Address, what: str) -> float:
-    """From 0 to 1, the same for an address at every start, and seldom for two of them."""
-    return zlib.crc32(f"{what} {address}".encode()) / 2.0**32
+    def _schedule(self, drive: PolledDrive, due: float) -> None:
+        drive.state = State.WAITING
+        self._due.put(drive.target.address, due)

@@ -10,18 +10,18 @@ from exporter.background.probe_run import Result
 from exporter.commands import bench_matrix, bench_report, measured_file, run_facts
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import Outcome
+from exporter.commands.call import Call
 from exporter.commands.measuring import (
     MEASURED,
     NOT_MEASURED,
     Edges,
     Measurement,
-    Options,
     measuring,
 )
 from exporter.commands.words import blocks, size, span
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.report import delivery, terminal
+from exporter.report import terminal
 from exporter.report.content import Report
 from exporter.tools.fio_profiles import Profile
 
@@ -30,13 +30,10 @@ _LAST = (Result.ABORTED, Result.STUCK, Result.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Call):
     """What a person asked for."""
 
-    options: Options = field(default_factory=Options)
     matrix: Matrix = field(default_factory=Matrix)
-    as_json: bool = False
-    html: Path | None = None
 
 
 def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
@@ -46,7 +43,7 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
         ConfigError: it must not run, or nobody agreed to it.
         SourceError: nothing was measured.
     """
-    delivery.check(wanted.html)
+    wanted.check()
     cells = wanted.matrix.cells()
     with measuring(settings, wanted.options, cells, edges) as measurement:
         runnable = measurement.with_engine(cells)
@@ -69,7 +66,7 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
             data=run_facts.data(measurement),
             problem=problem,
         )
-    delivery.deliver(report, out, as_json=wanted.as_json, html=wanted.html)
+    wanted.deliver(report, out)
     return NOT_MEASURED if problem else MEASURED
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.background.probe_run import Ended, Result, share_outside
-from exporter.commands.probe_report import op_data
+from exporter.commands import measured_data
 from exporter.commands.words import blocks, latency, speed
 from exporter.diagnosis.host_share import HostShareRules
 from exporter.report.content import Report, Table
@@ -214,5 +214,5 @@ def _data(found: Outcome) -> dict[str, Any]:
         "seconds": found.job.seconds if found.job else None,
         "host_share_ratio": found.host_share,
         "problem": found.problem or None,
-        "ops": {op.value: op_data(its) for op, its in ops.items()},
+        "ops": {op.value: measured_data.operation(its) for op, its in ops.items()},
     }

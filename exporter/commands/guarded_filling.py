@@ -1,73 +1,44 @@
-"""A measurement's file is filled as it is run: only while production does not need the device."""
+"""A measurement's file is filled: charged for, and only while production can spare the device."""
 
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from exporter.background.probe_load import Watch
-from exporter.background.probe_run import LOOK_SECONDS
-from exporter.clock import Clock
-from exporter.commands.interruption import Interruption
-from exporter.diagnosis.probe_gate import GateRules, Reason
-from exporter.diagnosis.probe_guard import GuardSample, guard
+from exporter.background.probe_filling import FillingGuard
+from exporter.commands import measured_file
+from exporter.commands.conditions import Conditions
+from exporter.commands.guarded_run import guard_words
 from exporter.errors import ReadError
-from exporter.tools import probe_file
-
-_GUARD_WORDS: Mapping[Reason, str] = {
-    Reason.BUSY: "production needs the device",
-    Reason.CGROUP_PRESSURE: "mysqld waits for I/O",
-    Reason.HOT: "the drive is too hot",
-    Reason.NO_SPACE: "the filesystem is nearly full",
-}
 
 
-def guard_words(reason: Reason) -> str:
-    """Why the guard ended something, for people."""
-    return _GUARD_WORDS.get(reason, reason.value)
+def fill(
+    conditions: Conditions,
+    name: str,
+    size_bytes: int,
+    *,
+    missing: int,
+    show: Callable[[str, float], None],
+) -> None:
+    """Fill what is missing of the file. show: hears how far it is, from 0 to 1.
 
-
-class GuardedFilling:
-    """One filling. avail: what is free of the filesystem. missing: how much is written.
-
-    written_bytes: what may have been written by now.
+    Raises:
+        ConfigError: the directory or the file is none that may be used, or the budget is spent.
+        ReadError: the disk is full, production needs the device, or it was interrupted.
     """
+    its, account, interruption = conditions.directory, conditions.account, conditions.interruption
+    guard = FillingGuard(its, conditions.rules, conditions.clock, size_bytes, missing)
 
-    def __init__(
-        self,
-        watch: Watch,
-        avail: Callable[[], int | None],
-        rules: GateRules,
-        *,
-        clock: Clock,
-        interruption: Interruption,
-        missing: int,
-    ) -> None:
-        self._watch = watch
-        self._avail = avail
-        self._rules = rules
-        self._clock = clock
-        self._interruption = interruption
-        self._missing = missing
-        self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
-        self._samples.append(watch.look(avail()))
-        self._looked_at = clock.monotonic()
-        # Where it ends in the middle of a piece, that may have been written all the same.
-        self.written_bytes = min(missing, probe_file.CHUNK_BYTES)
-
-    def go_on(self, left: int) -> None:
-        """Hear that `left` bytes are still missing; the device is looked at every LOOK_SECONDS.
-
-        Raises:
-            ReadError: it must end.
-        """
-        written = self._missing - left + probe_file.CHUNK_BYTES
-        self.written_bytes = max(0, min(self._missing, written))
-        if self._interruption.is_set:
-            raise ReadError(f"nothing was measured: ended by {self._interruption.words}")
-        now = self._clock.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
-            return
-        self._looked_at = now
-        self._samples.append(self._watch.look(self._avail()))
-        if reason := guard(tuple(self._samples), self._rules):
+    def filling(at: int) -> None:
+        reason = guard.look(at)
+        if interruption.is_set:
+            raise ReadError(f"nothing was measured: ended by {interruption.words}")
+        if reason is not None:
             words = guard_words(reason)
             raise ReadError(f"nothing was measured: the file is not filled, for {words}")
+        show("filling the file with random data", at / size_bytes)
+
+    account.reserve("filling", missing)
+    try:
+        measured_file.fill(
+            its.path, name, size_bytes, missing=missing, clock=conditions.clock, filling=filling
+        )
+    finally:
+        account.settle(guard.written_bytes, None)

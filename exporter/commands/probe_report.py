@@ -1,77 +1,20 @@
 """What a person's probe has found, against what the daemon has kept. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 from exporter.background import probe_rounds
-from exporter.background.probe_run import Ended, Result, share_outside
+from exporter.background.probe_run import Result
+from exporter.commands import judged_by, measured_data
+from exporter.commands.probe_outcome import Outcome
 from exporter.commands.words import blocks, latency, speed
-from exporter.diagnosis.host_share import HostShareRules, is_host_limited
-from exporter.diagnosis.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, Line, Report, Table
 from exporter.report.words import number
-from exporter.tools.fio_profiles import KIB, Profile, Sync
-from exporter.tools.fio_report import JobResult, Op, OpResult
+from exporter.tools.fio_profiles import Profile, Sync
+from exporter.tools.fio_report import Op, OpResult
 
 _COLUMNS = ("profile", "what", "p50", "p99", "p99.9", "max", "IOPS", "MB/s", "in the host")
-
-#: As in `probe_rounds`: from this block size on bytes per second are what counts.
-_THROUGHPUT_BLOCK_BYTES = 128 * KIB
-
-_SHARE = HostShareRules()
-_STEADY = SteadyStateRules()
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one profile.
-
-    value: what its history is made of: mean latency, IOPS or bytes per second; None where it was
-        not measured. kept: the mean of those that the daemon has kept; of `steady` ones where there
-        are. change: of `value` against that. is_worse: by more than the kept ones vary.
-    """
-
-    profile: Profile
-    result: Result
-    job: JobResult | None
-    host_share: float | None = None
-    value: float | None = None
-    kept: float | None = None
-    is_kept_steady: bool = False
-    change: float | None = None
-    is_worse: bool = False
-
-
-def outcome(
-    profile: Profile, ended: Ended, profiles: Sequence[Profile], steady: SteadyState | None
-) -> Outcome:
-    """profiles: all of the run. steady: of what the daemon has kept; None where it keeps none."""
-    job, result = ended.job(profile.name), ended.result_of(profile.name)
-    if job is None and result is Result.SUCCESS:
-        result = Result.FAILED
-    if job is None or result is not Result.SUCCESS:
-        return Outcome(profile, result, job)
-    share = share_outside(ended, profiles, profile.name, _SHARE)
-    value = probe_rounds.measured(profile, job)
-    window = (steady.baseline or steady.window) if steady is not None else None
-    # A run that the host held up says nothing of the drive.
-    if value is None or window is None or is_host_limited(share, _SHARE):
-        return Outcome(profile, result, job, share, value)
-    lower = probe_rounds.is_latency(profile)
-    off = deviation([value], window, lower_is_better=lower, rules=_STEADY)
-    return Outcome(
-        profile,
-        result,
-        job,
-        share,
-        value,
-        kept=window.mean,
-        is_kept_steady=steady is not None and steady.baseline is not None,
-        change=None if off is None else off.ratio,
-        is_worse=off is not None and off.rounds_worse > 0,
-    )
 
 
 def report(
@@ -186,17 +129,11 @@ def _what(profile: Profile, op: Op) -> str:
 
 def _comparison(found: Outcome) -> tuple[str, ...]:
     profile = found.profile
-    lower = probe_rounds.is_latency(profile)
-    by_size = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
 
     def shown(value: float | None) -> str:
-        if value is None:
-            return "-"
-        if lower:
-            return latency(value)
-        return f"{speed(value)} MB/s" if by_size else number(value)
+        return "-" if value is None else judged_by.shown(profile, value)
 
-    by = "mean latency" if lower else "throughput" if by_size else "IOPS"
+    by = judged_by.quantity(profile).words
     state = "steady" if found.is_kept_steady else "not steady"
     return profile.name, by, shown(found.value), shown(found.kept), _change(found), state
 
@@ -223,7 +160,7 @@ def _notes(found: Sequence[Outcome], judged: Sequence[Outcome]) -> Iterator[str]
     if any(each.host_share is not None for each in found):
         yield "In the host: the share of the latency that did not arise in the device."
     for each in found:
-        if is_host_limited(each.host_share, _SHARE):
+        if each.is_host_limited:
             yield (
                 f"{each.profile.name}: {each.host_share:.0%} of the latency arose outside the"
                 " device, in the host: it says nothing of the drive."
@@ -236,38 +173,15 @@ def _notes(found: Sequence[Outcome], judged: Sequence[Outcome]) -> Iterator[str]
 
 
 def _data(found: Outcome) -> dict[str, Any]:
-    profile = found.profile
+    profile, ops = found.profile, found.job.ops if found.job else {}
     return {
         "result": found.result.value,
-        "engine": profile.engine.value,
-        "rw": profile.rw.value,
-        "block_bytes": profile.block_bytes,
-        "depth": profile.depth,
-        "jobs": profile.jobs,
-        "direct": profile.direct,
-        "sync": profile.sync.value,
-        "file_bytes": profile.size_bytes,
-        "rate_iops": profile.rate_iops,
+        **measured_data.parameters(profile, profile.engine.value),
         "host_share_ratio": found.host_share,
         "value": found.value,
         "kept_value": found.kept,
         "is_kept_steady": found.is_kept_steady,
         "change_ratio": found.change,
         "is_worse": found.is_worse,
-        "ops": {op.value: op_data(its) for op, its in (found.job.ops if found.job else {}).items()},
-    }
-
-
-def op_data(its: OpResult) -> dict[str, Any]:
-    """One operation's figures, in base units."""
-    return {
-        "operations": its.operations,
-        "bytes": its.bytes,
-        "iops": its.iops,
-        "bytes_per_second": its.bytes_per_second,
-        "mean_seconds": its.mean_seconds,
-        "p50_seconds": its.p50_seconds,
-        "p99_seconds": its.p99_seconds,
-        "p999_seconds": its.p999_seconds,
-        "max_seconds": its.max_seconds,
+        "ops": {op.value: measured_data.operation(its) for op, its in ops.items()},
     }

@@ -5,20 +5,19 @@ judged. The result stays in the state directory, and the daemon shows it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TextIO
 
 from exporter.background import slc
 from exporter.background.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
 from exporter.background.slc_watch import PROFILE
 from exporter.commands import measured_place, slc_report, words
+from exporter.commands.call import Call
 from exporter.commands.measuring import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
     Edges,
-    Options,
     measuring,
 )
 from exporter.commands.slc_probe import LEAST_BYTES, MOST_BYTES, SlcProbe
@@ -26,7 +25,6 @@ from exporter.config import Settings
 from exporter.diagnosis.cache_cliff import RECOVERY_IDLE_SECONDS, CliffResult
 from exporter.diagnosis.write_trace import MIB
 from exporter.errors import ConfigError
-from exporter.report import delivery
 from exporter.tools import fio_settings
 from exporter.tools.fio_profiles import Profile
 
@@ -40,7 +38,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Call):
     """What a person asked for.
 
     size: "16GiB", that may be written at most; None for the profile's. idle_seconds: how long the
@@ -48,11 +46,8 @@ class Wanted:
     --recover.
     """
 
-    options: Options = field(default_factory=Options)
     size: str | None = None
     idle_seconds: Sequence[int] = ()
-    as_json: bool = False
-    html: Path | None = None
 
 
 def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
@@ -62,7 +57,7 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
         ConfigError: it must not or cannot be done here.
         SourceError: it could not be measured.
     """
-    delivery.check(wanted.html)
+    wanted.check()
     profile = _profile(settings, wanted)
     state = measured_place.state_directory(settings, edges.environment)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
@@ -72,9 +67,7 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
             is_size_given=wanted.size is not None,
             anyway=wanted.options.anyway,
         )
-    delivery.deliver(
-        slc_report.report(found, slc.RULES), out, as_json=wanted.as_json, html=wanted.html
-    )
+    wanted.deliver(slc_report.report(found, slc.RULES), out)
     return _STATUS[found.result.cliff.result]
 
 

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from exporter.background import probe_rounds
-from exporter.commands.words import blocks, latency, speed
+from exporter.commands import judged_by, measured_data
+from exporter.commands.judged_by import Quantity
+from exporter.commands.words import blocks
 from exporter.diagnosis.steady_state import Phase, SteadyState, SteadyStateRules, Window
 from exporter.report.content import Band, Chart, Line, Report, Table
-from exporter.report.words import number
-from exporter.tools.fio_profiles import KIB, Profile
+from exporter.tools.fio_profiles import Profile
 
-#: As in `probe_rounds`: from this block size on bytes per second are what counts.
-_THROUGHPUT_BLOCK_BYTES = 128 * KIB
+#: The axis of a chart.
+_UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +109,13 @@ def verdict(found: Series, rules: SteadyStateRules) -> str:
 
 def shown(profile: Profile, value: float) -> str:
     """A round's value with its unit."""
-    if probe_rounds.is_latency(profile):
-        return latency(value)
-    return f"{speed(value)} MB/s" if _is_throughput(profile) else f"{number(value)} IOPS"
-
-
-def _is_throughput(profile: Profile) -> bool:
-    return profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
+    is_rate = judged_by.quantity(profile) is Quantity.RATE
+    return judged_by.shown(profile, value) + (" IOPS" if is_rate else "")
 
 
 def _quantity(profile: Profile) -> str:
-    if probe_rounds.is_latency(profile):
-        return "the mean latency"
-    return "the throughput" if _is_throughput(profile) else "the rate"
+    its = judged_by.quantity(profile)
+    return "the rate" if its is Quantity.RATE else f"the {its.words}"
 
 
 def described(profile: Profile, engine: str) -> str:
@@ -151,15 +145,14 @@ def _chart(found: Series, rules: SteadyStateRules) -> Chart | None:
         begin, end = window.fit
         lines.append(Line("best line through the last rounds", ((first, begin), (last, end))))
         bands = _bands(window, rules)
-    is_latency = probe_rounds.is_latency(found.profile)
-    is_rate = not is_latency and _is_throughput(found.profile)
+    its = judged_by.quantity(found.profile)
     return Chart(
         f"{found.profile.name}: rounds, and the windows of SNIA's rule",
         "round",
-        "mean latency" if is_latency else "throughput" if is_rate else "IOPS",
+        its.words,
         tuple(lines),
         bands=bands,
-        y_unit="s" if is_latency else "B/s" if is_rate else "",
+        y_unit=_UNITS[its],
     )
 
 
@@ -215,20 +208,8 @@ def _data(found: Series) -> dict[str, Any]:
     window = its.window
     return {
         "profile": profile.name,
-        "engine": found.engine,
-        "rw": profile.rw.value,
-        "block_bytes": profile.block_bytes,
-        "depth": profile.depth,
-        "jobs": profile.jobs,
-        "direct": profile.direct,
-        "sync": profile.sync.value,
-        "file_bytes": profile.size_bytes,
-        "rate_iops": profile.rate_iops,
-        "unit": "seconds"
-        if probe_rounds.is_latency(profile)
-        else "bytes_per_second"
-        if _is_throughput(profile)
-        else "iops",
+        **measured_data.parameters(profile, found.engine),
+        "unit": judged_by.quantity(profile).value,
         "rounds": [{"value": e.value, "is_host_limited": e.is_host_limited} for e in found.rounds],
         "phase": its.phase.value,
         "window": None if window is None else asdict(window),

@@ -4,7 +4,7 @@ With ``--kept`` those that the daemon has kept of its own runs, and nothing is r
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,14 +13,14 @@ from exporter.background.probe_filling import writes_whole
 from exporter.background.probe_load import Watch
 from exporter.background.probe_run import Ended, share_outside
 from exporter.background.state import StateFile
-from exporter.commands import kept_rounds, measured_file, probe, run_facts, steady_report
+from exporter.commands import kept_rounds, measured_file, profiles, run_facts, steady_report
+from exporter.commands.call import Call
 from exporter.commands.measuring import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
     Edges,
     Measurement,
-    Options,
     measuring,
 )
 from exporter.commands.steady_report import Judged, RoundDone, Series
@@ -28,7 +28,6 @@ from exporter.config import Settings
 from exporter.diagnosis.host_share import HostShareRules, is_host_limited
 from exporter.diagnosis.steady_state import Phase, SteadyState, SteadyStateRules, steady_state
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.report import delivery
 from exporter.report.content import Report
 from exporter.tools.fio_profiles import Profile
 
@@ -43,14 +42,11 @@ _SHARE = HostShareRules()
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(Call):
     """What a person asked for. profile: its name; None is the usual one, or all that are kept."""
 
-    options: Options = field(default_factory=Options)
     profile: str | None = None
     most_rounds: int = MOST_ROUNDS
-    as_json: bool = False
-    html: Path | None = None
 
 
 def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
@@ -60,12 +56,12 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
         ConfigError: there is no such profile, or it must not run.
         SourceError: nothing was measured.
     """
-    delivery.check(wanted.html)
+    wanted.check()
     if not _RULES.rounds <= wanted.most_rounds <= 1000:
         raise ConfigError(
             f"--rounds is {wanted.most_rounds}", f"it must be {_RULES.rounds} to 1000"
         )
-    (profile,) = probe.chosen(wanted.profile or DEFAULT, settings)
+    (profile,) = profiles.chosen(wanted.profile or DEFAULT, settings)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
     status = _deliver(steady_report.report(found, _RULES), wanted, out)
@@ -78,7 +74,7 @@ def run_kept(state: Path, wanted: Wanted, out: TextIO) -> int:
     Raises:
         ConfigError: what it has kept cannot be read, or holds no such rounds.
     """
-    delivery.check(wanted.html)
+    wanted.check()
     file = StateFile(state)
     if problem := file.problem():
         raise ConfigError(problem, "run this as root or as the daemon")
@@ -105,7 +101,7 @@ def run_kept(state: Path, wanted: Wanted, out: TextIO) -> int:
 
 
 def _deliver(report: Report, wanted: Wanted, out: TextIO) -> int:
-    delivery.deliver(report, out, as_json=wanted.as_json, html=wanted.html)
+    wanted.deliver(report, out)
     if report.is_good is None:
         return NOT_MEASURED
     return MEASURED if report.is_good else JUDGED_BAD
@@ -172,6 +168,7 @@ class _Rounds:
             fill=not writes_whole(profile),
             # The daemon's own is its file for the next time.
             keep=directory.path in self._settings.probe.directory,
+            stays_bytes=profiles.stays_bytes([profile], self._settings),
         )
 
     def _take(self, profile: Profile, ended: Ended) -> str:
@@ -201,8 +198,5 @@ class _Rounds:
 
 
 def _round_seconds(profile: Profile) -> float:
-    """What a round takes, by its rate cap, else at the most; and what fio takes to begin."""
-    seconds = profile.runtime_seconds
-    if profile.rate_iops and profile.number_ios:
-        seconds = min(seconds, profile.number_ios / profile.rate_iops)
-    return seconds + 0.5
+    """What a round takes, and fio to begin."""
+    return profiles.expected_seconds(profile) + 0.5

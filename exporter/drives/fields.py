@@ -34,8 +34,12 @@ class Fields:
         for step in path:
             # What json.loads makes is a dict or a list; to ask whether it is a Mapping takes ten
             # times as long, and a report is asked two hundred times.
-            if isinstance(step, str):
-                if not isinstance(found, dict) and not isinstance(found, Mapping):
+            if type(found) is dict:
+                found = found.get(step)
+            elif found is None:
+                return None
+            elif isinstance(step, str):
+                if not isinstance(found, Mapping):
                     return None
                 found = found.get(step)
             elif isinstance(found, list) or _is_sequence(found):
@@ -47,8 +51,8 @@ class Fields:
     def integer(self, *path: str | int, least: int = 0, most: int = (1 << 128) - 1) -> int | None:
         """A whole number; NVMe counts in 128 bits. "12" and 12.0 are 12, as some versions print."""
         found = self.get(*path)
-        if found is None:
-            return None
+        if found is None or (type(found) is int and least <= found <= most):
+            return found
         number: int | None = None
         if isinstance(found, str):
             # Python refuses to make a number of thousands of digits.

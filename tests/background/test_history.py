@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.background.history import KEPT_SECONDS, ROWS_PER_DAY, History
-from exporter.background.history_file import DRIVES, ROWS_PER_DRIVE
+from exporter.background.history_file import DRIVES
+from exporter.background.history_tables import ROWS_PER_DRIVE
 from exporter.diagnosis.wear_counter import DAY, WearObservation
 
 #: 2026-01-05, 06:00 UTC.

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.background.history import History
-from exporter.background.history_file import VERSION
+from exporter.background.history_tables import VERSION
 from exporter.diagnosis.wear_counter import DAY, WearObservation
 from tests.required import lacking
 

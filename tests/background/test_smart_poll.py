@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.background.smart_poll import Poll, PollSettings, SmartPoll, Target
+from exporter.background.polled_drive import Target
+from exporter.background.smart_poll import Poll, PollSettings, SmartPoll
 from exporter.clock import SystemClock
 from exporter.tools.child import End, Finished
 from exporter.tools.children import SystemChildren

@@ -12,9 +12,9 @@ import pytest
 from exporter.background.documents import DocumentWriter
 from exporter.background.inventory import Inventory, Sighting
 from exporter.clock import SystemClock
-from exporter.commands import asking
+from exporter.commands import asking, check
 from exporter.commands.asking import Asked
-from exporter.commands.judgement import Answers
+from exporter.commands.judgement import Answers, CheckThresholds, Status
 from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched import WatchedDrive
@@ -227,6 +227,124 @@ def test_behind_a_controller_only_a_drive_that_was_known_owes_an_answer(host: Ho
     inventory.update([sighting], 1000.0, complete=True)
     host.ask(kept={"inventory": inventory.to_keep()}, drive=(behind,))
     assert {"bus/0:megaraid,3"} == host.answers.owing
+
+
+RAWIO, ADMIN, MKNOD = 1 << 17, 1 << 21, 1 << 27
+EVERYTHING = 2**41 - 1
+BEHIND = "/dev/bus/0", "megaraid,3"
+
+
+def holds(host: Host, rights: int) -> None:
+    """This process has these capabilities."""
+    status = host.settings.path.procfs / "self" / "status"
+    status.parent.mkdir(exist_ok=True)
+    status.write_text(f"Name:\tssd-exporter\nCapEff:\t{rights:016x}\nCapBnd:\t0\n")
+
+
+def knowing(*addresses: tuple[str, str]) -> dict[str, object]:
+    """The state of a daemon that knows a drive at each."""
+    inventory = Inventory()
+    sightings = [
+        Sighting(
+            Address(*each),
+            ":".join(each).removeprefix("/dev/"),
+            DriveIdentity(model="Flashworks S500", serial=f"K{number}"),
+        )
+        for number, each in enumerate(addresses)
+    ]
+    inventory.update(sightings, 1000.0, complete=True)
+    return {"inventory": inventory.to_keep()}
+
+
+def judged(host: Host) -> dict[str, list[tuple[Status, str]]]:
+    """What `check` says of each drive."""
+    result = check.report(host.answers, CheckThresholds())
+    return {row.drive.label: [(p.status, p.text) for p in row.problems] for row in result.rows}
+
+
+@pytest.mark.parametrize(
+    ("held", "needed"),
+    [
+        (0, "CAP_SYS_ADMIN and CAP_MKNOD"),
+        (RAWIO | MKNOD, "CAP_SYS_ADMIN"),
+        (RAWIO | ADMIN, "CAP_MKNOD"),
+    ],
+)
+def test_behind_a_controller_that_is_out_of_reach_no_drive_has_vanished(
+    host: Host, held: int, needed: str
+) -> None:
+    """The scan does not name these drives then, and does not say why."""
+    holds(host, held)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    message = (
+        "cannot be asked: it is behind a MegaRAID controller, and smartctl needs"
+        f" {needed} to reach it; run this as root, or grant what is missing"
+    )
+    assert {"sda": [], "bus/0:megaraid,3": [(Status.UNKNOWN, message)]} == judged(host)
+    assert frozenset() == host.answers.owing
+
+
+def test_a_configured_drive_of_a_controller_that_is_out_of_reach_owes_nothing(host: Host) -> None:
+    holds(host, RAWIO)
+    host.stand_in.says("sda", GOOD)
+    said = "Smartctl open device: /dev/bus/0 [megaraid_disk_03] failed: cannot open /dev/"
+    said += "megaraid_sas_ioctl_node or /dev/megadev0"
+    host.stand_in.says("0", json.dumps(reports.smartctl(said, status=2)), 2)
+    host.ask(kept=knowing(BEHIND), drive=(SmartDrive(*BEHIND),))
+    ((status, text),) = judged(host)["bus/0:megaraid,3"]
+    assert (Status.UNKNOWN, True) == (status, text.startswith("cannot be asked: it is behind"))
+    assert frozenset() == host.answers.owing
+
+
+def test_who_may_make_no_node_needs_none_where_it_is_there(host: Host) -> None:
+    holds(host, ADMIN)
+    (host.settings.path.rootfs / "dev" / "megaraid_sas_ioctl_node").touch()
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+@pytest.mark.parametrize("held", [EVERYTHING, None])
+def test_with_all_rights_or_unknown_ones_it_has_vanished(host: Host, held: int | None) -> None:
+    if held is not None:
+        holds(host, held)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+def test_beside_a_drive_that_answers_through_the_controller_it_has_vanished(host: Host) -> None:
+    """smartctl has the rights then, by a file's capabilities or a program that gives them."""
+    holds(host, 0)
+    there = '{"name":"/dev/bus/0","type":"sat+megaraid,4","protocol":"ATA"}'
+    host.stand_in.says("--scan-open", SCAN.replace("]}", f",{there}]}}"))
+    host.stand_in.says("sda", GOOD)
+    host.stand_in.says("0", GOOD.replace("S1", "S4"))
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+    assert [] == judged(host)["bus/0:megaraid,4"]
+
+
+def test_a_drive_of_its_own_has_vanished_whatever_the_rights(host: Host) -> None:
+    holds(host, 0)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(("/dev/sdb", "sat")))
+    assert has_vanished(judged(host)["sdb:sat"])
+
+
+def test_where_the_agent_asks_the_rights_of_the_command_mean_nothing(host: Host) -> None:
+    holds(host, 0)
+    now = SystemClock().wall()
+    DocumentWriter(host.settings.smart.directory).write(Roll(now, 15.0, now, ()))
+    host.ask(SmartSource.AUTO, kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+def has_vanished(problems: list[tuple[Status, str]]) -> bool:
+    return [(Status.CRITICAL, "it has vanished; if it was removed: ssd-exporter forget K0")] == (
+        problems
+    )
 
 
 def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host) -> None:

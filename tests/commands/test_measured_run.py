@@ -15,12 +15,12 @@ import pytest
 
 from exporter import cli
 from exporter.background.probe_lock import HostLock
-from exporter.commands import bench, measuring, rights, steady_state
+from exporter.commands import bench, measuring, probe, rights, steady_state
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.consent import Streams
 from exporter.commands.measuring import Edges, Measurement, Options
 from exporter.config import Settings
-from exporter.errors import ConfigError, ReadError
+from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.tools.child import Finished
 from exporter.tools.fio_profiles import MIB, PROFILES, Profile, Rw
 from tests.background.probing import FakeFio, good
@@ -94,7 +94,7 @@ def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> N
     lender = None
     with host.measuring() as measurement:
         file = measurement.prepared("file", 4 * MIB, fill=False)
-        with measurement._lock.lent():  # as `run_fio` lends it
+        with measurement._turn.lock.lent():  # as `run_fio` lends it
             lender = subprocess.Popen(["sleep", "60"], close_fds=False)
         host.fio.is_stuck = True
     try:
@@ -217,6 +217,71 @@ def test_rounds_are_reported_though_the_budget_could_not_be_written_any_more(hos
     assert 3 == steady_state.run(host.settings, wanted, host.edges(), out)
     (found,) = json.loads(out.getvalue())["data"]["series"]
     assert 2 == len(found["rounds"])
+
+
+#: Twice as long as what the scheduled ones of `SMALL` read.
+BURST = "[probe.profile.burst]\nsize_bytes = 16777216\n"
+
+
+def burst(host: Host) -> int:
+    host.place.config.write_text(BURST + SMALL + GATE)
+    wanted = probe.Wanted(Options(host.place.directory, yes=True), "burst", as_json=True)
+    return probe.run(host.settings, wanted, host.edges(), io.StringIO())
+
+
+def test_after_a_burst_no_more_of_the_file_stays_than_the_daemon_fills(host: Host) -> None:
+    sizes: list[int] = []
+    host.fio.meanwhile = lambda: sizes.append(host.fio.files[-1].stat().st_size)
+    assert 0 == burst(host)
+    assert [16 * MIB] == sizes
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_burst_that_is_interrupted_leaves_no_more_either(host: Host) -> None:
+    host.fio.seconds = 10.0
+    host.fio.meanwhile = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SourceError, match="ended by SIGTERM"):
+        burst(host)
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_file_that_a_fio_writes_still_is_not_shortened(host: Host) -> None:
+    def hang() -> None:
+        host.fio.is_stuck = True
+
+    host.fio.meanwhile = hang
+    burst(host)
+    assert 16 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_what_took_the_file_s_place_meanwhile_is_not_shortened(host: Host) -> None:
+    precious = host.place.path / "precious"
+    precious.write_bytes(b"x" * (16 * MIB))
+
+    def replace_it() -> None:
+        host.fio.files[0].unlink()
+        host.fio.files[0].symlink_to(precious)
+
+    host.fio.meanwhile = replace_it
+    assert 0 == burst(host)
+    assert 16 * MIB == precious.stat().st_size
+
+
+def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: Host) -> None:
+    host.place.config.write_text(
+        f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
+    )
+    wanted = steady_state.Wanted(Options(yes=True), "burst", 5, as_json=True)
+    assert 0 == steady_state.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host) -> None:
+    host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
+    for name in ("fsync", "page_read"):
+        wanted = probe.Wanted(Options(host.place.directory, yes=True), name, as_json=True)
+        assert 0 == probe.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 16 * MIB == host.fio.files[-1].stat().st_size
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from exporter.background import probe_rounds
 from exporter.background.probe_rounds import Round, Rounds
 from exporter.background.state import StateFile
 from exporter.linux import topology
+from exporter.tools import probe_file
 from exporter.tools.fio_profiles import PROFILES
 from tests.commands.measured import GATE, SMALL, Place, end, pretending
 from tests.required import lacking
@@ -71,6 +72,19 @@ def test_one_profile_is_read_by_people_and_as_a_page(place: Place) -> None:
     assert "random read of 16 KiB" in ended.out
     assert "page_write" not in ended.out
     assert page.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_a_burst_leaves_the_file_as_long_as_the_daemon_fills_it(place: Place) -> None:
+    place.config.write_text(f"[probe.profile.burst]\nsize_bytes = 16777216\n{SMALL}{GATE}")
+    assert 0 == place.run("probe", "page_read", where(place)).status
+    (file,) = place.directory.iterdir()
+    assert 8_388_608 == file.stat().st_size
+    ended = place.run("probe", "burst", where(place), "--json")
+    assert 0 == ended.status, ended.said
+    operation = json.loads(ended.out)["data"]["profiles"]["burst"]["ops"]["write"]
+    assert 16_777_216 == operation["bytes"]
+    assert 8_388_608 == file.stat().st_size
+    assert 0 == probe_file.missing_bytes(place.directory, file.name, 8_388_608)
 
 
 def test_the_directory_of_the_configuration_is_taken(place: Place) -> None:

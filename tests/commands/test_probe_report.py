@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from exporter.background.probe_run import Ended, Result
-from exporter.commands import probe_report
+from exporter.commands import probe_outcome, probe_report
 from exporter.diagnosis.steady_state import Phase, SteadyState, Window
 from exporter.report.content import Report, Table
 from exporter.tools.fio_profiles import PROFILES
@@ -27,7 +27,7 @@ def ended(mean: float, result: Result = Result.SUCCESS) -> Ended:
 
 
 def report(run: Ended, kept: SteadyState | None = None, problem: str = "") -> Report:
-    found = [probe_report.outcome(READ, run, [READ], kept)]
+    found = [probe_outcome.outcome(READ, run, [READ], kept)]
     return probe_report.report(found, "nvme0n1", (("Drive", "nvme0n1"),), {}, problem)
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_was_ended_is_not_judged() -> None:
 def test_a_profile_that_did_not_run_has_no_figures() -> None:
     its = PROFILES["fsync"]
     found = probe_report.report(
-        [probe_report.outcome(its, ended(1e-3), [its], None)], "sda", (), {}, "fio: failed"
+        [probe_outcome.outcome(its, ended(1e-3), [its], None)], "sda", (), {}, "fio: failed"
     )
     (table,) = (part for part in found.parts if isinstance(part, Table))
     assert ("fsync", "not measured: failed", *("-",) * 7) == table.rows[0]
@@ -91,7 +91,7 @@ def test_without_a_cap_the_rate_is_judged(block: int, unit: str) -> None:
         mean=1e9 if block > 65_536 else 1e5, least=1.0, most=1.0, deviation=0.0, excursion=0.0
     )
     kept = SteadyState(Phase.STEADY, steady, steady, None)
-    found = probe_report.outcome(profile, ended(1e-4), [profile], kept)
+    found = probe_outcome.outcome(profile, ended(1e-4), [profile], kept)
     assert found.is_worse, "200 IOPS of 100,000, 3.2 MB/s of 1,000"
     whole = probe_report.report([found], "sda", (), {}, "")
     tables = [part for part in whole.parts if isinstance(part, Table)]
