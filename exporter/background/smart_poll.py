@@ -6,7 +6,7 @@ their own, and nobody is waited for longer than the others need.
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from exporter.background.adapter_queue import AdapterQueue
@@ -48,6 +48,10 @@ class PollSettings:
 
 #: What is asked by writing to the volume is asked this much later where the bridge is busy.
 _BRIDGE_SECONDS = 1.0
+
+#: What drives say is looked at together with what others say so soon after: the second in a row
+#: costs half of what it costs with cold caches.
+_TOGETHER_SECONDS = 0.1
 
 #: The two looks for drives, as keys of children: one opens each drive, the other none.
 SCAN = "scan"
@@ -156,11 +160,18 @@ class SmartPoll:
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     def step(self, timeout: float) -> list[Poll]:
-        """Start what is due, and return what has ended as soon as something has.
+        """Start what is due, and return what has ended soon after something has.
 
         Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another
         drive is due. To be called again and again.
         """
+        ended = self._round(timeout)
+        until = self._clock.monotonic() + _TOGETHER_SECONDS
+        while ended and self._expects(ended, until):
+            ended += self._round(until - self._clock.monotonic())
+        return [poll for finished in ended if (poll := self._settle(finished)) is not None]
+
+    def _round(self, timeout: float) -> list[Finished]:
         self._begin()
         until, due = timeout, self._due.soonest()
         if due is not None:
@@ -172,7 +183,18 @@ class SmartPoll:
         self._release()
         # So that the next drives work while we look at what these have said.
         self._begin()
-        return [poll for finished in ended if (poll := self._settle(finished)) is not None]
+        return ended
+
+    def _expects(self, ended: Sequence[Finished], until: float) -> bool:
+        """Whether another drive is likely to end, or to be begun, until then."""
+        now, due = self._clock.monotonic(), self._due.soonest()
+        if now >= until:
+            return False
+        done = {finished.key for finished in ended}
+        return (due is not None and due < until) or any(
+            drive.began > now - _TOGETHER_SECONDS and address not in done
+            for address, drive in self._active.items()
+        )
 
     def inherit(self, children: Children) -> None:
         """Go on with what an earlier poller handed over. To be called before the first `step`."""

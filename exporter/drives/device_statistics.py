@@ -9,8 +9,8 @@ def statistic(fields: Fields, page: int, offset: int, most: int = (1 << 64) - 1)
     Takes smartctl's whole report; page numbers and offsets are those of the standard.
     """
     for found in fields.rows("ata_device_statistics", "pages"):
-        if found.get("number") == page:
+        if found.report.get("number") == page:
             for row in found.rows("table"):
-                if row.get("offset") == offset and row.get("flags", "valid") is True:
+                if row.report.get("offset") == offset and row.get("flags", "valid") is True:
                     return row.integer("value", most=most)
     return None

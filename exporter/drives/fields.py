@@ -20,9 +20,11 @@ class Fields:
     fault; what is of another kind or out of range is None and a fault.
     """
 
-    def __init__(self, report: Json) -> None:
+    __slots__ = ("_faults", "report")
+
+    def __init__(self, report: Json, _faults: list[str] | None = None) -> None:
         self.report = report
-        self._faults: list[str] = []
+        self._faults = [] if _faults is None else _faults
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -101,7 +103,9 @@ class Fields:
         if not isinstance(found, str):
             self.fault(path, found)
             return None
-        return " ".join(found.split())[:_LONGEST_TEXT] or None
+        # Most is in order, and a drive's table has fifty of them.
+        usual = found.isalnum() and len(found) <= _LONGEST_TEXT
+        return found if usual else " ".join(found.split())[:_LONGEST_TEXT] or None
 
     def rows(self, *path: str | int, most: int = 4096) -> Iterator["Fields"]:
         """The objects of a list, each to be read by itself; their faults are this one's."""
@@ -113,9 +117,7 @@ class Fields:
             return
         for index, row in enumerate(found[:most]):
             if isinstance(row, dict) or isinstance(row, Mapping):  # noqa: SIM101  see get
-                fields = Fields(row)
-                fields._faults = self._faults
-                yield fields
+                yield Fields(row, self._faults)
             elif row is not None:
                 self.fault((*path, index), row)
 

@@ -37,6 +37,8 @@ POWER_LOSS_RULES: tuple[PowerLossRule, ...] = (
     PowerLossRule((230,), r"SuperCap_Charge_Status", "charge", "drivedb, OCZ Intrepid: 0, 1, 2"),
 )
 
+_RULED = frozenset(number for rule in POWER_LOSS_RULES for number in rule.attributes)
+
 #: What Intel prints after a test that was too hot to count.
 _TESTED_TOO_HOT = 11
 
@@ -50,11 +52,13 @@ def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) 
     """
     if identity.rotational:
         return None
-    make = make_of(identity)
+    # Few drives have one of them, and every poll asks.
+    ruled = [attribute for attribute in attributes if attribute.id in _RULED]
+    make = make_of(identity) if ruled else None
     verdicts = [
         verdict
         for rule in POWER_LOSS_RULES
-        for attribute in attributes
+        for attribute in ruled
         if _is_meant(rule, make, attribute)
         and (verdict := _verdict(rule.reading, attribute)) is not None
     ]

@@ -29,9 +29,13 @@ _OFFSETS = {"host_written": 0x18, "host_read": 0x28}
 
 _UNITS = {"32MiB": MIB_32, "GiB": GIB, "1GiB": GIB, "MiB": MIB, "GB": GB}
 _NAMES = {
-    "host_written": r"(?:Host|Lifetime|Total)_Writes_(32MiB|1?GiB|MiB|GB)|(Total_LBAs_Written)",
-    "host_read": r"(?:Host|Lifetime|Total)_Reads_(32MiB|1?GiB|MiB|GB)|(Total_LBAs_Read)",
-    "nand_written": r"(?:Total_)?(?:NAND|Flash)_Writes_(32MiB|1?GiB)",
+    "host_written": re.compile(
+        r"(?:Host|Lifetime|Total)_Writes_(32MiB|1?GiB|MiB|GB)|(Total_LBAs_Written)"
+    ),
+    "host_read": re.compile(
+        r"(?:Host|Lifetime|Total)_Reads_(32MiB|1?GiB|MiB|GB)|(Total_LBAs_Read)"
+    ),
+    "nand_written": re.compile(r"(?:Total_)?(?:NAND|Flash)_Writes_(32MiB|1?GiB)"),
 }
 
 #: Micron counts pages that the host and that the drive itself had programmed (TN-FD-22, -23).
@@ -43,6 +47,8 @@ _PAGE_BYTES = 1 << 14
 #: All ones in any of the widths in use is "not valid"; nobody has written 2^62 bytes.
 _NOT_VALID = frozenset({0, (1 << 32) - 1, (1 << 48) - 1, (1 << 56) - 1})
 _MOST_BYTES = 1 << 62
+
+_RULED = frozenset((rule.make, rule.counter) for rule in WRITTEN_RULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def _standard(fields: Fields, counter: str, block: int) -> WrittenBytes | None:
 
 def _is_ruled(make: str | None, counter: str) -> bool:
     """A make whose unit is known, or known to be doubtful: its attributes' names do not count."""
-    return any(rule.make == make and rule.counter == counter for rule in WRITTEN_RULES)
+    return (make, counter) in _RULED
 
 
 def _by_make(
@@ -101,8 +107,9 @@ def _by_make(
 
 def _by_name(counter: str, attributes: Sequence[AtaAttribute], block: int) -> WrittenBytes | None:
     """Total_LBAs_Written is also what smartctl calls 241 of a drive that it does not know."""
+    named = _NAMES[counter].fullmatch
     for attribute in attributes:
-        match = re.fullmatch(_NAMES[counter], attribute.name)
+        match = named(attribute.name)
         if match is not None:
             unit = _UNITS[match[1]] if match[1] else block
             return _bytes(attribute.raw, unit, UnitSource.NAME)
