@@ -6,7 +6,8 @@ their own, and nobody is waited for longer than the others need.
 
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter.background.adapter_queue import AdapterQueue
@@ -159,17 +160,29 @@ class SmartPoll:
         due = self._due.soonest()
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
-    def step(self, timeout: float) -> list[Poll]:
-        """Start what is due, and return what has ended soon after something has.
+    def step(self, timeout: float) -> Iterator[Poll]:
+        """Start what is due, and give what has ended soon after something has.
 
         Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another
-        drive is due. To be called again and again.
+        drive is due. To be called again and again, and iterated over.
         """
         ended = self._round(timeout)
         until = self._clock.monotonic() + _TOGETHER_SECONDS
         while ended and self._expects(ended, until):
             ended += self._round(until - self._clock.monotonic())
-        return [poll for finished in ended if (poll := self._settle(finished)) is not None]
+        yield from self._polls(ended)
+
+    def _polls(self, ended: Sequence[Finished]) -> Iterator[Poll]:
+        """One after the other: a report takes ten times the room of the text that it was."""
+        left = deque(ended)
+        try:
+            while left:
+                if (poll := self._settle(left.popleft())) is not None:
+                    yield poll
+        finally:
+            # Who took the last one may have failed over it; the other drives are asked again.
+            for finished in left:
+                self._settle(finished)
 
     def _round(self, timeout: float) -> list[Finished]:
         self._begin()
