@@ -8,6 +8,7 @@ COPY pyproject.toml README.md CHANGELOG.md METRICS.md LICENSE /src/
 COPY exporter /src/exporter
 COPY alerts /src/alerts
 COPY dashboards /src/dashboards
+COPY docs /src/docs
 COPY systemd /src/systemd
 COPY packaging /src/packaging
 COPY container/config.toml container/health.py /src/container/

@@ -1,6 +1,7 @@
 """The Dockerfile and what it takes from the tree; the build itself is in tests/lab."""
 
 import json
+import re
 import shlex
 import sys
 
@@ -24,6 +25,20 @@ SAID = ["title", "description", "licenses", "version", "revision", "created", "b
 def test_it_says_what_it_is_in_the_labels_of_the_oci() -> None:
     labels = dict(each.split("=", 1) for each in shlex.split(last("LABEL")))
     assert [f"org.opencontainers.image.{name}" for name in SAID] == list(labels)
+
+
+def test_it_copies_all_that_is_staged_and_docker_is_let_see_it() -> None:
+    staged = set(re.findall(r'"\$top"?/(\w[\w.]*)', (TOP / "packaging" / "stage.sh").read_text()))
+    assert staged >= {"docs", "systemd", "README.md"}, "or this tests nothing"
+    copied = {
+        name.rstrip("/")
+        for verb, text in instructions()
+        if verb == "COPY"
+        for name in shlex.split(text)[:-1]
+    }
+    assert set() == staged - copied
+    shown = (TOP / ".dockerignore").read_text().splitlines()
+    assert set() == {f"!{name}" for name in staged} - set(shown)
 
 
 def test_its_version_is_that_of_the_program() -> None:
