@@ -7,7 +7,7 @@ their own, and nobody is waited for longer than the others need.
 import contextlib
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter.background.adapter_queue import AdapterQueue
@@ -160,7 +160,7 @@ class SmartPoll:
         due = self._due.soonest()
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
-    def step(self, timeout: float) -> Iterator[Poll]:
+    def step(self, timeout: float) -> Generator[Poll, None, None]:
         """Start what is due, and give what has ended soon after something has.
 
         Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another

@@ -188,7 +188,7 @@ def test_the_archive_runs_on_every_python_that_is_here(
     subprocess.run([script, f"--prefix={prefix}", f"--python={python}"], check=True)
     program = prefix / "bin" / "ssd-exporter"
     assert f"#!{python} " in program.read_text()
-    once = [program, "--once", f"--state.directory={tmp_path}"]
+    once = [str(program), "--once", f"--state.directory={tmp_path}"]
     page = subprocess.run(once, check=True, capture_output=True, text=True).stdout
     assert "ssd_exporter_build_info{" in page
 
