@@ -1,6 +1,5 @@
 """Where this process hears of its drives: from the agent's directory, or by asking itself."""
 
-import contextlib
 import logging
 import os
 import threading
@@ -27,9 +26,6 @@ _LOOK_SECONDS = 5.0
 #: A `step` returns after so long where nobody is to be asked. Drives that come hurry it; each wake
 #: costs a millisecond of CPU, with cold caches.
 STEP_SECONDS = 60.0
-
-#: Of the thread that asks, which a child takes over from it (setpriority(2), NOTES).
-_NICE = 10
 
 
 class SmartWatch:
@@ -122,7 +118,6 @@ class SmartWatch:
             self._is_stale = False
             self._end_polling()
         if self._polling is None:
-            self._give_way()
             polling = self._begin_polling()
             if self._children is not None:
                 polling.inherit(self._children)
@@ -132,12 +127,6 @@ class SmartWatch:
         self._polling.step(STEP_SECONDS if is_alone else ROLL_SECONDS)
         known = self._drives.roll
         self._note((CommandError(known.problem),) if known and known.problem else ())
-
-    @staticmethod
-    def _give_way() -> None:
-        """Let this thread, and what it starts, have the CPU after our others: drives can wait."""
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
 
     def _end_polling(self) -> None:
         with self._waking:
