@@ -82,6 +82,7 @@ class SmartPoll:
         self._queue = AdapterQueue[PolledDrive](settings.processes, settings.processes_per_adapter)
         self._unasked: list[Finished] = []
         self._looking: set[str] = set()
+        self._begun = 0  # so many polls
         self._scan: Finished | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
@@ -169,7 +170,11 @@ class SmartPoll:
         ended = self._round(timeout)
         until = self._clock.monotonic() + _TOGETHER_SECONDS
         while ended and self._expects(ended, until):
-            ended += self._round(until - self._clock.monotonic())
+            begun = self._begun
+            more = self._round(until - self._clock.monotonic())
+            if not more and begun == self._begun:
+                break  # woken
+            ended += more
         yield from self._polls(ended)
 
     def _polls(self, ended: Sequence[Finished]) -> Iterator[Poll]:
@@ -251,6 +256,7 @@ class SmartPoll:
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
         drive.begin(now, self._clock.wall())
+        self._begun += 1
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
