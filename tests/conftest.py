@@ -11,8 +11,11 @@ from hypothesis import settings
 settings.register_profile("without deadline", deadline=None)
 settings.load_profile("without deadline")
 
-# nohup ignores it, and what is ignored is so in all that the tests start.
+# nohup ignores the one, a shell that starts us in the background the other two; and what is
+# ignored is so in all that the tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
