@@ -158,9 +158,7 @@ class _Running:
         self._of_health: list[Rounds] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
-            # Drives can wait where our others want the CPU.
-            smart = Rounds("smart", self._ask, watch.wake, watch.close, nice=10)
-            self._of_health.append(smart)
+            self._of_health.append(Rounds("smart", self._ask, watch.wake, watch.close))
             if wear is not None:
                 self._of_health.append(Rounds("wear", wear.step, wear.wake, wear.close))
             monitor.health.drives.on_change(self._saving.hurry)

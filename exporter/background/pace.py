@@ -1,6 +1,5 @@
 """A thread of its own for what happens at a steady pace."""
 
-import contextlib
 import logging
 import os
 import select
@@ -98,7 +97,6 @@ class Rounds:
     """A thread that calls `step` again and again; each waits for itself.
 
     `wake` lets a step under way return soon, `close` is called on the thread after the last.
-    nice: of this thread alone, and of the programs that it starts (setpriority(2), NOTES).
     """
 
     def __init__(
@@ -107,11 +105,8 @@ class Rounds:
         step: Callable[[], None],
         wake: Callable[[], None],
         close: Callable[[], None],
-        *,
-        nice: int = 0,
     ) -> None:
         self._name = name
-        self._nice = nice
         self._step = step
         self._wake = wake
         self._close = close
@@ -131,10 +126,6 @@ class Rounds:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        if self._nice:
-            # Nothing is lost where that is not allowed.
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
         while not self._stopping.is_set():
             try:
                 self._step()

@@ -1,8 +1,7 @@
 """Several programs at once from one thread: the edge through which drives are asked.
 
 A thread for each would cost its stack, and one that waits for a child which cannot be killed
-would never end. Here one poll(2) watches them all: a pidfd a child, which wakes us once, when it
-has ended. What it prints stays in its pipes until then, or until somebody looks.
+would never end. Here one poll(2) watches them all: a pidfd and two pipes a child.
 """
 
 import math
@@ -55,9 +54,6 @@ _LONGEST_WAIT_SECONDS = 3600.0
 #: Where there is no pidfd, a child is asked this often whether it has ended.
 _ASK_SECONDS = 0.02
 
-#: The pipes of those that run are emptied this often: they hold 64 KB, and few print as much.
-_LOOK_SECONDS = 0.25
-
 #: When we end ourselves, within a second, a child has so long after SIGTERM and after SIGKILL.
 _LAST_SECONDS = 0.3
 
@@ -65,7 +61,7 @@ _LAST_SECONDS = 0.3
 class SystemChildren:
     """Runs programs on this machine, without a shell, in the C locale, without input.
 
-    Each leads a process group of its own and is ended with what it started: SIGTERM after its time,
+    Each leads a session of its own and is ended with what it started: SIGTERM after its time,
     SIGKILL `grace_seconds` later. One that is still there `abandon_seconds` after that sits in
     the kernel, uninterruptible: it is given up, and collected whenever it ends.
 
@@ -95,7 +91,6 @@ class SystemChildren:
         self._running: dict[int, Child] = {}
         self._given_up: dict[int, Child] = {}
         self._done: list[Finished] = []
-        self._look_at = math.inf
 
     @property
     def running(self) -> int:
@@ -127,8 +122,8 @@ class SystemChildren:
             send=self._send,
         )
         self._running[pid] = child
-        self._watched.add(child.pidfd, child)
-        self._look_at = min(self._look_at, begun + _LOOK_SECONDS)
+        for descriptor in (child.pidfd, *child.pipes):
+            self._watched.add(descriptor, child)
 
     def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
         until = self._clock.monotonic() + min(timeout, _LONGEST_WAIT_SECONDS)
@@ -190,7 +185,6 @@ class SystemChildren:
             now = self._clock.monotonic()
 
     def _soonest(self, until: float) -> float:
-        until = min(until, self._look_at)
         for child in self._running.values():
             until = min(until, child.deadline)
         if any(child.pidfd < 0 for child in (*self._running.values(), *self._given_up.values())):
@@ -202,9 +196,12 @@ class SystemChildren:
         before = len(self._given_up)
         for descriptor in descriptors:
             child = self._watched.child(descriptor)
-            if child is not None:  # the wake has none
+            if child is None:
+                continue  # the wake, or closed a moment ago
+            if descriptor == child.pidfd:
                 self._collect(child)
-        self._look()
+            else:
+                child.read(child.pipes.index(descriptor))
         for child in [c for c in self._given_up.values() if c.pidfd < 0]:
             self._collect(child)
         gone = len(self._given_up) < before
@@ -213,16 +210,6 @@ class SystemChildren:
                 self._collect(child)
         self._end_late_ones()
         return gone
-
-    def _look(self) -> None:
-        """Empty the pipes, in time."""
-        now = self._clock.monotonic()
-        if now < self._look_at:
-            return
-        printing = [c for c in (*self._running.values(), *self._given_up.values()) if c.is_open]
-        for child in printing:
-            child.read_all()
-        self._look_at = now + _LOOK_SECONDS if printing else math.inf
 
     def _end_late_ones(self) -> None:
         now = self._clock.monotonic()
@@ -264,7 +251,9 @@ class SystemChildren:
         if not child.has_ended():
             return
         status = child.collect()
-        child.read_all()
+        for which in range(2):
+            while child.read(which) and child.size <= child.most_output_bytes:
+                pass
         child.close()
         if self._given_up.pop(child.pid, None) is not None:
             return

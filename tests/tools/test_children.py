@@ -123,14 +123,14 @@ def test_output_larger_than_a_pipe_comes_back_whole(
     assert bytes(99_000) == only(children).output
 
 
-def test_it_has_no_input_the_c_locale_and_a_process_group_of_its_own(
+def test_it_has_no_input_the_c_locale_and_a_session_of_its_own(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
-    script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f5 /proc/$$/stat; echo $$; ls /proc/$$/fd'
+    script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f6 /proc/$$/stat; echo $$; ls /proc/$$/fd'
     children.start(1, [smartctl.program, smartctl.does("sda", script)], 10)
-    locale, group, pid, *files = only(children).output.decode().splitlines()
+    locale, session, pid, *files = only(children).output.decode().splitlines()
     assert "C -" == locale
-    assert pid == group
+    assert pid == session
     # The shell's own script is read through a descriptor of 10 or above.
     assert ["0", "1", "2"] == [file for file in files if int(file) < 3]
     assert [] == [file for file in files if 3 <= int(file) < 10]
