@@ -6,8 +6,7 @@ their own, and nobody is waited for longer than the others need.
 
 import contextlib
 import os
-from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exporter.background.adapter_queue import AdapterQueue
@@ -50,10 +49,6 @@ class PollSettings:
 #: What is asked by writing to the volume is asked this much later where the bridge is busy.
 _BRIDGE_SECONDS = 1.0
 
-#: What drives say is looked at together with what others say so soon after: the second in a row
-#: costs half of what it costs with cold caches.
-_TOGETHER_SECONDS = 0.1
-
 #: The two looks for drives, as keys of children: one opens each drive, the other none.
 SCAN = "scan"
 LISTING = "listing"
@@ -82,7 +77,6 @@ class SmartPoll:
         self._queue = AdapterQueue[PolledDrive](settings.processes, settings.processes_per_adapter)
         self._unasked: list[Finished] = []
         self._looking: set[str] = set()
-        self._begun = 0  # so many polls
         self._scan: Finished | None = None
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
@@ -161,35 +155,12 @@ class SmartPoll:
         due = self._due.soonest()
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
-    def step(self, timeout: float) -> Generator[Poll, None, None]:
-        """Start what is due, and give what has ended soon after something has.
+    def step(self, timeout: float) -> list[Poll]:
+        """Start what is due, and return what has ended as soon as something has.
 
         Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another
-        drive is due. To be called again and again, and iterated over.
+        drive is due. To be called again and again.
         """
-        ended = self._round(timeout)
-        until = self._clock.monotonic() + _TOGETHER_SECONDS
-        while ended and self._expects(ended, until):
-            begun = self._begun
-            more = self._round(until - self._clock.monotonic())
-            if not more and begun == self._begun:
-                break  # woken
-            ended += more
-        yield from self._polls(ended)
-
-    def _polls(self, ended: Sequence[Finished]) -> Iterator[Poll]:
-        """One after the other: a report takes ten times the room of the text that it was."""
-        left = deque(ended)
-        try:
-            while left:
-                if (poll := self._settle(left.popleft())) is not None:
-                    yield poll
-        finally:
-            # Who took the last one may have failed over it; the other drives are asked again.
-            for finished in left:
-                self._settle(finished)
-
-    def _round(self, timeout: float) -> list[Finished]:
         self._begin()
         until, due = timeout, self._due.soonest()
         if due is not None:
@@ -201,18 +172,7 @@ class SmartPoll:
         self._release()
         # So that the next drives work while we look at what these have said.
         self._begin()
-        return ended
-
-    def _expects(self, ended: Sequence[Finished], until: float) -> bool:
-        """Whether another drive is likely to end, or to be begun, until then."""
-        now, due = self._clock.monotonic(), self._due.soonest()
-        if now >= until:
-            return False
-        done = {finished.key for finished in ended}
-        return (due is not None and due < until) or any(
-            drive.began > now - _TOGETHER_SECONDS and address not in done
-            for address, drive in self._active.items()
-        )
+        return [poll for finished in ended if (poll := self._settle(finished)) is not None]
 
     def inherit(self, children: Children) -> None:
         """Go on with what an earlier poller handed over. To be called before the first `step`."""
@@ -256,7 +216,6 @@ class SmartPoll:
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
         drive.begin(now, self._clock.wall())
-        self._begun += 1
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
