@@ -69,6 +69,7 @@ class Agent:
         """
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
+        self._polling.hear_signals()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self._hold()
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
@@ -98,7 +99,6 @@ class Agent:
             self._reloading = True
         else:
             self._stopping = True
-        self._polling.wake()
 
     def _reload(self, again: Sequence[str]) -> None:
         """Begin anew, unless the settings are a mistake or a process would be lost from sight."""

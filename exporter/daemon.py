@@ -1,13 +1,10 @@
 """The daemon: threads, signals, systemd and HTTP around a monitor. The only file that knows all."""
 
-import contextlib
 import gc
 import logging
-import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from exporter import __version__, logs, notify
@@ -20,6 +17,7 @@ from exporter.errors import ConfigError
 from exporter.exposition import render
 from exporter.monitor import Monitor
 from exporter.scrape import Pages
+from exporter.signals import Signals
 from exporter.tools.command import SystemRunner
 from exporter.web import address, live
 from exporter.web.server import Server
@@ -99,18 +97,17 @@ def serve(
         web_config=settings.web.config_file,
         fast=site.fast(),
     )
-    with _signals() as (stop, reload, wake):
+    with Signals() as signals:
         server.start()
         running.start()
         # What is there now stays: no collection needs to go through it again.
         gc.freeze()
         _announce(server)
         notify.tell("READY=1", "STATUS=watching")
-        while not stop.is_set():
-            wake.wait((notify.watchdog_seconds() or 180.0) / 3)
-            wake.clear()
-            if reload.is_set():
-                reload.clear()
+        while not signals.stop:
+            signals.wait((notify.watchdog_seconds() or 180.0) / 3)
+            if signals.reload:
+                signals.reload = False
                 _reload(monitor, server, read_again)
                 running.look_again()
             if not running.problem() and server.is_alive:
@@ -271,21 +268,3 @@ def _reload(monitor: Monitor, server: Server, read_again: Callable[[], Settings]
     except ConfigError as e:
         log.error("the settings are not usable and the old ones go on: %s", e)  # noqa: TRY400
     notify.tell("READY=1")
-
-
-@contextlib.contextmanager
-def _signals() -> Iterator[tuple[threading.Event, threading.Event, threading.Event]]:
-    """Events for stop and reload, and one that wakes the main thread for either."""
-    stop, reload, wake = threading.Event(), threading.Event(), threading.Event()
-
-    def on_signal(number: int, _frame: FrameType | None) -> None:
-        (reload if number == signal.SIGHUP else stop).set()
-        wake.set()
-
-    handled = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-    before = {number: signal.signal(number, on_signal) for number in handled}
-    try:
-        yield stop, reload, wake
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -115,6 +115,10 @@ class Polling:
         """Let the `step` under way return soon. For other threads."""
         self._poll.wake()
 
+    def hear_signals(self) -> None:
+        """Let each signal do so. For the main thread, as `close` is then."""
+        self._poll.hear_signals()
+
     def look_again(self) -> None:
         """Look for drives, for one has come or gone: at once what /sys shows, which opens none,
         and by a scan half a minute after the last one that was asked for so.

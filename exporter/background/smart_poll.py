@@ -4,14 +4,13 @@ Everything happens in `step`, on the thread that calls it: the drives are asked 
 their own, and nobody is waited for longer than the others need.
 """
 
-import contextlib
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from exporter.background.adapter_queue import AdapterQueue
 from exporter.background.due_queue import DueQueue
 from exporter.background.polled_drive import PolledDrive, State, Target
+from exporter.background.wake import Wake
 from exporter.clock import Clock
 from exporter.errors import CommandError
 from exporter.tools import smartctl
@@ -78,7 +77,7 @@ class SmartPoll:
         self._unasked: list[Finished] = []
         self._looking: set[str] = set()
         self._scan: Finished | None = None
-        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._wake = Wake()
 
     @property
     def stuck(self) -> frozenset[Address]:
@@ -145,8 +144,11 @@ class SmartPoll:
 
     def wake(self) -> None:
         """Let the `step` under way return soon. The only method for other threads and signals."""
-        if self._wake >= 0:
-            os.eventfd_write(self._wake, 1)
+        self._wake.set()
+
+    def hear_signals(self) -> None:
+        """Let each signal do so. For the main thread, as `hand_over` and `close` are then."""
+        self._wake.hear_signals()
 
     def seconds_until_due(self) -> float | None:
         """When the next drive is to be asked; 0 where one waits for a process, None without."""
@@ -182,9 +184,7 @@ class SmartPoll:
     def hand_over(self) -> Children:
         """End what runs, within a bounded time; what goes on is known to the children returned."""
         self._children.end_all()
-        # First, for a signal may come between the two.
-        wake, self._wake = self._wake, -1
-        os.close(wake)
+        self._wake.close()
         return self._children
 
     def close(self) -> None:
@@ -227,9 +227,8 @@ class SmartPoll:
 
     def _wait(self, timeout: float) -> list[Finished]:
         unasked, self._unasked = self._unasked, []
-        finished = self._children.wait(0.0 if unasked else timeout, self._wake)
-        with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._wake)
+        finished = self._children.wait(0.0 if unasked else timeout, self._wake.reading)
+        self._wake.clear()
         return unasked + finished
 
     def _settle(self, finished: Finished) -> Poll | None:

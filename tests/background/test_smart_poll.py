@@ -507,7 +507,7 @@ def test_another_thread_wakes_the_step(real: tuple[StandIn, SmartPoll]) -> None:
     assert time.monotonic() - begun > 0.05, "one wake ends one step"
     before = len(os.listdir("/proc/self/fd"))
     poll.close()
-    assert before - 1 == len(os.listdir("/proc/self/fd"))
+    assert before - 2 == len(os.listdir("/proc/self/fd"))
 
 
 def test_the_slots_of_a_bridge_that_is_asked_by_writing_are_asked_one_by_one() -> None:

@@ -1,5 +1,6 @@
 """The daemon as a process: what systemd, the shell and the operator see of it."""
 
+import ctypes
 import signal
 import socket
 import subprocess
@@ -144,6 +145,17 @@ def test_it_ends_within_a_second_although_clients_hold_connections(
     assert 0 == status
     assert took < 1
     assert [] == daemon.complaints
+
+
+def test_sigterm_is_heard_whichever_thread_the_kernel_gives_it_to(tmp_path: Path) -> None:
+    # As where it comes just before the main thread begins to wait: it is not the one that wakes.
+    with Daemon(tmp_path) as daemon:
+        process = daemon.process.pid
+        threads = [int(task.name) for task in Path("/proc", str(process), "task").iterdir()]
+        thread = max(threads)
+        assert thread != process
+        assert 0 == ctypes.CDLL(None, use_errno=True).tgkill(process, thread, signal.SIGTERM)
+        assert 0 == daemon.process.wait(2)
 
 
 def test_a_port_in_use_is_named_with_the_remedy(tmp_path: Path) -> None:
