@@ -41,8 +41,9 @@ _LATE_INTERVALS, _LATE_SECONDS = 5, 10.0
 #: The page is served without what the first survey finds where that takes longer.
 _FIRST_LOOK_SECONDS = 2.0
 
-#: SIGTERM ends within a second, also while the state directory's disk hangs.
-_STOP_SECONDS = 0.3
+#: SIGTERM ends within a second: so long may it take to end what runs, of which some needs SIGKILL,
+#: and so long to save what was learned, also while the state directory's disk hangs.
+_STOP_SECONDS, _SAVE_LAST_SECONDS = 0.5, 0.3
 
 
 def check(settings: Settings, environment: dict[str, str]) -> None:
@@ -155,7 +156,9 @@ class _Running:
         self._of_health: list[Rounds] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
-            self._of_health.append(Rounds("smart", self._ask, watch.wake, watch.close))
+            # Drives can wait where our others want the CPU.
+            smart = Rounds("smart", self._ask, watch.wake, watch.close, nice=10)
+            self._of_health.append(smart)
             if wear is not None:
                 self._of_health.append(Rounds("wear", wear.step, wear.wake, wear.close))
             monitor.health.drives.on_change(self._saving.hurry)
@@ -211,15 +214,18 @@ class _Running:
 
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
-        self._sampling.stop(_STOP_SECONDS / 3)
-        for rounds in self._of_health:
-            rounds.stop(_STOP_SECONDS / 3)
+        # fio prints what it has done when it is ended, and that is settled.
+        threads: list[Pace | Rounds] = [self._sampling, *self._of_health]
         if self._probing is not None:
-            # fio prints what it has done when it is ended, and that is settled.
-            self._probing.stop(_STOP_SECONDS)
+            threads.append(self._probing)
+        for thread in threads:
+            thread.ask_to_stop()
+        until = self._clock.monotonic() + _STOP_SECONDS
+        for thread in threads:
+            thread.stop(max(0.0, until - self._clock.monotonic()))
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
-        saving.join(_STOP_SECONDS)
+        saving.join(_SAVE_LAST_SECONDS)
 
     def problem(self) -> str:
         """Why the page is not to be trusted; empty if it is."""

@@ -73,6 +73,10 @@ class FakeChildren:
     def running(self) -> int:
         return len(self._running)
 
+    @property
+    def next_start(self) -> float:
+        return 0.0
+
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:

@@ -38,9 +38,13 @@ class AdapterQueue(Generic[T]):
         self.waiting += 1
         self._offer(adapter)
 
+    @property
+    def may_take(self) -> bool:
+        return bool(self._free) and self.running < self._most
+
     def take(self) -> T | None:
         """The next item that may start, None while none may; to be given back at its end."""
-        if not self._free or self.running >= self._most:
+        if not self.may_take:
             return None
         _, name = heapq.heappop(self._free)
         adapter = self._adapters[name]

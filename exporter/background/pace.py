@@ -1,5 +1,6 @@
 """A thread of its own for what happens at a steady pace."""
 
+import contextlib
 import logging
 import os
 import select
@@ -50,10 +51,14 @@ class Pace:
         """Ask for a step soon."""
         os.eventfd_write(self._wake, 1)
 
-    def stop(self, timeout: float) -> bool:
-        """End after the step under way; False where that takes longer than `timeout`."""
+    def ask_to_stop(self) -> None:
+        """End after the step under way."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
+
+    def stop(self, timeout: float) -> bool:
+        """`ask_to_stop`, and wait for it; False where that takes longer than `timeout`."""
+        self.ask_to_stop()
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -97,6 +102,7 @@ class Rounds:
     """A thread that calls `step` again and again; each waits for itself.
 
     `wake` lets a step under way return soon, `close` is called on the thread after the last.
+    nice: of this thread alone, and of the programs that it starts (setpriority(2), NOTES).
     """
 
     def __init__(
@@ -105,8 +111,11 @@ class Rounds:
         step: Callable[[], None],
         wake: Callable[[], None],
         close: Callable[[], None],
+        *,
+        nice: int = 0,
     ) -> None:
         self._name = name
+        self._nice = nice
         self._step = step
         self._wake = wake
         self._close = close
@@ -117,15 +126,23 @@ class Rounds:
         """Begin with the first step."""
         self._thread.start()
 
-    def stop(self, timeout: float) -> bool:
-        """End after the step under way; False where that takes longer than `timeout`."""
+    def ask_to_stop(self) -> None:
+        """End after the step under way."""
         self._stopping.set()
         self._wake()
+
+    def stop(self, timeout: float) -> bool:
+        """`ask_to_stop`, and wait for it; False where that takes longer than `timeout`."""
+        self.ask_to_stop()
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        if self._nice:
+            # Nothing is lost where that is not allowed.
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
         while not self._stopping.is_set():
             try:
                 self._step()

@@ -21,9 +21,13 @@ class Wake:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writing, b"\0")
 
-    def clear(self) -> None:
-        with contextlib.suppress(BlockingIOError):
+    def clear(self) -> bool:
+        """Whether it was set."""
+        try:
             os.read(self.reading, _MOST_BYTES)
+        except BlockingIOError:
+            return False
+        return True
 
     def hear_signals(self) -> None:
         """Be set by each signal that has a handler, before that runs. For the main thread.

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 _CHUNK_BYTES = 1 << 16
+_MOST_CHUNKS = 64
 
 #: What Python ignores, or whoever started us in the background (nohup), a child would too.
 _DEFAULT = (signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
-
-#: What a child may have of the CPU: a fraction where anybody else wants it.
-_NICE = 10
 
 
 class End(str, Enum):
@@ -103,6 +101,11 @@ class Child:
     size: int = 0
     chunks: tuple[list[bytes], list[bytes]] = field(default_factory=lambda: ([], []))
 
+    @property
+    def is_open(self) -> bool:
+        """Whether more may come of what it prints."""
+        return max(self.pipes) >= 0
+
     def read(self, which: int) -> bool:
         """Take a chunk of what it printed; False where there is no more, for now or for good."""
         if self.pipes[which] < 0:
@@ -125,8 +128,16 @@ class Child:
             self.end = End.TOO_MUCH_OUTPUT
         return self.pipes[which] >= 0
 
+    def read_all(self) -> None:
+        """Take what it has printed until now, of one that prints on and on a part."""
+        for which in range(2):
+            for _ in range(_MOST_CHUNKS):
+                if not self.read(which):
+                    break
+
     def close_pipe(self, which: int) -> None:
-        self.watched.close(self.pipes[which])
+        if self.pipes[which] >= 0:
+            os.close(self.pipes[which])
         self.pipes[which] = -1
 
     def close(self) -> None:
@@ -162,7 +173,7 @@ class Child:
 def spawn(
     argv: Sequence[str], environment: Mapping[str, str], *, may_kill: bool
 ) -> tuple[int, list[int]]:
-    """Start a program in a session of its own; its number, and what reads its two outputs.
+    """Start a program in a process group of its own; its number, and what reads its two outputs.
 
     Raises:
         OSError, ValueError: it cannot be started.
@@ -180,7 +191,9 @@ def spawn(
                 (os.POSIX_SPAWN_DUP2, pipes[0][1], 1),
                 (os.POSIX_SPAWN_DUP2, pipes[1][1], 2),
             ],
-            setsid=True,
+            # No session of its own, which Linux gives as much of the CPU as all of ours, whatever
+            # the two nice values are (sched(7), autogroup).
+            setpgroup=0,
             setsigmask=[],
             # Python ignores SIGPIPE, which a child would inherit. One that must not be killed
             # keeps it so: it does not die of it where we end before it does.
@@ -193,9 +206,8 @@ def spawn(
     finally:
         for _, writing in pipes:
             os.close(writing)
-    # A database's host has better things to do; nothing is lost where that is not allowed.
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, pid, _NICE)
+    # No setpriority(2) here: a child that is made to wait goes first for a turn of 2 ms (EEVDF,
+    # Linux 6.6), in which nothing else of ours runs, for the call holds the interpreter's lock.
     return pid, [reading for reading, _ in pipes]
 
 

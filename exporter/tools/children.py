@@ -1,7 +1,8 @@
 """Several programs at once from one thread: the edge through which drives are asked.
 
 A thread for each would cost its stack, and one that waits for a child which cannot be killed
-would never end. Here one poll(2) watches them all: a pidfd and two pipes a child.
+would never end. Here one poll(2) watches them all: a pidfd a child, which wakes us once, when it
+has ended. What it prints stays in its pipes until then, or until somebody looks.
 """
 
 import math
@@ -21,6 +22,10 @@ class Children(Protocol):
     @property
     def running(self) -> int:
         """How many run that are waited for; stuck ones are not."""
+
+    @property
+    def next_start(self) -> float:
+        """From when another is best started, by the clock's monotonic seconds."""
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
@@ -51,8 +56,15 @@ class Children(Protocol):
 
 _LONGEST_WAIT_SECONDS = 3600.0
 
+#: From one start to the next. smartctl needs so much of a CPU before it waits for its drive: of
+#: eight that begin at once, none does until all have had theirs.
+_BETWEEN_SECONDS = 0.004
+
 #: Where there is no pidfd, a child is asked this often whether it has ended.
 _ASK_SECONDS = 0.02
+
+#: The pipes of those that run are emptied this often: they hold 64 KB, and few print as much.
+_LOOK_SECONDS = 0.25
 
 #: When we end ourselves, within a second, a child has so long after SIGTERM and after SIGKILL.
 _LAST_SECONDS = 0.3
@@ -61,7 +73,7 @@ _LAST_SECONDS = 0.3
 class SystemChildren:
     """Runs programs on this machine, without a shell, in the C locale, without input.
 
-    Each leads a session of its own and is ended with what it started: SIGTERM after its time,
+    Each leads a process group of its own and is ended with what it started: SIGTERM after its time,
     SIGKILL `grace_seconds` later. One that is still there `abandon_seconds` after that sits in
     the kernel, uninterruptible: it is given up, and collected whenever it ends.
 
@@ -91,15 +103,22 @@ class SystemChildren:
         self._running: dict[int, Child] = {}
         self._given_up: dict[int, Child] = {}
         self._done: list[Finished] = []
+        self._look_at = math.inf
+        self._next_start = -math.inf
 
     @property
     def running(self) -> int:
         return len(self._running)
 
+    @property
+    def next_start(self) -> float:
+        return self._next_start
+
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:
         begun = self._clock.monotonic()
+        self._next_start = begun + _BETWEEN_SECONDS
         try:
             pid, pipes = spawn(argv, self._environment, may_kill=may_kill)
         except (OSError, ValueError) as e:
@@ -122,8 +141,8 @@ class SystemChildren:
             send=self._send,
         )
         self._running[pid] = child
-        for descriptor in (child.pidfd, *child.pipes):
-            self._watched.add(descriptor, child)
+        self._watched.add(child.pidfd, child)
+        self._look_at = min(self._look_at, begun + _LOOK_SECONDS)
 
     def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
         until = self._clock.monotonic() + min(timeout, _LONGEST_WAIT_SECONDS)
@@ -185,6 +204,7 @@ class SystemChildren:
             now = self._clock.monotonic()
 
     def _soonest(self, until: float) -> float:
+        until = min(until, self._look_at)
         for child in self._running.values():
             until = min(until, child.deadline)
         if any(child.pidfd < 0 for child in (*self._running.values(), *self._given_up.values())):
@@ -196,12 +216,9 @@ class SystemChildren:
         before = len(self._given_up)
         for descriptor in descriptors:
             child = self._watched.child(descriptor)
-            if child is None:
-                continue  # the wake, or closed a moment ago
-            if descriptor == child.pidfd:
+            if child is not None:  # the wake has none
                 self._collect(child)
-            else:
-                child.read(child.pipes.index(descriptor))
+        self._look()
         for child in [c for c in self._given_up.values() if c.pidfd < 0]:
             self._collect(child)
         gone = len(self._given_up) < before
@@ -210,6 +227,16 @@ class SystemChildren:
                 self._collect(child)
         self._end_late_ones()
         return gone
+
+    def _look(self) -> None:
+        """Empty the pipes, in time."""
+        now = self._clock.monotonic()
+        if now < self._look_at:
+            return
+        printing = [c for c in (*self._running.values(), *self._given_up.values()) if c.is_open]
+        for child in printing:
+            child.read_all()
+        self._look_at = now + _LOOK_SECONDS if printing else math.inf
 
     def _end_late_ones(self) -> None:
         now = self._clock.monotonic()
@@ -251,9 +278,7 @@ class SystemChildren:
         if not child.has_ended():
             return
         status = child.collect()
-        for which in range(2):
-            while child.read(which) and child.size <= child.most_output_bytes:
-                pass
+        child.read_all()
         child.close()
         if self._given_up.pop(child.pid, None) is not None:
             return

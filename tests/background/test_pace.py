@@ -1,11 +1,13 @@
 """Steps at a steady pace, on real threads with short intervals."""
 
+import os
+import subprocess
 import threading
 import time
 
 import pytest
 
-from exporter.background.pace import Pace
+from exporter.background.pace import Pace, Rounds
 from exporter.clock import SystemClock
 
 
@@ -144,3 +146,21 @@ def test_an_interval_that_changes_is_followed() -> None:
     reached = len(steps.at)
     assert not steps.reach(reached + 3, timeout=0.4)
     assert pace.stop(5)
+
+
+def test_a_nice_thread_and_what_it_starts_give_way_and_no_other_thread_does() -> None:
+    said: list[str] = []
+    done = threading.Event()
+
+    def step() -> None:
+        said.append(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
+        done.set()
+        time.sleep(0.01)
+
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    rounds = Rounds("test", step, lambda: None, lambda: None, nice=5)
+    rounds.start()
+    assert done.wait(5)
+    assert rounds.stop(5)
+    assert f"{max(before, 5)}\n" == said[0]
+    assert before == os.getpriority(os.PRIO_PROCESS, 0)

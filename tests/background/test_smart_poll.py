@@ -86,6 +86,26 @@ def test_every_drive_is_asked_at_once_after_start_in_the_given_order() -> None:
     assert {Result.SUCCESS} == {poll.outcome.result for _, poll in polling.polls}
 
 
+def test_drives_begin_as_far_apart_as_is_best_and_are_looked_at_together() -> None:
+    polling = Polling()
+    polling.children.between_seconds = 0.004
+    polling.poll.set_targets(target(f"sd{letter}", 900) for letter in "abcdef")
+    polling.go_on(1)
+    began = [at for at, _, _ in polling.children.started]
+    assert pytest.approx([1000.0 + 0.004 * n for n in range(6)]) == began
+    assert 1 == len({at for at, _ in polling.polls})
+
+
+def test_who_wakes_the_poller_does_not_wait_for_what_others_say() -> None:
+    polling = Polling(only_for("sda", ends(End.EXITED, seconds=0.09, status=0)))
+    polling.poll.set_targets(target(name, 900) for name in ("sda", "sdb"))
+    polling.poll.wake()
+    began = polling.clock.monotonic()
+    (first,) = polling.poll.step(60.0)
+    assert "/dev/sdb" == first.target.address.path
+    assert pytest.approx(0.04) == polling.clock.monotonic() - began
+
+
 def test_no_more_processes_run_than_may() -> None:
     polling = Polling(processes=3, processes_per_adapter=4)
     polling.poll.set_targets(target(f"sd{number}", 900) for number in range(20))
@@ -284,18 +304,30 @@ def test_new_drives_are_asked_at_once_and_others_keep_their_moments() -> None:
 def test_a_drive_that_is_gone_is_not_asked_and_not_heard_of() -> None:
     polling = Polling(ends(End.EXITED, seconds=5.0, status=0))
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
-    polling.poll.step(1.0)
+    list(polling.poll.step(1.0))
     polling.poll.set_targets([target("sdb", 60)])
     done = polling.go_on(HOUR)
     assert 1 == len(polling.began("sda"))
     assert {"/dev/sdb"} == {poll.target.address.path for poll in done}
 
 
+def test_where_who_took_an_answer_fails_over_it_the_other_drives_are_asked_again() -> None:
+    polling = Polling(ends(End.EXITED, seconds=1.0, status=0))
+    polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
+    polls = polling.poll.step(5.0)
+    taken = next(polls).target.address.path.removeprefix("/dev/")
+    polls.close()
+    polling.go_on(HOUR)
+    assert {"sda", "sdb"} > {taken}
+    for name in ("sda", "sdb"):
+        assert len(polling.began(name)) >= 59
+
+
 def test_a_drive_that_comes_back_while_its_child_runs_is_not_asked_twice() -> None:
     polling = Polling(ends(End.EXITED, seconds=50.0, status=0))
     for targets in ([target("sda", 60)], [], [target("sda", 60)]):
         polling.poll.set_targets(targets)
-        polling.poll.step(1.0)
+        list(polling.poll.step(1.0))
     done = polling.go_on(60)
     assert 1 == len(done)
 
@@ -500,10 +532,10 @@ def test_another_thread_wakes_the_step(real: tuple[StandIn, SmartPoll]) -> None:
     _, poll = real
     begun = time.monotonic()
     threading.Timer(0.1, poll.wake).start()
-    assert [] == poll.step(60.0)
+    assert [] == list(poll.step(60.0))
     assert 0.05 < time.monotonic() - begun < 10
     begun = time.monotonic()
-    assert [] == poll.step(0.1)
+    assert [] == list(poll.step(0.1))
     assert time.monotonic() - begun > 0.05, "one wake ends one step"
     before = len(os.listdir("/proc/self/fd"))
     poll.close()

@@ -26,9 +26,9 @@ def test_it_is_readable_from_set_to_clear(wake: Wake) -> None:
     wake.set()
     wake.set()
     assert is_set(wake)
-    wake.clear()
+    assert wake.clear()
     assert not is_set(wake)
-    wake.clear()
+    assert not wake.clear()
 
 
 def test_one_that_is_full_stays_set_and_nobody_waits_for_room(wake: Wake) -> None:

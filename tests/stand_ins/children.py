@@ -14,10 +14,14 @@ def answers(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
 
 
 class FakeChildren:
-    """A child ends `Finished.seconds` after its start, as `behaviour` says by its key."""
+    """A child ends `Finished.seconds` after its start, as `behaviour` says by its key.
+
+    between_seconds: from one start to the next.
+    """
 
     def __init__(self, clock: FakeClock, behaviour: Behaviour = answers) -> None:
         self._clock = clock
+        self.between_seconds = 0.0
         self.behaviour = behaviour
         self._running: list[tuple[float, int, Finished]] = []
         self._stuck: set[Hashable] = set()
@@ -30,6 +34,10 @@ class FakeChildren:
     @property
     def running(self) -> int:
         return len(self._running)
+
+    @property
+    def next_start(self) -> float:
+        return self.started[-1][0] + self.between_seconds if self.started else 0.0
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True

@@ -116,6 +116,16 @@ def test_what_a_program_prints_and_its_exit_status_come_back(
     assert 0 == children.running
 
 
+def test_the_next_is_best_started_when_the_last_one_had_a_cpu_for_a_moment(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    assert children.next_start <= time.monotonic()
+    begun = time.monotonic()
+    children.start(1, [smartctl.program, smartctl.does("sda", "")], 10)
+    assert begun < children.next_start < time.monotonic() + 0.005
+    only(children)
+
+
 def test_output_larger_than_a_pipe_comes_back_whole(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
@@ -123,14 +133,14 @@ def test_output_larger_than_a_pipe_comes_back_whole(
     assert bytes(99_000) == only(children).output
 
 
-def test_it_has_no_input_the_c_locale_and_a_session_of_its_own(
+def test_it_has_no_input_the_c_locale_and_a_process_group_of_its_own(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
-    script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f6 /proc/$$/stat; echo $$; ls /proc/$$/fd'
+    script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f5 /proc/$$/stat; echo $$; ls /proc/$$/fd'
     children.start(1, [smartctl.program, smartctl.does("sda", script)], 10)
-    locale, session, pid, *files = only(children).output.decode().splitlines()
+    locale, group, pid, *files = only(children).output.decode().splitlines()
     assert "C -" == locale
-    assert pid == session
+    assert pid == group
     # The shell's own script is read through a descriptor of 10 or above.
     assert ["0", "1", "2"] == [file for file in files if int(file) < 3]
     assert [] == [file for file in files if 3 <= int(file) < 10]
