@@ -18,7 +18,9 @@ class Signals:
 
     def wait(self, seconds: float) -> None:
         """Until a signal comes, or so long."""
-        select.select([self._wake.reading], [], [], seconds)
+        poll = select.poll()
+        poll.register(self._wake.reading, select.POLLIN)
+        poll.poll(seconds * 1000)
         self._wake.clear()
 
     def __enter__(self) -> "Signals":  # noqa: PYI034 - Self came with Python 3.11

@@ -83,7 +83,9 @@ class FakeChildren:
         self.ran.append(tuple(argv))
         self._running[key] = (argv, limit_seconds)
 
-    def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
+    def wait(
+        self, timeout: float, wake: int | None = None, *, gather: float = 0.0
+    ) -> list[Finished]:
         done = []
         for key, (argv, limit) in list(self._running.items()):
             finished = self._answer(argv)

@@ -4,6 +4,7 @@ Everything happens in `step`, on the thread that calls it: the drives are asked 
 their own, and nobody is waited for longer than the others need.
 """
 
+import math
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -52,6 +53,9 @@ _BRIDGE_SECONDS = 1.0
 #: What drives say is looked at together with what others say so soon after: the second in a row
 #: costs half of what it costs with cold caches.
 _TOGETHER_SECONDS = 0.1
+
+#: And meanwhile it is seen so often who else has ended.
+_GATHER_SECONDS = 0.03
 
 #: The two looks for drives, as keys of children: one opens each drive, the other none.
 SCAN = "scan"
@@ -174,7 +178,9 @@ class SmartPoll:
         until = self._clock.monotonic() + timeout
         while True:
             begun = self._begun
-            more = self._round(until)
+            # Who waits for a process is begun as soon as one ends.
+            gather = _GATHER_SECONDS if ended and not self._queue.waiting else 0.0
+            more = self._round(until, gather)
             if more and not ended:
                 until = self._clock.monotonic() + _TOGETHER_SECONDS
             ended += more
@@ -195,13 +201,12 @@ class SmartPoll:
             for finished in left:
                 self._settle(finished)
 
-    def _round(self, until: float) -> list[Finished]:
+    def _round(self, until: float, gather: float) -> list[Finished]:
         self._begin()
-        if (due := self._due.soonest()) is not None:
-            until = min(until, due)
-        if self._queue.may_take:
-            until = min(until, self._children.next_start)
-        ended = self._wait(max(0.0, until - self._clock.monotonic()))
+        due = -math.inf if self._queue.may_take else self._due.soonest()
+        if due is not None:
+            until = min(until, max(due, self._children.next_start))
+        ended = self._wait(max(0.0, until - self._clock.monotonic()), gather)
         for finished in ended:
             if isinstance(finished.key, Address):
                 self._queue.give_back(self._active[finished.key].adapter)
@@ -276,9 +281,10 @@ class SmartPoll:
         limit = target.timeout_seconds
         self._children.start(target.address, argv, limit, may_kill=target.may_kill)
 
-    def _wait(self, timeout: float) -> list[Finished]:
+    def _wait(self, timeout: float, gather: float) -> list[Finished]:
         unasked, self._unasked = self._unasked, []
-        finished = self._children.wait(0.0 if unasked else timeout, self._wake.reading)
+        timeout = 0.0 if unasked else timeout
+        finished = self._children.wait(timeout, self._wake.reading, gather=gather)
         self._is_woken = self._wake.clear()
         return unasked + finished
 

@@ -35,10 +35,13 @@ class Children(Protocol):
         may_kill: False for what does harm when it is killed: after its time it is `STUCK`.
         """
 
-    def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
+    def wait(
+        self, timeout: float, wake: int | None = None, *, gather: float = 0.0
+    ) -> list[Finished]:
         """Those that have ended, as soon as one has; else nothing, after `timeout` seconds.
 
         Nothing sooner where the descriptor `wake` is readable, or a stuck child has gone.
+        gather: nobody is looked at before so many seconds: each look costs cold caches.
         """
 
     def stuck(self) -> frozenset[Hashable]:
@@ -144,8 +147,12 @@ class SystemChildren:
         self._watched.add(child.pidfd, child)
         self._look_at = min(self._look_at, begun + _LOOK_SECONDS)
 
-    def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
+    def wait(
+        self, timeout: float, wake: int | None = None, *, gather: float = 0.0
+    ) -> list[Finished]:
         until = self._clock.monotonic() + min(timeout, _LONGEST_WAIT_SECONDS)
+        if gather > 0 and not self._done:
+            self._rest(min(gather, max(0.0, timeout)), wake)
         if wake is not None:
             self._watched.poll.register(wake, select.POLLIN)
         try:
@@ -161,6 +168,13 @@ class SystemChildren:
                 self._watched.poll.unregister(wake)
         done, self._done = self._done, []
         return done
+
+    @staticmethod
+    def _rest(seconds: float, wake: int | None) -> None:
+        woken = select.poll()
+        if wake is not None:
+            woken.register(wake, select.POLLIN)
+        woken.poll(seconds * 1000)
 
     def stuck(self) -> frozenset[Hashable]:
         return frozenset(child.key for child in self._given_up.values())

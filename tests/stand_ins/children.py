@@ -51,7 +51,9 @@ class FakeChildren:
         self._running.append((now + finished.seconds, len(self.started), finished))
         self.most_running = max(self.most_running, len(self._running))
 
-    def wait(self, timeout: float, wake: int | None = None) -> list[Finished]:
+    def wait(
+        self, timeout: float, wake: int | None = None, *, gather: float = 0.0
+    ) -> list[Finished]:
         until = self._clock.monotonic() + (0.0 if self._has_gone else timeout)
         self._has_gone = False
         soonest = min((entry[:2] for entry in self._running), default=(float("inf"), 0))[0]

@@ -126,6 +126,25 @@ def test_the_next_is_best_started_when_the_last_one_had_a_cpu_for_a_moment(
     only(children)
 
 
+def test_those_that_end_while_more_are_gathered_come_together(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    for key, script in ((1, ""), (2, "sleep 0.05")):
+        children.start(key, [smartctl.program, smartctl.does(f"sd{key}", script)], 10)
+    assert {1, 2} == {finished.key for finished in children.wait(10, gather=1.0)}
+
+
+def test_who_is_woken_gathers_no_more(children: SystemChildren, smartctl: StandIn) -> None:
+    children.start(1, [smartctl.program, smartctl.does("sda", "sleep 5")], 10)
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+    begun = time.monotonic()
+    assert [] == children.wait(10, reading, gather=5.0)
+    assert time.monotonic() - begun < 2
+    os.close(reading)
+    os.close(writing)
+
+
 def test_output_larger_than_a_pipe_comes_back_whole(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
