@@ -99,8 +99,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "daemon": {
         *("", "background", "clock", "config", "errors", "exposition", "logs", "monitor"),
-        *("notify", "scrape", "tools", "web"),
+        *("notify", "scrape", "signals", "tools", "web"),
     },
+    "signals": {"background.wake"},
     "allocator": set(),
     "cli": {
         "",
