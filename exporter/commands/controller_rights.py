@@ -14,7 +14,7 @@ from pathlib import Path
 
 from exporter.drives.watched import WatchedDrive
 from exporter.errors import SourceError
-from exporter.linux import files
+from exporter.linux import capabilities, files
 from exporter.tools.outcome import Result
 
 #: linux/capability.h.
@@ -39,7 +39,7 @@ def lacking(proc: Path, root: Path) -> tuple[str, ...]:
 
 def parse(status: str, *, has_node: bool) -> tuple[str, ...]:
     """The same out of the text of /proc/self/status (capabilities(7))."""
-    held = _effective(status)
+    held = capabilities.effective(status)
     if held is None:
         return ()
     needed = [(_CAP_SYS_ADMIN, "CAP_SYS_ADMIN")]
@@ -70,14 +70,3 @@ def explained(drives: Sequence[WatchedDrive], missing_rights: Sequence[str]) -> 
 
 def _is_behind(drive: WatchedDrive) -> bool:
     return _BEHIND.search(drive.address) is not None
-
-
-def _effective(status: str) -> int | None:
-    for line in status.splitlines():
-        name, _, value = line.partition(":")
-        if name == "CapEff":
-            try:
-                return int(value.strip(), 16)
-            except ValueError:
-                return None
-    return None

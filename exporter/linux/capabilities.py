@@ -22,12 +22,16 @@ def may_ask_drives(proc: Path) -> bool:
 
 def parse(status: str) -> bool:
     """The same out of the text of the file."""
+    return bool((effective(status) or 0) & (1 << _SYS_RAWIO | 1 << _SYS_ADMIN))
+
+
+def effective(status: str) -> int | None:
+    """The bits of the rights in force, of that text; None where it does not say."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":
             try:
-                held = int(value.strip(), 16)
+                return int(value.strip(), 16)
             except ValueError:
-                return False
-            return bool(held & (1 << _SYS_RAWIO | 1 << _SYS_ADMIN))
-    return False
+                return None
+    return None
