@@ -6,6 +6,7 @@ The DaemonSet's schema takes 120 MB and is held in tests/lab.
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,20 @@ def test_the_documented_commands_are_as_strict() -> None:
         added = [flag.partition("=")[2] for flag in flags if flag.startswith("--cap-add=")]
         assert added in ([], RIGHTS)
         assert bool(added) == ("--user=0:10177" in flags)
-        assert (arguments == ["smart-agent"]) == ("--network=none" in flags)
+        assert (arguments[:1] == ["smart-agent"]) == ("--network=none" in flags)
+
+
+@pytest.mark.parametrize("source", ["README", "compose", "Kubernetes"])
+def test_the_agent_takes_the_images_settings_without_the_host_in_its_container(source: str) -> None:
+    (arguments,) = {
+        "README": [rest for _, rest in documented_runs() if rest[:1] == ["smart-agent"]],
+        "compose": [services()["ssd-smart-agent"]["command"]],
+        "Kubernetes": [containers()["smart-agent"]["args"]],
+    }[source]
+    settings = f"--config.file={CONTAINER / 'config.toml'}"
+    command = [sys.executable, "-m", "exporter", *arguments, "--config.check", settings]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
+    assert (0, "") == (done.returncode, done.stderr)
 
 
 def test_nothing_is_published_beyond_loopback() -> None:

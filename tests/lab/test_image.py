@@ -57,6 +57,10 @@ def containers(built: Engine) -> Iterator[Engine]:
     built.remove_all()
 
 
+#: The README's commands, in their order.
+EXPORTER, AGENT, BOTH = range(3)
+
+
 def documented(which: int) -> list[str]:
     """The flags of one of the README's commands, as far as this machine has what they name."""
     flags, _ = list(documented_runs())[which]
@@ -111,7 +115,7 @@ def test_it_bears_its_labels_and_nothing_of_the_tree_that_it_does_not_need(
 ) -> None:
     version = containers.labels(WITH)["org.opencontainers.image.version"]
     assert __version__ == version
-    containers.start("here", *documented(0), WITH)
+    containers.start("here", *documented(EXPORTER), WITH)
     done = containers.execute("here", "find", "/src", "/usr/lib/ssd-exporter", "-name", "tests")
     assert "" == done.stdout
     done = containers.execute("here", "ls", "/usr/share/ssd-exporter")
@@ -122,7 +126,7 @@ def test_it_bears_its_labels_and_nothing_of_the_tree_that_it_does_not_need(
 def test_without_any_right_it_serves_this_hosts_disks_and_ends_at_once(
     containers: Engine, tag: str, has_fio: bool
 ) -> None:
-    containers.start("exporter", *documented(0), tag)
+    containers.start("exporter", *documented(EXPORTER), tag)
     found = await_page(containers, "exporter")
     for drive in drives():
         counted = found.value("ssd_disk_reads_completed_total", device=drive)
@@ -144,7 +148,7 @@ def test_without_any_right_it_serves_this_hosts_disks_and_ends_at_once(
 
 
 def test_what_is_stopped_is_no_longer_well(containers: Engine) -> None:
-    containers.start("exporter", *documented(0), WITH)
+    containers.start("exporter", *documented(EXPORTER), WITH)
     await_page(containers, "exporter")
     pid = containers.pid("exporter")
     os.kill(pid, signal.SIGSTOP)
@@ -156,11 +160,17 @@ def test_what_is_stopped_is_no_longer_well(containers: Engine) -> None:
 
 
 def test_two_containers_one_with_rights_and_one_with_the_page(containers: Engine) -> None:
-    containers.start("agent", *documented(1), WITH, "smart-agent")
+    _, arguments = list(documented_runs())[AGENT]
+    containers.start("agent", *documented(AGENT), WITH, *arguments)
     documents = "--volume=ssd-documents:/run/ssd-smart-agent:ro"
-    containers.start("exporter", *documented(0), documents, WITH)
+    containers.start("exporter", *documented(EXPORTER), documents, WITH)
     found = await_page(containers, "exporter")
-    assert 1 == found.value("ssd_collector_success", collector="smart")
+    # Its page is there before the agent's first word, or before that was found.
+    end = time.monotonic() + 30
+    while found.value("ssd_collector_success", collector="smart") == 0:
+        assert time.monotonic() < end, containers.said("exporter") + containers.said("agent")
+        time.sleep(0.5)
+        found = page(containers, "exporter")
     assert found.value("ssd_smart_agent_heartbeat_timestamp_seconds") > time.time() - 60
     assert "SMART comes from the agent" in containers.said("exporter")
 
@@ -174,7 +184,7 @@ def test_two_containers_one_with_rights_and_one_with_the_page(containers: Engine
 
 
 def test_one_container_with_the_rights_asks_by_itself(containers: Engine) -> None:
-    containers.start("exporter", *documented(2), WITH)
+    containers.start("exporter", *documented(BOTH), WITH)
     found = await_page(containers, "exporter")
     assert 1 == found.value("ssd_collector_success", collector="smart")
     check = ("ssd-exporter", "check", "--config.file=/etc/ssd-exporter/config.toml")
