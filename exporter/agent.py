@@ -4,6 +4,7 @@ It asks the drives on its own clock and leaves what they say in a directory. The
 only: it stays on every host, with the rights to send any command to any drive.
 """
 
+import contextlib
 import dataclasses
 import gc
 import logging
@@ -22,8 +23,8 @@ from exporter.background.polling import ROLL_SECONDS, Polling, PollingPlan
 from exporter.clock import SystemClock
 from exporter.handover import Handover
 from exporter.tools.child import Finished
-from exporter.tools.children import SystemChildren
 from exporter.tools.document import PollDocument, Roll
+from exporter.tools.system_children import SystemChildren
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,9 @@ _READ_SECONDS = 10.0
 
 #: Set for a process that is to say what it would become, and not to become it.
 _SAY_ONLY = "SSD_SMART_AGENT_SAYS_ITS_PLAN"
+
+#: Of the agent and what it starts: drives can wait where a database wants the CPU.
+_NICE = 10
 
 #: How soon a stop is noticed meanwhile.
 _NOTICE_SECONDS = 0.2
@@ -232,6 +236,9 @@ def main() -> None:
         handed = handover.unpacked(pipe.read())
     logs.begin(handed.level, "logfmt")
     os.umask(0o027)
+    # As the unit has it, also where there is none; the unit's filter refuses it.
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
     directory = handed.directory
     try:
         agent = Agent(handed.plan, directory, sysfs=handed.sysfs, root=handed.root)

@@ -25,7 +25,7 @@ from exporter.web.site import Site
 
 if TYPE_CHECKING:
     from exporter.background.history import History
-    from exporter.tools.children import SystemChildren
+    from exporter.tools.system_children import SystemChildren
 
 log = logging.getLogger(__name__)
 
@@ -120,7 +120,7 @@ def serve(
 
 
 def _children(clock: Clock) -> "SystemChildren":
-    from exporter.tools.children import SystemChildren  # noqa: PLC0415
+    from exporter.tools.system_children import SystemChildren  # noqa: PLC0415
 
     return SystemChildren(clock)
 

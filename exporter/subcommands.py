@@ -98,8 +98,8 @@ def _asked(chosen: Settings) -> "Asked":
     from exporter.background.state import StateFile, existing_directory  # noqa: PLC0415
     from exporter.clock import SystemClock  # noqa: PLC0415
     from exporter.commands.asking import Asked  # noqa: PLC0415
-    from exporter.tools.children import SystemChildren  # noqa: PLC0415
     from exporter.tools.command import SystemRunner  # noqa: PLC0415
+    from exporter.tools.system_children import SystemChildren  # noqa: PLC0415
 
     clock = SystemClock()
     state = existing_directory(chosen.state.directory, dict(os.environ))

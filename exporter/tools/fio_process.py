@@ -8,9 +8,9 @@ from exporter.clock import Clock
 from exporter.errors import CommandError
 from exporter.tools import fio, fio_document
 from exporter.tools.child import Finished
-from exporter.tools.children import SystemChildren
 from exporter.tools.command import Runner
 from exporter.tools.fio_profiles import Profile
+from exporter.tools.system_children import SystemChildren
 
 #: setpriv(1) of util-linux, since 2.33: fio gets the signal when the thread that started it ends,
 #: which kill -9 of this process does too.

@@ -18,11 +18,11 @@ from exporter.background.probe_lock import HostLock
 from exporter.background.probe_run import Result
 from exporter.clock import SystemClock
 from exporter.diagnosis.probe_gate import Reason
-from exporter.tools.children import SystemChildren
 from exporter.tools.command import SystemRunner
 from exporter.tools.fio_process import SystemFio
 from exporter.tools.fio_profiles import MIB
 from exporter.tools.fio_report import Op
+from exporter.tools.system_children import SystemChildren
 from tests.background.probing import Rig, good
 from tests.end_to_end.programs import need
 from tests.required import lacking

@@ -20,10 +20,10 @@ from exporter.drives.health import DriveIdentity
 from exporter.drives.watched import WatchedDrive
 from exporter.errors import ConfigError
 from exporter.tools.child import End, Finished
-from exporter.tools.children import SystemChildren
 from exporter.tools.command import SystemRunner
 from exporter.tools.document import PollDocument, Roll
 from exporter.tools.smartctl import Address
+from exporter.tools.system_children import SystemChildren
 from tests.background.asking import Smartctl, printed
 from tests.drives import reports
 from tests.fakes import FakeClock

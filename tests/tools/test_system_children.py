@@ -11,7 +11,8 @@ import pytest
 
 from exporter.clock import SystemClock
 from exporter.tools.child import End, Finished
-from exporter.tools.children import Children, SystemChildren
+from exporter.tools.children import Children
+from exporter.tools.system_children import SystemChildren
 from tests.required import lacking
 from tests.stand_ins.smartctl import GOOD, StandIn
 
