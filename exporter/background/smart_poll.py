@@ -85,7 +85,6 @@ class SmartPoll:
         self._queue = AdapterQueue[PolledDrive](settings.processes, settings.processes_per_adapter)
         self._unasked: list[Finished] = []
         self._looking: set[str] = set()
-        self._begun = 0  # so many polls
         self._is_woken = False
         self._scan: Finished | None = None
         self._wake = Wake()
@@ -161,13 +160,6 @@ class SmartPoll:
         """Let each signal do so. For the main thread, as `hand_over` and `close` are then."""
         self._wake.hear_signals()
 
-    def seconds_until_due(self) -> float | None:
-        """When the next drive is to be asked; 0 where one waits for a process, None without."""
-        if self._queue.waiting:
-            return 0.0
-        due = self._due.soonest()
-        return None if due is None else max(0.0, due - self._clock.monotonic())
-
     def step(self, timeout: float) -> Generator[Poll, None, None]:
         """Start what is due, and give what has ended soon after something has.
 
@@ -177,14 +169,14 @@ class SmartPoll:
         ended: list[Finished] = []
         until = self._clock.monotonic() + timeout
         while True:
-            begun = self._begun
+            active = len(self._active)
             # Who waits for a process is begun as soon as one ends.
             gather = _GATHER_SECONDS if ended and not self._queue.waiting else 0.0
             more = self._round(until, gather)
             if more and not ended:
                 until = self._clock.monotonic() + _TOGETHER_SECONDS
             ended += more
-            nothing_came = not more and begun == self._begun
+            nothing_came = not more and active == len(self._active)
             if self._is_woken or nothing_came or not self._expects(ended, until):
                 break
         yield from self._polls(ended)
@@ -271,7 +263,6 @@ class SmartPoll:
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
         drive.begin(now, self._clock.wall())
-        self._begun += 1
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)

@@ -17,9 +17,6 @@ from exporter.errors import SourceError
 from exporter.linux import capabilities, files
 from exporter.tools.outcome import Result
 
-#: linux/capability.h.
-_CAP_SYS_ADMIN, _CAP_MKNOD = 21, 27
-
 _NODE = "megaraid_sas_ioctl_node"
 
 _BEHIND = re.compile(r" -d (?:\S*\+)?megaraid,", re.ASCII)
@@ -42,9 +39,9 @@ def parse(status: str, *, has_node: bool) -> tuple[str, ...]:
     held = capabilities.effective(status)
     if held is None:
         return ()
-    needed = [(_CAP_SYS_ADMIN, "CAP_SYS_ADMIN")]
+    needed = [(capabilities.SYS_ADMIN, "CAP_SYS_ADMIN")]
     if not has_node:
-        needed.append((_CAP_MKNOD, "CAP_MKNOD"))
+        needed.append((capabilities.MKNOD, "CAP_MKNOD"))
     return tuple(name for bit, name in needed if not held & 1 << bit)
 
 

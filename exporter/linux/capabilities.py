@@ -9,7 +9,9 @@ from exporter.errors import SourceError
 from exporter.linux import files
 
 #: linux/capability.h; ATA and SCSI pass-through wants the one, NVMe and RAID controllers the other.
-_SYS_RAWIO, _SYS_ADMIN = 17, 21
+SYS_RAWIO, SYS_ADMIN = 17, 21
+#: And some of these have smartctl make the node first.
+MKNOD = 27
 
 
 def may_ask_drives(proc: Path) -> bool:
@@ -22,7 +24,7 @@ def may_ask_drives(proc: Path) -> bool:
 
 def parse(status: str) -> bool:
     """The same out of the text of the file."""
-    return bool((effective(status) or 0) & (1 << _SYS_RAWIO | 1 << _SYS_ADMIN))
+    return bool((effective(status) or 0) & (1 << SYS_RAWIO | 1 << SYS_ADMIN))
 
 
 def effective(status: str) -> int | None:

@@ -18,9 +18,9 @@ from exporter.background.polled_drive import Target
 from exporter.background.smart_poll import Poll, PollSettings, SmartPoll
 from exporter.clock import SystemClock
 from exporter.tools.child import End, Finished
-from exporter.tools.children import SystemChildren
 from exporter.tools.outcome import Result
 from exporter.tools.smartctl import Address, Logs
+from exporter.tools.system_children import SystemChildren
 from tests.fakes import FakeClock
 from tests.stand_ins.children import Behaviour, FakeChildren, answers
 from tests.stand_ins.smartctl import StandIn
@@ -418,17 +418,6 @@ def test_a_scan_that_is_stuck_holds_up_no_poll_and_is_not_joined_by_another() ->
     polling.go_on(60)
     assert not polling.poll.is_scan_stuck
     assert polling.poll.rescan(30)
-
-
-def test_the_time_until_the_next_drive_is_due_is_known() -> None:
-    polling = Polling(processes=1)
-    assert polling.poll.seconds_until_due() is None
-    polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
-    assert 0.0 == polling.poll.seconds_until_due()
-    polling.go_on(1)
-    due = polling.poll.seconds_until_due()
-    assert due is not None
-    assert 0 < due <= 90
 
 
 def test_closing_ends_what_runs() -> None:

@@ -72,6 +72,8 @@ def test_what_24_drives_say_arrives_on_the_page_and_the_agent_stays_small(tmp_pa
                 30 + SOON,
             )
             assert agent.resident_kilobytes() <= MOST_KILOBYTES
+            # Without its unit, whose Nice= it has.
+            assert os.getpriority(os.PRIO_PROCESS, agent.process.pid) >= 10
             polls = "ssd_smart_polls_total"
             page = await_page(
                 daemon, lambda page: all(v >= 3 for _, v in page.find(polls, result="success"))
