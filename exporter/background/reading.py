@@ -48,10 +48,13 @@ class Sources:
         self._cpus = OpenFile(proc / "stat") if with_cpus else None
         self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
-    def read(self) -> Reading:
-        """Never raises; what a file's reading raised is kept with it."""
+    def read(self, *, look_up: bool = True) -> Reading:
+        """Never raises; what a file's reading raised is kept with it.
+
+        Without `look_up` it is not noticed that another file has taken one's place.
+        """
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._disks.raw() if self._disks else None
-        cpus = self._cpus.raw() if self._cpus else None
-        waiting = self._pressure.raw() if self._pressure else None
+        disks = self._disks.raw(look_up=look_up) if self._disks else None
+        cpus = self._cpus.raw(look_up=look_up) if self._cpus else None
+        waiting = self._pressure.raw(look_up=look_up) if self._pressure else None
         return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 V = TypeVar("V", bound=Hashable)
@@ -32,19 +32,24 @@ class RollingMax:
                 self._largest = value
             return
         step = int(now / self._step_seconds)
-        self._older = tuple(self._within(step))
+        first = step - _STEPS
+        if self._step >= 0:
+            self._older = (*self._older, (self._step, self._largest))
+        if self._older and self._older[0][0] < first:
+            self._older = tuple(each for each in self._older if each[0] >= first)
         self._step, self._largest = step, value
         self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
         """None where nothing was observed in the window."""
-        step = int(now / self._step_seconds)
-        return max((value for _, value in self._within(step)), default=None)
-
-    def _within(self, step: int) -> Iterator[tuple[int, float]]:
-        for seen, value in (*self._older, (self._step, self._largest)):
-            if 0 <= step - seen <= _STEPS and seen >= 0:
-                yield seen, value
+        first = int(now / self._step_seconds) - _STEPS
+        if self._step < first or self._step < 0:
+            return None
+        largest = self._largest
+        for step, value in self._older:
+            if step >= first and value > largest:
+                largest = value
+        return largest
 
 
 class Prevailing(Generic[V]):

@@ -291,4 +291,4 @@ def test_readings_do_not_pile_up_where_nobody_looks(machine: Machine) -> None:
         machine.disks(grown(NEW, reads_completed=second))
         machine.clock.advance(1.0)
         machine.sampler.tick()
-    assert len(machine.sampler._pending) < 15
+    assert len(machine.sampler._pending) < 20
