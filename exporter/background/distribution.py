@@ -5,6 +5,9 @@ from collections.abc import Sequence
 
 from exporter.metrics.desc import Buckets, Desc
 
+# Past the class's own constructor: a page asks five times a device.
+_new = tuple.__new__
+
 
 class Distribution:
     """Cumulative over the daemon's life, so that it survives any scrape interval.
@@ -29,4 +32,4 @@ class Distribution:
         self._weights[0] += weight
 
     def buckets(self) -> Buckets:
-        return Buckets(tuple(self._weights), self._sum)
+        return _new(Buckets, (tuple(self._weights), self._sum))

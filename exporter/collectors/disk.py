@@ -1,6 +1,7 @@
 """Block I/O: the kernel's counters and the sampler's view of each device."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from exporter.background.disk_activity import MAX_WINDOW, DiskActivity
 from exporter.background.sampler import Sampler
@@ -13,23 +14,23 @@ from exporter.metrics.desc import Desc, Sample
 
 #: What the kernel counts, and the family that it goes to. One table, so that no field is missed.
 COUNTERS: tuple[tuple[Desc, Callable[[DiskStats], float | None]], ...] = (
-    (metrics.READS_COMPLETED, lambda disk: disk.reads_completed),
-    (metrics.READS_MERGED, lambda disk: disk.reads_merged),
-    (metrics.READ_BYTES, lambda disk: disk.read_bytes),
-    (metrics.READ_TIME, lambda disk: disk.read_time_seconds),
-    (metrics.WRITES_COMPLETED, lambda disk: disk.writes_completed),
-    (metrics.WRITES_MERGED, lambda disk: disk.writes_merged),
-    (metrics.WRITTEN_BYTES, lambda disk: disk.written_bytes),
-    (metrics.WRITE_TIME, lambda disk: disk.write_time_seconds),
-    (metrics.IO_NOW, lambda disk: disk.io_now),
-    (metrics.IO_TIME, lambda disk: disk.io_time_seconds),
-    (metrics.IO_TIME_WEIGHTED, lambda disk: disk.io_time_weighted_seconds),
-    (metrics.DISCARDS_COMPLETED, lambda disk: disk.discards_completed),
-    (metrics.DISCARDS_MERGED, lambda disk: disk.discards_merged),
-    (metrics.DISCARDED_BYTES, lambda disk: disk.discarded_bytes),
-    (metrics.DISCARD_TIME, lambda disk: disk.discard_time_seconds),
-    (metrics.FLUSH_REQUESTS, lambda disk: disk.flush_requests),
-    (metrics.FLUSH_TIME, lambda disk: disk.flush_requests_time_seconds),
+    (metrics.READS_COMPLETED, attrgetter("reads_completed")),
+    (metrics.READS_MERGED, attrgetter("reads_merged")),
+    (metrics.READ_BYTES, attrgetter("read_bytes")),
+    (metrics.READ_TIME, attrgetter("read_time_seconds")),
+    (metrics.WRITES_COMPLETED, attrgetter("writes_completed")),
+    (metrics.WRITES_MERGED, attrgetter("writes_merged")),
+    (metrics.WRITTEN_BYTES, attrgetter("written_bytes")),
+    (metrics.WRITE_TIME, attrgetter("write_time_seconds")),
+    (metrics.IO_NOW, attrgetter("io_now")),
+    (metrics.IO_TIME, attrgetter("io_time_seconds")),
+    (metrics.IO_TIME_WEIGHTED, attrgetter("io_time_weighted_seconds")),
+    (metrics.DISCARDS_COMPLETED, attrgetter("discards_completed")),
+    (metrics.DISCARDS_MERGED, attrgetter("discards_merged")),
+    (metrics.DISCARDED_BYTES, attrgetter("discarded_bytes")),
+    (metrics.DISCARD_TIME, attrgetter("discard_time_seconds")),
+    (metrics.FLUSH_REQUESTS, attrgetter("flush_requests")),
+    (metrics.FLUSH_TIME, attrgetter("flush_requests_time_seconds")),
 )
 
 
@@ -37,46 +38,72 @@ def samples(
     sampler: Sampler, now: float, rules: SaturationRules, *, request_sizes: bool
 ) -> Iterator[Sample]:
     """Every device of the last sample, family by family."""
-    for name, disk in (sampler.disks or {}).items():
-        for desc, count in COUNTERS:
-            value = count(disk)
-            if value is not None:
-                yield desc(value, name)
-        activity = sampler.activities[name]
-        yield from _distributions(name, disk, activity, request_sizes=request_sizes)
-        yield metrics.STALLED(activity.stalled_seconds, name)
-        yield from _maxima(name, activity, now)
-        if activity.drive.leaf:
-            yield metrics.SATURATED(activity.saturated_seconds, name)
-            yield from _baselines(name, activity, rules)
-            yield from _falloffs(name, activity)
-            prevailing = activity.verdict.value(now)
-            for cause in Cause:
-                yield metrics.BOTTLENECK(int(cause is prevailing), name, cause.value)
+    disks = sampler.disks or {}
+    series = [(name,) for name in disks]
+    for desc, count in COUNTERS:
+        yield from desc.each(series, map(count, disks.values()))
+    activities = [sampler.activities[name] for name in disks]
+    yield from _distributions(series, disks, activities, request_sizes=request_sizes)
+    yield from metrics.STALLED.each(series, [its.stalled_seconds for its in activities])
+    yield from _maxima([(name, MAX_WINDOW) for name in disks], activities, now)
+    leaves = {name: its for name, its in zip(disks, activities, strict=True) if its.drive.leaf}
+    yield from metrics.SATURATED.each(
+        [(name,) for name in leaves], [its.saturated_seconds for its in leaves.values()]
+    )
+    for name, activity in leaves.items():
+        yield from _baselines(name, activity, rules)
+        yield from _falloffs(name, activity)
+    yield from _verdicts(leaves, now)
 
 
 def _distributions(
-    name: str, disk: DiskStats, activity: DiskActivity, *, request_sizes: bool
+    series: Sequence[tuple[str, ...]],
+    disks: Mapping[str, DiskStats],
+    activities: Sequence[DiskActivity],
+    *,
+    request_sizes: bool,
 ) -> Iterator[Sample]:
-    yield metrics.BUSY_RATIO(activity.busy_ratio.buckets(), name)
-    yield metrics.QUEUE_DEPTH(activity.queue_depth.buckets(), name)
-    yield metrics.READ_AWAIT(activity.read_await.buckets(), name)
-    yield metrics.WRITE_AWAIT(activity.write_await.buckets(), name)
-    if disk.flush_requests is not None:
-        yield metrics.FLUSH_AWAIT(activity.flush_await.buckets(), name)
-    if activity.read_size is not None and activity.write_size is not None and request_sizes:
-        yield metrics.READ_SIZE(activity.read_size.buckets(), name)
-        yield metrics.WRITE_SIZE(activity.write_size.buckets(), name)
+    yield from metrics.BUSY_RATIO.each(series, [its.busy_ratio.buckets() for its in activities])
+    yield from metrics.QUEUE_DEPTH.each(series, [its.queue_depth.buckets() for its in activities])
+    yield from metrics.READ_AWAIT.each(series, [its.read_await.buckets() for its in activities])
+    yield from metrics.WRITE_AWAIT.each(series, [its.write_await.buckets() for its in activities])
+    flushes = [
+        None if disk.flush_requests is None else its.flush_await.buckets()
+        for disk, its in zip(disks.values(), activities, strict=True)
+    ]
+    yield from metrics.FLUSH_AWAIT.each(series, flushes)
+    if request_sizes:
+        for desc, sizes in (
+            (metrics.READ_SIZE, [its.read_size for its in activities]),
+            (metrics.WRITE_SIZE, [its.write_size for its in activities]),
+        ):
+            yield from desc.each(series, [None if its is None else its.buckets() for its in sizes])
 
 
-def _maxima(name: str, activity: DiskActivity, now: float) -> Iterator[Sample]:
+def _maxima(
+    series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity], now: float
+) -> Iterator[Sample]:
     # A device at rest leaves no observation: its busiest second had nothing in it.
-    yield metrics.BUSY_RATIO_MAX(activity.busy_ratio_max.value(now) or 0.0, name, MAX_WINDOW)
-    yield metrics.QUEUE_DEPTH_MAX(activity.queue_depth_max.value(now) or 0.0, name, MAX_WINDOW)
-    if (read_await := activity.read_await_max.value(now)) is not None:
-        yield metrics.READ_AWAIT_MAX(read_await, name, MAX_WINDOW)
-    if (write_await := activity.write_await_max.value(now)) is not None:
-        yield metrics.WRITE_AWAIT_MAX(write_await, name, MAX_WINDOW)
+    yield from metrics.BUSY_RATIO_MAX.each(
+        series, [its.busy_ratio_max.value(now) or 0.0 for its in activities]
+    )
+    yield from metrics.QUEUE_DEPTH_MAX.each(
+        series, [its.queue_depth_max.value(now) or 0.0 for its in activities]
+    )
+    yield from metrics.READ_AWAIT_MAX.each(
+        series, [its.read_await_max.value(now) for its in activities]
+    )
+    yield from metrics.WRITE_AWAIT_MAX.each(
+        series, [its.write_await_max.value(now) for its in activities]
+    )
+
+
+def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> Iterator[Sample]:
+    prevailing = [its.verdict.value(now) for its in leaves.values()]
+    for cause in Cause:
+        yield from metrics.BOTTLENECK.each(
+            [(name, cause.value) for name in leaves], [int(cause is each) for each in prevailing]
+        )
 
 
 def _falloffs(name: str, activity: DiskActivity) -> Iterator[Sample]:

@@ -177,15 +177,14 @@ def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
 
 
 def _record(line: str) -> DiskStats:
-    first = line.split(None, _NAMES)
-    columns = first[_NAMES].split() if len(first) > _NAMES else []
-    count = min(len(first), _NAMES) + len(columns)
+    columns = line.split()
+    count = len(columns)
     if count < _WITH_FLUSHES and count not in _COLUMNS:
         raise ValueError(f"{count} columns, where kernels print 14, 18 or 20")
-    major, minor, device, counted = first
-    numbers: list[int | None] = [*map(int, columns[: _WITH_FLUSHES - _NAMES])]
+    major, minor, device = columns[:_NAMES]
+    numbers: list[int | None] = [*map(int, columns[_NAMES:_WITH_FLUSHES])]
     # Of what has no sign, none is beyond what the sum is not: half of what min() and max() cost.
-    if "-" in counted or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
+    if " -" in line or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
         _check(numbers)
     if not (major + minor).isdecimal():
         raise ValueError("no device number")
