@@ -20,8 +20,8 @@ _FIRST_DAILY_SECONDS = 300.0
 #: So far apart are the moments that drives share, at most.
 _SHARED_SECONDS = 15.0
 
-#: And those that share one are begun over so long.
-_APART_SECONDS = 0.05
+#: And those that share one are begun a few at a time: so far apart, in so many turns.
+_APART_SECONDS, _TURNS = 0.075, 4
 
 #: Not an answer, and not that a drive is missing: it took its time.
 _TOO_LONG = frozenset({End.TIMED_OUT, End.STUCK, End.TOO_MUCH_OUTPUT})
@@ -108,11 +108,11 @@ class PolledDrive:
     def _on_grid(self, now: float) -> float:
         interval = self.target.interval_seconds
         # Those whose moments are near nearly share one: each on its own wakes us with cold caches,
-        # and costs twice what it costs behind another. Not at once: until a new process has begun,
-        # the interpreter's lock is held, and the page would wait for one after the other.
-        shared = min(_SHARED_SECONDS, interval / 4)
+        # and costs twice what it costs behind another. Not all at once: until a new process has
+        # begun, the interpreter's lock is held, and it wants a CPU; the page would wait for them.
+        shared = min(_SHARED_SECONDS, interval / 2)
         moment, rest = divmod(_splay(self.target.address, "regular") * interval, shared)
-        offset = moment * shared + rest / shared * _APART_SECONDS
+        offset = moment * shared + rest * _TURNS // shared * _APART_SECONDS
         # Not the moment that follows at once on a poll out of the grid, as the first one is.
         earliest = max(now, self.began + interval / 2)
         return offset + (math.floor((earliest - offset) / interval) + 1) * interval

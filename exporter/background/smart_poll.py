@@ -52,10 +52,10 @@ _BRIDGE_SECONDS = 1.0
 
 #: What drives say is looked at together with what others say so soon after: the second in a row
 #: costs half of what it costs with cold caches.
-_TOGETHER_SECONDS = 0.1
+_TOGETHER_SECONDS = 0.5
 
 #: And meanwhile it is seen so often who else has ended.
-_GATHER_SECONDS = 0.03
+_GATHER_SECONDS = 0.06
 
 #: The two looks for drives, as keys of children: one opens each drive, the other none.
 SCAN = "scan"
@@ -212,15 +212,12 @@ class SmartPoll:
         now, due = self._clock.monotonic(), self._due.soonest()
         if now >= until:
             return False
-        if self._queue.may_take:
+        if self._queue.may_take or (due is not None and due < min(until, now + _TOGETHER_SECONDS)):
             return True
         done = {finished.key for finished in ended}
-        return bool(ended) and (
-            (due is not None and due < until)
-            or any(
-                drive.began > now - _TOGETHER_SECONDS and address not in done
-                for address, drive in self._active.items()
-            )
+        return bool(ended) and any(
+            drive.began > now - _TOGETHER_SECONDS and address not in done
+            for address, drive in self._active.items()
         )
 
     def inherit(self, children: Children) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: An estimate looks through a year of observations, and moves within weeks.
 _ESTIMATE_SECONDS = 3600.0
 
-_WAIT_SECONDS = 15.0
+#: Wear moves within days; who has just started waits for a first estimate.
+_WAIT_SECONDS, _FIRST_WAIT_SECONDS = 60.0, 15.0
 
 
 class _Heard(NamedTuple):
@@ -74,7 +75,7 @@ class Wear:
 
     def step(self) -> None:
         """Work through what was heard, after a while in which more may come."""
-        self._woken.wait(_WAIT_SECONDS)
+        self._woken.wait(_WAIT_SECONDS if self._estimated else _FIRST_WAIT_SECONDS)
         self._woken.clear()
         self.work_through()
 

@@ -9,6 +9,7 @@ import math
 import os
 import select
 import signal
+from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
 from exporter.clock import Clock
@@ -16,9 +17,9 @@ from exporter.tools.child import Child, End, Finished, Stage, Watched, pidfd, sp
 
 _LONGEST_WAIT_SECONDS = 3600.0
 
-#: From one start to the next. smartctl needs so much of a CPU before it waits for its drive: of
-#: eight that begin at once, none does until all have had theirs.
-_BETWEEN_SECONDS = 0.004
+#: From one start to the next, on the average of so many. smartctl needs so much of a CPU before it
+#: waits for its drive: of eight that begin at once, none does until all have had theirs.
+_BETWEEN_SECONDS, _AT_ONCE = 0.004, 3
 
 #: Where there is no pidfd, a child is asked this often whether it has ended.
 _ASK_SECONDS = 0.02
@@ -64,7 +65,7 @@ class SystemChildren:
         self._given_up: dict[int, Child] = {}
         self._done: list[Finished] = []
         self._look_at = math.inf
-        self._next_start = -math.inf
+        self._starts = deque[float](maxlen=_AT_ONCE)
 
     @property
     def running(self) -> int:
@@ -73,13 +74,15 @@ class SystemChildren:
 
     @property
     def next_start(self) -> float:
-        return self._next_start
+        if len(self._starts) < _AT_ONCE:
+            return -math.inf
+        return self._starts[0] + _AT_ONCE * _BETWEEN_SECONDS
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:
         begun = self._clock.monotonic()
-        self._next_start = begun + _BETWEEN_SECONDS
+        self._starts.append(begun)
         try:
             pid, pipes = spawn(argv, self._environment, may_kill=may_kill)
         except (OSError, ValueError) as e:
