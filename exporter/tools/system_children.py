@@ -24,8 +24,10 @@ _BETWEEN_SECONDS, _AT_ONCE = 0.004, 3
 #: Where there is no pidfd, a child is asked this often whether it has ended.
 _ASK_SECONDS = 0.02
 
-#: The pipes of those that run are emptied this often: they hold 64 KB, and few print as much.
-_LOOK_SECONDS = 0.25
+#: The pipes of those that run are emptied this often: they hold 64 KB, and few print as much. One
+#: that has filled its pipe waits for us.
+_LOOK_SECONDS, _LOOK_AGAIN_SECONDS = 0.25, 0.02
+_PIPE_BYTES = 1 << 16
 
 #: When we end ourselves, within a second, a child has so long after SIGTERM and after SIGKILL.
 _LAST_SECONDS = 0.3
@@ -113,7 +115,8 @@ class SystemChildren:
     ) -> list[Finished]:
         until = self._clock.monotonic() + min(timeout, _LONGEST_WAIT_SECONDS)
         if gather > 0 and not self._done:
-            self._rest(min(gather, max(0.0, timeout)), wake)
+            look_in = self._look_at - self._clock.monotonic()
+            self._rest(max(0.0, min(gather, timeout, look_in)), wake)
         if wake is not None:
             self._watched.poll.register(wake, select.POLLIN)
         try:
@@ -209,9 +212,13 @@ class SystemChildren:
         if now < self._look_at:
             return
         printing = [c for c in (*self._running.values(), *self._given_up.values()) if c.is_open]
+        look_in = _LOOK_SECONDS if printing else math.inf
         for child in printing:
+            before = child.size
             child.read_all()
-        self._look_at = now + _LOOK_SECONDS if printing else math.inf
+            if child.size - before >= _PIPE_BYTES and child.stage is not Stage.GIVEN_UP:
+                look_in = _LOOK_AGAIN_SECONDS
+        self._look_at = now + look_in
 
     def _end_late_ones(self) -> None:
         now = self._clock.monotonic()
