@@ -64,13 +64,15 @@ def answer(link: socket.socket, received: bytes = b"", *, head_only: bool = Fals
     """The next answer; `rest` are bytes of the one after it."""
     while b"\r\n\r\n" not in received:
         received += more(link)
-    head, _, body = received.partition(b"\r\n\r\n")
+    head, _, begun = received.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
     length = 0 if head_only else int(headers["content-length"])
+    # In place: TLS brings 16 KB at a time, and to copy 30 MB for each takes seconds.
+    body = bytearray(begun)
     while len(body) < length:
         body += more(link)
-    return Answer(int(first.split()[1]), headers, body[:length], body[length:])
+    return Answer(int(first.split()[1]), headers, bytes(body[:length]), bytes(body[length:]))
 
 
 def more(link: socket.socket) -> bytes:
