@@ -109,6 +109,17 @@ def test_a_broken_number_costs_its_own_device(broken: str) -> None:
     assert len(str(fault)) < 500
 
 
+@pytest.mark.parametrize("name", ["sda", "dm-0"])
+@pytest.mark.parametrize("space", [" ", "\t", "\v"])
+def test_a_negative_number_is_seen_whatever_the_name_and_the_space_before_it(
+    name: str, space: str
+) -> None:
+    good = diskstats.parse(K5_5.replace("sda", name), {})
+    bad = diskstats.parse(K5_5.replace("sda", name).replace(" 9000", f"{space}-9"), {})
+    assert (1, 0) == (len(good.value), len(good.faults))
+    assert (0, 1) == (len(bad.value), len(bad.faults))
+
+
 def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
     """A line that does not end may lack digits as well as columns."""
     whole = K5_5 + K3_10.replace("sda", "sdb")
