@@ -4,7 +4,6 @@ It asks the drives on its own clock and leaves what they say in a directory. The
 only: it stays on every host, with the rights to send any command to any drive.
 """
 
-import contextlib
 import dataclasses
 import gc
 import logging
@@ -24,6 +23,7 @@ from exporter.clock import SystemClock
 from exporter.handover import Handover
 from exporter.tools.child import Finished
 from exporter.tools.document import PollDocument, Roll
+from exporter.tools.niceness import stand_back
 from exporter.tools.system_children import SystemChildren
 
 log = logging.getLogger(__name__)
@@ -35,9 +35,6 @@ _READ_SECONDS = 10.0
 
 #: Set for a process that is to say what it would become, and not to become it.
 _SAY_ONLY = "SSD_SMART_AGENT_SAYS_ITS_PLAN"
-
-#: Of the agent and what it starts: drives can wait where a database wants the CPU.
-_NICE = 10
 
 #: How soon a stop is noticed meanwhile.
 _NOTICE_SECONDS = 0.2
@@ -236,9 +233,8 @@ def main() -> None:
         handed = handover.unpacked(pipe.read())
     logs.begin(handed.level, "logfmt")
     os.umask(0o027)
-    # As the unit has it, also where there is none; the unit's filter refuses it.
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, max(_NICE, os.getpriority(os.PRIO_PROCESS, 0)))
+    # As the unit has it, also where there is none.
+    stand_back()
     directory = handed.directory
     try:
         agent = Agent(handed.plan, directory, sysfs=handed.sysfs, root=handed.root)

@@ -156,8 +156,7 @@ class _Running:
         self._of_health: list[Rounds] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
-            # Drives can wait where our others want the CPU.
-            smart = Rounds("smart", self._ask, watch.wake, watch.close, nice=10)
+            smart = Rounds("smart", self._ask, watch.wake, watch.close, stands_back=True)
             self._of_health.append(smart)
             if wear is not None:
                 self._of_health.append(Rounds("wear", wear.step, wear.wake, wear.close))

@@ -1,6 +1,5 @@
 """A thread of its own for what happens at a steady pace."""
 
-import contextlib
 import logging
 import os
 import select
@@ -8,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from exporter.clock import Clock
+from exporter.tools.niceness import stand_back
 
 log = logging.getLogger(__name__)
 
@@ -102,7 +102,7 @@ class Rounds:
     """A thread that calls `step` again and again; each waits for itself.
 
     `wake` lets a step under way return soon, `close` is called on the thread after the last.
-    nice: of this thread alone, and of the programs that it starts (setpriority(2), NOTES).
+    stands_back: our other threads, and all else that runs here, go first.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class Rounds:
         wake: Callable[[], None],
         close: Callable[[], None],
         *,
-        nice: int = 0,
+        stands_back: bool = False,
     ) -> None:
         self._name = name
-        self._nice = nice
+        self._stands_back = stands_back
         self._step = step
         self._wake = wake
         self._close = close
@@ -139,10 +139,8 @@ class Rounds:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        if self._nice:
-            # Nothing is lost where that is not allowed.
-            with contextlib.suppress(OSError):
-                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._nice)
+        if self._stands_back:
+            stand_back()
         while not self._stopping.is_set():
             try:
                 self._step()

@@ -10,6 +10,7 @@ from pathlib import Path
 from exporter.errors import ConfigError
 from exporter.tools import versions
 from exporter.tools.fio_profiles import Profile, Rw, Sync
+from exporter.tools.niceness import NICE
 
 OLDEST = (3, 16)
 
@@ -38,7 +39,7 @@ _COMMON = (
     "--disable_slat=1",
     "--disk_util=0",
     "--group_reporting=1",
-    "--nice=10",
+    f"--nice={NICE}",
     f"--percentile_list={':'.join(f'{each:g}' for each in PERCENTILES)}",
 )
 

@@ -9,6 +9,7 @@ import pytest
 
 from exporter.background.pace import Pace, Rounds
 from exporter.clock import SystemClock
+from exporter.tools.niceness import NICE
 
 
 class Steps:
@@ -158,9 +159,9 @@ def test_a_nice_thread_and_what_it_starts_give_way_and_no_other_thread_does() ->
         time.sleep(0.01)
 
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    rounds = Rounds("test", step, lambda: None, lambda: None, nice=5)
+    rounds = Rounds("test", step, lambda: None, lambda: None, stands_back=True)
     rounds.start()
     assert done.wait(5)
     assert rounds.stop(5)
-    assert f"{max(before, 5)}\n" == said[0]
+    assert f"{max(before, NICE)}\n" == said[0]
     assert before == os.getpriority(os.PRIO_PROCESS, 0)
