@@ -1,7 +1,7 @@
 """One drive from poll to poll: what it is doing, how it fared, and when it is asked next.
 
 Its moments stand on a grid that its address moves, the same at every start, so that they do not
-drift and do not meet those of others.
+drift, and few drives share one.
 """
 
 import math

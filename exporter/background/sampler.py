@@ -115,10 +115,8 @@ class Sampler:
     def recognise(self, drives: Mapping[str, Drive]) -> None:
         """Take over what the survey has found out about the devices."""
         with self._lock:
-            if not self._is_news(drives):
-                self._drives = drives
-                return
-            self._settle()
+            if self._is_news(drives):
+                self._settle()
             self._drives = drives
             for device, activity in list(self.activities.items()):
                 drive = drives.get(device)

@@ -65,11 +65,11 @@ LISTING = "listing"
 class SmartPoll:
     """Asks each drive at once, then once an interval, each at a moment of its own.
 
-    The moments stand on a grid that the drive's address moves, so that they do not drift and do
-    not meet. At most `settings.processes` run, `processes_per_adapter` on one adapter, and never
-    two on one drive: one whose process cannot be ended is asked again when that has gone, also
-    where an earlier poller has started it. Nor two on one path where one of them asks by writing
-    to the volume: each would restore the sector that the other has written.
+    The moments stand on a grid that the drive's address moves, so that they do not drift, and few
+    drives share one. At most `settings.processes` run, `processes_per_adapter` on one adapter, and
+    never two on one drive: one whose process cannot be ended is asked again when that has gone,
+    also where an earlier poller has started it. Nor two on one path where one of them asks by
+    writing to the volume: each would restore the sector that the other has written.
     """
 
     def __init__(

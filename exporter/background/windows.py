@@ -32,18 +32,16 @@ class RollingMax:
                 self._largest = value
             return
         step = int(now / self._step_seconds)
-        first = step - _STEPS
-        if self._step >= 0:
-            self._older = (*self._older, (self._step, self._largest))
-        if self._older and self._older[0][0] < first:
-            self._older = tuple(each for each in self._older if each[0] >= first)
+        first = max(0, step - _STEPS)
+        seen = (*self._older, (self._step, self._largest))
+        self._older = tuple(each for each in seen if each[0] >= first)
         self._step, self._largest = step, value
         self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
         """None where nothing was observed in the window."""
-        first = int(now / self._step_seconds) - _STEPS
-        if self._step < first or self._step < 0:
+        first = max(0, int(now / self._step_seconds) - _STEPS)
+        if self._step < first:
             return None
         largest = self._largest
         for step, value in self._older:

@@ -14,10 +14,6 @@ T = TypeVar("T")
 LARGEST_FILE_BYTES = 32 << 20
 
 _CHUNK_BYTES = 1 << 16
-
-#: An attribute is a page at most, and comes in one read:
-#: https://docs.kernel.org/filesystems/sysfs.html
-_ATTRIBUTE_BYTES = 1 << 16
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 #: What a kernel answers for a feature that it lacks or that is switched off, as PSI with psi=0.
@@ -151,10 +147,12 @@ def attribute(path: Path | str) -> str | None:
     Drivers answer EINVAL, EIO, EAGAIN and more for attributes that they do not support on this
     device, so for one attribute every failure reads as "not known". An empty one is not known.
     """
+    # Not by `read`: one is a page at most and comes in one read(2)
+    # (https://docs.kernel.org/filesystems/sysfs.html), and a survey asks for hundreds.
     try:
         descriptor = os.open(path, _FLAGS)
         try:
-            content = os.read(descriptor, _ATTRIBUTE_BYTES)
+            content = os.read(descriptor, _CHUNK_BYTES)
         finally:
             os.close(descriptor)
     except OSError:

@@ -129,13 +129,14 @@ def test_three_may_start_at_once_and_the_next_when_each_had_a_cpu_for_a_moment(
 
 
 def test_one_that_fills_its_pipe_again_and_again_is_not_held_up(smartctl: StandIn) -> None:
-    children = SystemChildren(SystemClock())
+    children = SystemChildren(SystemClock())  # with its own bound on the output
     pieces = "for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 65536 /dev/zero; sleep 0.03; done\n"
     children.start(1, [smartctl.program, smartctl.does("sda", pieces)], 20)
     finished = only(children)
     assert 12 * 65536 == len(finished.output)
     # A look every quarter of a second takes three.
     assert finished.seconds < 2
+    children.close()
 
 
 def test_those_that_end_while_more_are_gathered_come_together(
