@@ -135,7 +135,8 @@ def booted_from(
     """
     _check()
     with ExitStack() as left:
-        work = Path(tempfile.mkdtemp(prefix="ssd-machine-", dir=_tmpfs()))
+        # What is random stands inside: no machine's name may end with a hyphen.
+        work = Path(tempfile.mkdtemp(prefix="ssd-", suffix="-machine", dir=_tmpfs()))
         left.callback(shutil.rmtree, work, ignore_errors=True)
         layer, root = work / "layer", work / "root"
         for each in (layer, root, work / "work"):
