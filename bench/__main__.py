@@ -4,6 +4,7 @@
 """
 
 import argparse
+import platform
 import statistics
 import sys
 import tempfile
@@ -45,7 +46,8 @@ def main() -> int:
             *_sizes(),
         ]
     width = max(len(name) for name, *_ in rows)
-    print(f"\n{'':{width}}  {'ours':>10}  {'theirs':>10}  {'ratio':>7}  bar")
+    by = f"{platform.python_implementation()} {platform.python_version()}, {sys.base_prefix}"
+    print(f"\n{by:{width}}  {'ours':>10}  {'theirs':>10}  {'ratio':>7}  bar")
     good = True
     for name, ours, theirs, unit, bar, met in rows:
         ratio = f"{ours / theirs:7.2f}" if theirs else " " * 7

@@ -31,6 +31,9 @@ _AGAIN = 5
 #: which 1,000 drives leave half of two cores.
 _NEVER, _OFTEN, _MANY = 86_400.0, 10.0, 20.0
 
+#: Between two drives of one round pass less.
+_SILENT_SECONDS = 0.3
+
 _TALLY = struct.Struct("5q")
 _VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n"
 
@@ -190,16 +193,35 @@ def _cpu_a_poll(drives: Drives, idle: Program, busy: Program, seconds: float, wh
 
 
 def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]:
-    """p50 while a smartctl runs and while none does; of pages that nobody has asked for before."""
-    taken: dict[bool, list[float]] = {True: [], False: []}
+    """p50 while a smartctl runs and while none does; of pages that nobody has asked for before.
+
+    A page works through the seconds since the one before it: as many for either.
+    """
+    during: list[float] = []
+    without: list[float] = []
     for number in range(count):
         say(f"scrapes while drives are asked: {number} of {count}")
-        for during in (True, False):
-            _until(lambda: (drives.running > 0) is during)  # noqa: B023  called at once
-            taken[during].append(daemon.scrape())
-            # Another tick, and another page with it.
-            time.sleep(1.02)
-    return statistics.median(taken[True]), statistics.median(taken[False])
+        begin = _begin_in_silence(drives, daemon)
+        _until(lambda: drives.running > 0)
+        waited = time.monotonic() - begin
+        during.append(daemon.scrape())
+        _begin_in_silence(drives, daemon)
+        # Just before drives are asked again, which they are at a steady pace.
+        time.sleep(max(0.0, waited - _SILENT_SECONDS))
+        without.append(daemon.scrape())
+    return statistics.median(during), statistics.median(without)
+
+
+def _begin_in_silence(drives: Drives, daemon: Program) -> float:
+    """When a page was taken for which nothing is counted, after all that were to be asked were."""
+    _until(lambda: drives.running > 0)
+    silent_since = time.monotonic()
+    while (now := time.monotonic()) - silent_since < _SILENT_SECONDS:
+        if drives.running:
+            silent_since = now
+        time.sleep(0.001)
+    daemon.scrape()
+    return now
 
 
 def _until(is_true: Callable[[], bool]) -> None:
