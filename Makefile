@@ -18,7 +18,7 @@ ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
 BUILDER ?= docker build
 # What is measured runs as the package does: with the system's own Python. Debian's is built with the
-# compiler's profile, one from pyenv is not, and takes half as much again for the same work.
+# compiler's profile; one from pyenv is not, and slower by a sixth to a half (docs/costs.md).
 MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
