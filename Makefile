@@ -97,7 +97,7 @@ fleet: test-packages dev  ## Measure what the rules cost a Prometheus with 1,000
 image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
 	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
 
-bench: test-packages  ## Measure speed and size beside Debian's node_exporter (10 minutes; ARGS=--smart for a part)
+bench: test-packages  ## Measure speed and size beside Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	@$(MAKE) --no-print-directory VENV=$(MEASURED_VENV) PYTHON=$(MEASURED_PYTHON) dev
 	$(MEASURED_VENV)/bin/python -m bench $(ARGS)
 

@@ -8,24 +8,17 @@ so no scrape interval and no number of scrapers changes it.
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
 from exporter.attempts import Attempts
 from exporter.background.baselines import Baselines
 from exporter.background.condition import Condition
-from exporter.background.disk_activity import (
-    MAX_WINDOW_SECONDS,
-    DiskActivity,
-    Rules,
-    Surroundings,
-)
-from exporter.background.never_back import NeverBack
+from exporter.background.cpu_activity import CpuActivity
+from exporter.background.disk_activity import DiskActivity, Rules, Surroundings
 from exporter.background.reading import Reading, Sources
-from exporter.background.windows import RollingMax
 from exporter.clock import Clock
-from exporter.diagnosis.bottleneck import cpu_bound, softirq_bound
+from exporter.diagnosis.bottleneck import cpu_bound
 from exporter.diagnosis.cpu import CpuInterval, cpu_interval
 from exporter.diagnosis.drive import Drive, presumed
 from exporter.diagnosis.interval import disk_interval
@@ -43,20 +36,6 @@ _GAP_INTERVALS = 3
 _TOGETHER, _TOGETHER_SECONDS = 20, 20.0
 
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class CpuActivity:
-    """What the sampler has seen of the CPUs."""
-
-    softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
-    iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
-    hottest: int | None = None
-    softirq_saturated_seconds: float = 0.0
-    idle: NeverBack = field(default_factory=NeverBack)
-    iowait: NeverBack = field(default_factory=NeverBack)
-    idle_by_cpu: dict[int, NeverBack] = field(default_factory=dict)
-    iowait_by_cpu: dict[int, NeverBack] = field(default_factory=dict)
 
 
 class Sampler:
@@ -156,7 +135,7 @@ class Sampler:
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
                 # The page may ask for each CPU before the next sample.
-                self._advance_idle(self.stat)
+                self.cpu.count_idle(self.stat, per_cpu=per_cpu)
             for activity in self.activities.values():
                 activity.judge_by(rules)
                 if request_sizes:
@@ -238,28 +217,13 @@ class Sampler:
         then, self.stat = self.stat, sampled
         if sampled is None:
             return None
-        self._advance_idle(sampled)
+        self.cpu.count_idle(sampled, per_cpu=self._per_cpu)
         if then is None or not usable:
             return None
         shares = cpu_interval(then.cpus, sampled.cpus)
-        if shares is None or (hottest := shares.hottest) is None:
-            return None
-        self.cpu.hottest = hottest
-        self.cpu.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
-        if (iowait_max := shares.iowait_max) is not None:
-            self.cpu.iowait_max_ratio.observe(now, iowait_max)
-        if softirq_bound(shares, self._rules.bottleneck):
-            self.cpu.softirq_saturated_seconds += seconds
+        if shares is not None:
+            self.cpu.work(now, shares, seconds, self._rules.bottleneck)
         return shares
-
-    def _advance_idle(self, sampled: Stat) -> None:
-        if sampled.total is not None:
-            self.cpu.idle.advance(sampled.total.idle)
-            self.cpu.iowait.advance(sampled.total.iowait)
-        if self._per_cpu:
-            for number, times in sampled.cpus.items():
-                self.cpu.idle_by_cpu.setdefault(number, NeverBack()).advance(times.idle)
-                self.cpu.iowait_by_cpu.setdefault(number, NeverBack()).advance(times.iowait)
 
     def _advance_disks(
         self,
