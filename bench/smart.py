@@ -208,6 +208,7 @@ def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]
         _begin_in_silence(drives, daemon)
         # Just before drives are asked again, which they are at a steady pace.
         time.sleep(max(0.0, waited - _SILENT_SECONDS))
+        _until(lambda: drives.running == 0)
         without.append(daemon.scrape())
     return statistics.median(during), statistics.median(without)
 
