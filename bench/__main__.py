@@ -46,7 +46,7 @@ def main() -> int:
             *_sizes(),
         ]
     width = max(len(name) for name, *_ in rows)
-    by = f"{platform.python_implementation()} {platform.python_version()}, {sys.base_prefix}"
+    by = f"{platform.python_implementation()} {platform.python_version()} of {sys.base_prefix}"
     print(f"\n{by:{width}}  {'ours':>10}  {'theirs':>10}  {'ratio':>7}  bar")
     good = True
     for name, ours, theirs, unit, bar, met in rows:

@@ -202,34 +202,48 @@ def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]
     for number in range(count):
         say(f"scrapes while drives are asked: {number} of {count}")
         begin = _begin_in_silence(drives, daemon)
-        _until(lambda: drives.running > 0)
+        _await_asked(drives)
         waited = time.monotonic() - begin
         during.append(daemon.scrape())
         _begin_in_silence(drives, daemon)
         # Just before drives are asked again, which they are at a steady pace.
         time.sleep(max(0.0, waited - _SILENT_SECONDS))
-        _until(lambda: drives.running == 0)
+        _await_silence(drives, 0.0)
         without.append(daemon.scrape())
     return statistics.median(during), statistics.median(without)
 
 
 def _begin_in_silence(drives: Drives, daemon: Program) -> float:
     """When a page was taken for which nothing is counted, after all that were to be asked were."""
-    _until(lambda: drives.running > 0)
-    silent_since = time.monotonic()
-    while (now := time.monotonic()) - silent_since < _SILENT_SECONDS:
-        if drives.running:
-            silent_since = now
-        time.sleep(0.001)
+    _await_asked(drives)
+    _await_silence(drives, _SILENT_SECONDS)
+    now = time.monotonic()
     daemon.scrape()
     return now
 
 
-def _until(is_true: Callable[[], bool]) -> None:
+def _await_asked(drives: Drives) -> None:
+    _until(lambda: drives.running > 0, "no drive is asked")
+
+
+def _await_silence(drives: Drives, seconds: float) -> None:
+    asked_at = time.monotonic()
+
+    def is_silent() -> bool:
+        nonlocal asked_at
+        if drives.running:
+            asked_at = time.monotonic()
+            return False
+        return time.monotonic() - asked_at >= seconds
+
+    _until(is_silent, "some drive is always asked")
+
+
+def _until(is_true: Callable[[], bool], otherwise: str) -> None:
     until = time.monotonic() + 30
     while not is_true():
         if time.monotonic() > until:
-            raise RuntimeError("no drive is asked")
+            raise RuntimeError(otherwise)
         time.sleep(0.001)
 
 

@@ -184,7 +184,8 @@ def _record(line: str) -> DiskStats:
     major, minor, device = columns[:_NAMES]
     numbers: list[int | None] = [*map(int, columns[_NAMES:_WITH_FLUSHES])]
     # Of what has no sign, none is beyond what the sum is not: half of what min() and max() cost.
-    if line.count("-") > device.count("-") or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
+    has_sign = "-" in line and line.count("-") > device.count("-")
+    if has_sign or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
         _check(numbers)
     if not (major + minor).isdecimal():
         raise ValueError("no device number")
