@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.rows import Row, say
-from exporter.diagnosis.cache_cliff import CliffRules, cache_cliff
-from exporter.diagnosis.write_trace import GIB, TraceSample
-from exporter.tools import fio_log
-from exporter.tools.fio_profiles import MIB, ON_BY_DEFAULT, PROFILES
-from tests.diagnosis.traces import Noise, active, steps
+from exporter.probe import fio_log
+from exporter.probe.cache_cliff import CliffRules, cache_cliff
+from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES
+from exporter.probe.write_trace import GIB, TraceSample
+from tests.probe.traces import Noise, active, steps
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.probed_disk import ProbedDisk, probed_disk
 

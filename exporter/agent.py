@@ -16,15 +16,15 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from exporter import handover, logs, notify
-from exporter.background.documents import DocumentWriter
-from exporter.background.polling import ROLL_SECONDS, Polling, PollingPlan
+from exporter import handover, logs, sd_notify
 from exporter.clock import SystemClock
 from exporter.handover import Handover
-from exporter.tools.child import Finished
-from exporter.tools.document import PollDocument, Roll
-from exporter.tools.niceness import stand_back
-from exporter.tools.system_children import SystemChildren
+from exporter.programs.child import Finished
+from exporter.programs.children import SystemChildren
+from exporter.smart.document_directory import DocumentWriter
+from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.poller import HEARTBEAT_SECONDS, Poller, PollingPlan
+from exporter.threads import lower_priority
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Agent:
         self._drives: tuple[tuple[str, str], ...] | None = None
         self._stopping = self._reloading = self._has_said_to_wait = False
         self._clock = SystemClock()
-        self._polling = Polling(
+        self._polling = Poller(
             SystemChildren(self._clock),
             self._clock,
             plan,
@@ -74,17 +74,17 @@ class Agent:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self._hold()
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
-        notify.tell("READY=1", "STATUS=asking the drives")
-        seconds = min(ROLL_SECONDS, (notify.watchdog_seconds() or math.inf) / 3)
+        sd_notify.tell("READY=1", "STATUS=asking the drives")
+        seconds = min(HEARTBEAT_SECONDS, (sd_notify.watchdog_seconds() or math.inf) / 3)
         while not self._stopping:
             self._polling.step(seconds)
-            notify.tell("WATCHDOG=1")
+            sd_notify.tell("WATCHDOG=1")
             if self._reloading and not self._stopping:
                 self._reload(again)
         # Python gives SIGHUP back to the kernel before it has ended, and it would be our end.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
         self._polling.close()
-        notify.tell("STOPPING=1")
+        sd_notify.tell("STOPPING=1")
 
     def _hold(self) -> None:
         try:
@@ -130,7 +130,7 @@ class Agent:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             return
         self._polling.close()
-        notify.tell_reloading()
+        sd_notify.tell_reloading()
         _become(reading)
 
     def _read_again(self, again: Sequence[str]) -> tuple[bytes, str]:
@@ -150,7 +150,7 @@ class Agent:
         problem = done[0].message or said or f"they cannot be read: exit status {done[0].status}"
         return b"", problem
 
-    def _call(self, roll: Roll) -> None:
+    def _call(self, roll: Heartbeat) -> None:
         self._write(roll)
         # Before the first look there are documents of drives that are still to be found.
         if roll.drives != self._drives and roll.scanned_at is not None:
@@ -161,8 +161,8 @@ class Agent:
             except OSError as e:
                 log.warning("%s: %s", self._writer.directory, e.strerror)
 
-    def _write(self, document: PollDocument | Roll) -> None:
-        which = None if isinstance(document, Roll) else (document.path, document.type)
+    def _write(self, document: PollDocument | Heartbeat) -> None:
+        which = None if isinstance(document, Heartbeat) else (document.path, document.type)
         try:
             self._writer.write(document)
         except OSError as e:
@@ -179,8 +179,8 @@ class Agent:
 
 def _tell_reloaded(status: str) -> None:
     # A reload that is begun and never ended would hold up systemctl until its time is over.
-    notify.tell_reloading()
-    notify.tell("READY=1", f"STATUS={status}")
+    sd_notify.tell_reloading()
+    sd_notify.tell("READY=1", f"STATUS={status}")
 
 
 def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:
@@ -234,7 +234,7 @@ def main() -> None:
     logs.begin(handed.level, "logfmt")
     os.umask(0o027)
     # As the unit has it, also where there is none.
-    stand_back()
+    lower_priority()
     directory = handed.directory
     try:
         agent = Agent(handed.plan, directory, sysfs=handed.sysfs, root=handed.root)

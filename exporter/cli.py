@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from exporter import __version__, allocator, logs
-from exporter.check import checked
+from exporter.commands.command_line import COMMANDS
 from exporter.config import COLLECTORS, Settings
+from exporter.config_validation import checked
 from exporter.errors import ConfigError
-from exporter.subcommands import COMMANDS
 from exporter.toml_records import record
 
 if sys.version_info >= (3, 11):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from exporter.background.disk_activity import Rules
-from exporter.diagnosis.drive import DriveClass
-from exporter.diagnosis.probe_gate import GateRules
-from exporter.tools.fio_settings import ProfileSettings
+from exporter.io.disk_activity import DiskRules
+from exporter.io.drive_class import DriveClass
+from exporter.probe.gate import GateRules
+from exporter.probe.profiles import ProfileSettings
 
 #: Every collector, and whether it is on by default.
 COLLECTORS: Mapping[str, bool] = {
@@ -255,7 +255,7 @@ class Settings:
     cgroup: CgroupSettings = field(default_factory=CgroupSettings)
     smart: SmartSettings = field(default_factory=SmartSettings)
     probe: ProbeSettings = field(default_factory=ProbeSettings)
-    rules: Rules = field(default_factory=Rules)
+    rules: DiskRules = field(default_factory=DiskRules)
     state: StateSettings = field(default_factory=StateSettings)
     log: LogSettings = field(default_factory=LogSettings)
     compat: CompatSettings = field(default_factory=CompatSettings)

@@ -7,25 +7,25 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
-from exporter import __version__, logs, notify
-from exporter.background import state as kept
-from exporter.background.pace import Pace, Rounds
-from exporter.background.state import StateFile
+from exporter import __version__, logs, sd_notify
+from exporter import state as kept
 from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
 from exporter.errors import ConfigError
-from exporter.exposition import render
+from exporter.metrics.exposition import render
+from exporter.metrics.page import Pages
 from exporter.monitor import Monitor
-from exporter.scrape import Pages
+from exporter.programs.command import SystemRunner
 from exporter.signals import Signals
-from exporter.tools.command import SystemRunner
-from exporter.web import address, live
-from exporter.web.server import Server
+from exporter.state import StateFile
+from exporter.threads import PeriodicThread, StepThread
+from exporter.web import listen, live_security
+from exporter.web.server import HttpServer
 from exporter.web.site import Site
 
 if TYPE_CHECKING:
-    from exporter.background.history import History
-    from exporter.tools.system_children import SystemChildren
+    from exporter.programs.children import SystemChildren
+    from exporter.smart.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ _STOP_SECONDS, _SAVE_LAST_SECONDS = 0.5, 0.3
 def check(settings: Settings, environment: dict[str, str]) -> None:
     """Everything that `serve` would refuse; raises ConfigError."""
     if settings.web.config_file is not None:
-        live.load(settings.web.config_file)
+        live_security.load(settings.web.config_file)
     kept.open_directory(settings.state.directory, environment)
 
 
@@ -92,8 +92,8 @@ def serve(
     running = _Running(monitor, state, clock)
     pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
     site = Site(pages, running.problem, running.is_ready, monitor.overview)
-    server = Server(
-        [address.parse(text) for text in settings.web.listen_address],
+    server = HttpServer(
+        [listen.parse_address(text) for text in settings.web.listen_address],
         site.respond,
         web_config=settings.web.config_file,
         fast=site.fast(),
@@ -104,31 +104,31 @@ def serve(
         # What is there now stays: no collection needs to go through it again.
         gc.freeze()
         _announce(server)
-        notify.tell("READY=1", "STATUS=watching")
+        sd_notify.tell("READY=1", "STATUS=watching")
         while not signals.stop:
-            signals.wait((notify.watchdog_seconds() or 180.0) / 3)
+            signals.wait((sd_notify.watchdog_seconds() or 180.0) / 3)
             if signals.reload:
                 signals.reload = False
                 _reload(monitor, server, read_again)
                 running.look_again()
             if not running.problem() and server.is_alive:
-                notify.tell("WATCHDOG=1")
-        notify.tell("STOPPING=1")
+                sd_notify.tell("WATCHDOG=1")
+        sd_notify.tell("STOPPING=1")
         log.info("stopping")
         server.stop()
         running.stop()
 
 
 def _children(clock: Clock) -> "SystemChildren":
-    from exporter.tools.system_children import SystemChildren  # noqa: PLC0415
+    from exporter.programs.children import SystemChildren  # noqa: PLC0415
 
     return SystemChildren(clock)
 
 
-def _history(state: StateFile) -> "History":
-    from exporter.background.history import History  # noqa: PLC0415
+def _history(state: StateFile) -> "WearHistory":
+    from exporter.smart.wear_history import WearHistory  # noqa: PLC0415
 
-    return History.open(state.directory / "history.sqlite")
+    return WearHistory.open(state.directory / "history.sqlite")
 
 
 class _Running:
@@ -140,32 +140,32 @@ class _Running:
         self._clock = clock
         sampler, survey = monitor.sampler, monitor.survey
         self._begun_at = clock.monotonic()
-        self._sampling = Pace("sampler", sampler.tick, lambda: sampler.interval, clock)
-        self._surveying = Pace(
+        self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
+        self._surveying = PeriodicThread(
             "survey",
             survey.look,
             lambda: monitor.settings.survey.interval_seconds,
             clock,
             _LEAST_BETWEEN_LOOKS_SECONDS,
         )
-        self._saving = Pace("state", self._save, lambda: _SAVE_SECONDS, clock)
+        self._saving = PeriodicThread("state", self._save, lambda: _SAVE_SECONDS, clock)
         # A person waits for it, but not by the second.
-        self._looking_at_slc = Pace(
+        self._looking_at_slc = PeriodicThread(
             "slc", monitor.look_at_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
-        self._of_health: list[Rounds] = []
+        self._of_health: list[StepThread] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
-            smart = Rounds("smart", self._ask, watch.wake, watch.close, stands_back=True)
+            smart = StepThread("smart", self._ask, watch.wake, watch.close, stands_back=True)
             self._of_health.append(smart)
             if wear is not None:
-                self._of_health.append(Rounds("wear", wear.step, wear.wake, wear.close))
+                self._of_health.append(StepThread("wear", wear.step, wear.wake, wear.close))
             monitor.health.drives.on_change(self._saving.hurry)
-        self._probing: Rounds | None = None
+        self._probing: StepThread | None = None
         if monitor.probe is not None:
             probe = monitor.probe.probe
             probe.on_done(self._saving.hurry)
-            self._probing = Rounds("probe", probe.step, probe.stop, probe.close)
+            self._probing = StepThread("probe", probe.step, probe.stop, probe.close)
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
@@ -214,7 +214,7 @@ class _Running:
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         # fio prints what it has done when it is ended, and that is settled.
-        threads: list[Pace | Rounds] = [self._sampling, *self._of_health]
+        threads: list[PeriodicThread | StepThread] = [self._sampling, *self._of_health]
         if self._probing is not None:
             threads.append(self._probing)
         for thread in threads:
@@ -256,14 +256,16 @@ class _Running:
         self._save(at_end=True)
 
 
-def _announce(server: Server) -> None:
+def _announce(server: HttpServer) -> None:
     scheme = "https" if server.is_encrypted else "http"
     for host, port in server.addresses:
-        log.info("ssd-exporter %s serves %s://%s/", __version__, scheme, address.show(host, port))
+        log.info(
+            "ssd-exporter %s serves %s://%s/", __version__, scheme, listen.show_address(host, port)
+        )
 
 
-def _reload(monitor: Monitor, server: Server, read_again: Callable[[], Settings]) -> None:
-    notify.tell_reloading()
+def _reload(monitor: Monitor, server: HttpServer, read_again: Callable[[], Settings]) -> None:
+    sd_notify.tell_reloading()
     try:
         settings = read_again()
         server.reload()
@@ -272,4 +274,4 @@ def _reload(monitor: Monitor, server: Server, read_again: Callable[[], Settings]
         log.info("settings read again; addresses, paths and the state directory keep until restart")
     except ConfigError as e:
         log.error("the settings are not usable and the old ones go on: %s", e)  # noqa: TRY400
-    notify.tell("READY=1")
+    sd_notify.tell("READY=1")

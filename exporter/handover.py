@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exporter.background.discovery import Override
-from exporter.background.polling import PollingPlan
+from exporter.smart.discovery import Override
+from exporter.smart.poller import PollingPlan
 
 #: What a pipe holds unless more is asked for: pipe(7).
 _PIPE_BYTES = 1 << 16

@@ -7,23 +7,23 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exporter import polling_plan
-from exporter.attempts import Attempts
-from exporter.background.drives import Drives, Surroundings
-from exporter.background.inventory import Inventory
-from exporter.background.polling import Polling
-from exporter.background.smart import STEP_SECONDS, SmartWatch
-from exporter.background.wear import Wear
 from exporter.clock import Clock
-from exporter.collectors import smart
+from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
-from exporter.diagnosis.wearout import WearoutRules
-from exporter.linux.identity import Identity
+from exporter.drives.wearout import WearoutRules
+from exporter.linux.device_identity import Identity
+from exporter.metrics import smart_collector
 from exporter.metrics.desc import Sample
-from exporter.tools.children import Children
+from exporter.programs.children import Children
+from exporter.smart import polling_plan
+from exporter.smart.document_source import STEP_SECONDS, DocumentSource
+from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.inventory import Inventory
+from exporter.smart.poller import Poller
+from exporter.smart.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
-    from exporter.background.history import History
+    from exporter.smart.wear_history import WearHistory
 
 
 class HealthMonitor:
@@ -37,30 +37,30 @@ class HealthMonitor:
         self,
         settings: Settings,
         clock: Clock,
-        attempts: Attempts,
+        attempts: CollectorStatus,
         *,
         disks: Callable[[], Mapping[str, Identity]],
         written_bytes: Callable[[str], int | None],
         children: Callable[[], Children],
         kept_inventory: Any,
-        history: "Callable[[], History] | None",
+        history: "Callable[[], WearHistory] | None",
     ) -> None:
         self._clock = clock
         self._children = children
         self._shown: dict[tuple[str, str], tuple[tuple[object, ...], list[Sample]]] = {}
         self.settings = settings
         path = settings.path
-        self.wear = None if history is None else Wear(history, WearoutRules())
-        self.drives = Drives(
+        self.wear = None if history is None else WearRecorder(history, WearoutRules())
+        self.drives = DriveRegistry(
             clock,
             path.sysfs,
             path.rootfs,
-            Surroundings(disks, written_bytes, polling_plan.rated_bytes(settings)),
+            HostContext(disks, written_bytes, polling_plan.rated_bytes(settings)),
             inventory=Inventory(kept_inventory),
             wear=self.wear,
             max_age_intervals=settings.smart.max_age_intervals,
         )
-        self.watch = SmartWatch(
+        self.watch = DocumentSource(
             settings.smart.source,
             settings.smart.directory,
             self.drives,
@@ -92,8 +92,8 @@ class HealthMonitor:
             # Drives speak once a minute or a quarter of an hour, and scrapers ask more often.
             known = before.get(key)
             if known is None or known[0] != what:
-                its = [*smart.identity_samples(drive, described)]
-                its += smart.drive_samples(
+                its = [*smart_collector.identity_samples(drive, described)]
+                its += smart_collector.drive_samples(
                     drive,
                     raw_attributes=shown.raw_attributes,
                     attribute_values=shown.attribute_values,
@@ -104,12 +104,12 @@ class HealthMonitor:
         heartbeat = self.drives.roll
         stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
         by_agent = heartbeat is not None and not self.watch.asks_itself
-        found += smart.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        found += smart_collector.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
         return found
 
-    def _polling(self) -> Polling:
+    def _polling(self) -> Poller:
         path = self.settings.path
-        return Polling(
+        return Poller(
             self._children(),
             self._clock,
             polling_plan.of(self.settings),

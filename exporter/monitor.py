@@ -7,33 +7,40 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from exporter import __version__, overview
-from exporter.attempts import Attempts
-from exporter.background import never_back, survey
-from exporter.background.baselines import Baselines
-from exporter.background.condition import Condition, condition
-from exporter.background.probe_windows import ProbeWindows
-from exporter.background.reading import Sources
-from exporter.background.sampler import Sampler
-from exporter.background.slc_shown import SlcProbes
-from exporter.background.survey import Survey
-from exporter.check import device_filter
+from exporter import __version__
 from exporter.clock import Clock
-from exporter.collectors import cgroup, compat, cpu, device, disk, filesystem, own, pressure, slc
+from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
+from exporter.config_validation import device_filter
+from exporter.io import accumulators, survey
+from exporter.io.baseline import Baselines
+from exporter.io.sampler import Sampler, Sources
+from exporter.io.slowdown import Condition, condition
+from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
+from exporter.linux.device_identity import Identity
 from exporter.linux.files import Parsed
-from exporter.linux.identity import Identity
+from exporter.metrics import (
+    compat_collector,
+    cpu_collector,
+    device_collector,
+    disk_collector,
+    own_collector,
+    pressure_collector,
+    probe_collector,
+)
+from exporter.metrics.client_library import ProcessCollector
 from exporter.metrics.desc import Sample
-from exporter.prometheus import ProcessCollector
-from exporter.tools.command import Runner
-from exporter.tools.versions import version
+from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.slc_results import SlcResultFiles
+from exporter.programs.command import Runner, version
+from exporter.web import status_page
 
 if TYPE_CHECKING:
-    from exporter.background.history import History
     from exporter.health_monitor import HealthMonitor
     from exporter.probe_monitor import ProbeMonitor
-    from exporter.tools.children import Children
+    from exporter.programs.children import Children
+    from exporter.smart.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
 
@@ -49,18 +56,18 @@ class Monitor:
         state: dict[str, Any],
         *,
         children: "Callable[[], Children]",
-        history: "Callable[[], History] | None" = None,
+        history: "Callable[[], WearHistory] | None" = None,
         state_directory: Path | None = None,
     ) -> None:
         self._clock = clock
         self._runner = runner
-        self._boot_id = own.boot_id(settings.path.procfs)
+        self._boot_id = own_collector.boot_id(settings.path.procfs)
         self._probed = ProbeWindows()
         self._process = ProcessCollector(registry=None)
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
         self.settings = settings
-        self.attempts = Attempts(clock)
+        self.attempts = CollectorStatus(clock)
         self._wanted = device_filter(settings.disk)
         on = settings.collector
         sources = Sources(
@@ -83,14 +90,14 @@ class Monitor:
             condition=self._condition,
             is_probed=self._probed.covers,
         )
-        self.sampler.cpu.idle = never_back.restored(state.get("idle"), self._boot_id)
-        self.sampler.cpu.iowait = never_back.restored(state.get("iowait"), self._boot_id)
-        self.survey = Survey(settings, clock, self.attempts, self.sampler.recognise)
+        self.sampler.cpu.idle = accumulators.restored(state.get("idle"), self._boot_id)
+        self.sampler.cpu.iowait = accumulators.restored(state.get("iowait"), self._boot_id)
+        self.survey = TopologySurvey(settings, clock, self.attempts, self.sampler.recognise)
         self._kept_inventory = state.get("inventory")
         self.health = self._health(children, history) if on["smart"] else None
         self._kept_probe = state.get("probe")
         self.probe = self._probing(state_directory) if on["probe"] else None
-        self.slc = SlcProbes(state_directory) if on["probe"] and state_directory else None
+        self.slc = SlcResultFiles(state_directory) if on["probe"] and state_directory else None
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
@@ -115,7 +122,7 @@ class Monitor:
             platform.python_version(),
             version(self._runner, path.smartctl),
             version(self._runner, path.fio),
-            own.kernel(path.procfs),
+            own_collector.kernel(path.procfs),
         )
         self.survey.look()
 
@@ -159,7 +166,7 @@ class Monitor:
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
                 yield from self.attempts.take(name, "page", collect) or ()
-        yield from own.samples(
+        yield from own_collector.samples(
             self.attempts, self.sampler, self.survey.looked_at_unix_time, self._versions
         )
 
@@ -168,7 +175,7 @@ class Monitor:
         # Before the sampler is held: who holds it waits for nobody.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.settled():
-            return overview.rows(
+            return status_page.rows(
                 self.sampler, self.survey.topology, drives, self._clock.monotonic()
             )
 
@@ -178,14 +185,16 @@ class Monitor:
         with self.sampler.settled():
             return {
                 "baselines": self._baselines.to_keep(),
-                "idle": never_back.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
-                "iowait": never_back.to_keep(self.sampler.cpu.iowait, self._boot_id, at_end=at_end),
+                "idle": accumulators.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
+                "iowait": accumulators.to_keep(
+                    self.sampler.cpu.iowait, self._boot_id, at_end=at_end
+                ),
                 "inventory": inventory,
                 "probe": self.probe.to_keep() if self.probe else self._kept_probe,
             }
 
     def _health(
-        self, children: "Callable[[], Children]", history: "Callable[[], History] | None"
+        self, children: "Callable[[], Children]", history: "Callable[[], WearHistory] | None"
     ) -> "HealthMonitor":
         from exporter.health_monitor import HealthMonitor  # noqa: PLC0415
 
@@ -256,34 +265,36 @@ class Monitor:
             return Parsed(list(collect()))
 
     def _disk(self) -> Iterator[Sample]:
-        yield from disk.samples(
+        yield from disk_collector.samples(
             self.sampler,
             self._clock.monotonic(),
             self.settings.rules.saturation,
             request_sizes=self.settings.disk.request_sizes,
         )
         if self.settings.compat.node_exporter:
-            yield from compat.disk_samples(self.sampler)
+            yield from compat_collector.disk_samples(self.sampler)
 
     def _cpu(self) -> Iterator[Sample]:
-        yield from cpu.samples(
+        yield from cpu_collector.samples(
             self.sampler, self._clock.monotonic(), per_cpu=self.settings.cpu.per_cpu
         )
         if self.settings.compat.node_exporter:
-            yield from compat.cpu_samples(self.sampler)
+            yield from compat_collector.cpu_samples(self.sampler)
 
     def _softirqs(self) -> Parsed[list[Sample]]:
         found = softirqs.read(self.settings.path.procfs)
-        collected = cpu.softirq_samples(found.value, per_cpu=self.settings.cpu.per_cpu)
+        collected = cpu_collector.softirq_samples(found.value, per_cpu=self.settings.cpu.per_cpu)
         return Parsed(list(collected), found.faults)
 
     def _softnet(self) -> Parsed[list[Sample]]:
         found = softnet_stat.read(self.settings.path.procfs)
-        return Parsed(list(cpu.softnet_samples(found.value)), found.faults)
+        return Parsed(list(cpu_collector.softnet_samples(found.value)), found.faults)
 
     def _pressure(self) -> Parsed[list[Sample]]:
-        found = pressure.read(self.settings.path.procfs)
-        collected = pressure.samples(found.value, node_exporter=self.settings.compat.node_exporter)
+        found = pressure_collector.read_pressure(self.settings.path.procfs)
+        collected = pressure_collector.pressure_samples(
+            found.value, node_exporter=self.settings.compat.node_exporter
+        )
         return Parsed(list(collected), found.faults)
 
     def _cgroup(self) -> Parsed[list[Sample]]:
@@ -296,17 +307,21 @@ class Monitor:
             for name, its in devices.items()
             if its.block.number is not None and self._wanted(name)
         }
-        found = cgroup.read(self.settings.path.sysfs, names)
-        return Parsed(list(cgroup.samples(found.value, numbers)), found.faults)
+        found = pressure_collector.read_groups(self.settings.path.sysfs, names)
+        return Parsed(list(pressure_collector.group_samples(found.value, numbers)), found.faults)
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
         known = self.health.drives.identities() if self.health else {}
-        return Parsed([] if seen is None else list(device.samples(seen, self._wanted, known)))
+        return Parsed(
+            [] if seen is None else list(device_collector.samples(seen, self._wanted, known))
+        )
 
     def _filesystem(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
-        return Parsed([] if seen is None else list(filesystem.samples(seen, self._wanted)))
+        return Parsed(
+            [] if seen is None else list(device_collector.filesystem_samples(seen, self._wanted))
+        )
 
     def _smart(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology
@@ -317,8 +332,8 @@ class Monitor:
     def _probe(self) -> Parsed[list[Sample]]:
         found = list(self.probe.samples()) if self.probe else []
         if self.slc is not None:
-            found += slc.samples(self.slc.results(self._identities))
+            found += probe_collector.slc_samples(self.slc.results(self._identities))
         return Parsed(found)
 
     def _own_process(self) -> Parsed[list[Sample]]:
-        return Parsed(list(own.process_samples(iter(self._process.collect()))))
+        return Parsed(list(own_collector.process_samples(iter(self._process.collect()))))

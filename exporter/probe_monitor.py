@@ -8,29 +8,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from exporter.attempts import Attempts
-from exporter.background.probe import Probe
-from exporter.background.probe_budget import ProbeBudget
-from exporter.background.probe_directory import Fitness, ProbeDirectory, Surroundings
-from exporter.background.probe_lock import HostLock, Leftover
-from exporter.background.probe_rounds import Rounds
-from exporter.background.probe_schedule import Schedule, splayed
-from exporter.background.probe_slot import Tools
-from exporter.background.probe_windows import ProbeWindows
-from exporter.background.slc_scheduled import ScheduledSlc
-from exporter.background.slc_watch import PROFILE as SLC
 from exporter.clock import Clock
-from exporter.collectors import probe, smart
+from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
 from exporter.drives.health import DriveHealth
 from exporter.linux import files
 from exporter.linux.topology import Topology
+from exporter.metrics import probe_collector, smart_collector
 from exporter.metrics.desc import Sample
-from exporter.polling_plan import rated_bytes
-from exporter.tools import fio_settings
-from exporter.tools.command import Runner
-from exporter.tools.fio_process import Fio, SystemFio
-from exporter.tools.fio_profiles import Profile
+from exporter.probe import profiles
+from exporter.probe.budget import ProbeBudget
+from exporter.probe.fio import Fio, SystemFio
+from exporter.probe.host_lock import HostLock, ProbePidFile
+from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.probe_scheduler import ProbeScheduler
+from exporter.probe.probe_slot import SlotTools
+from exporter.probe.probed_directory import (
+    DriveCondition,
+    ProbeContext,
+    ProbeDirectory,
+    ProbeSchedule,
+    splayed,
+)
+from exporter.probe.profiles import Profile
+from exporter.probe.round_history import RoundHistory
+from exporter.probe.slc_scheduled import ScheduledSlc
+from exporter.probe.slc_watch import PROFILE as SLC
+from exporter.programs.command import Runner
+from exporter.smart.polling_plan import rated_bytes
 
 #: Below the host's /, so that all instances share it, those in containers too.
 _LOCK_DIRECTORY = "run/lock"
@@ -47,7 +52,7 @@ class ProbeMonitor:
         self,
         settings: Settings,
         clock: Clock,
-        attempts: Attempts,
+        attempts: CollectorStatus,
         *,
         runner: Runner,
         boot_id: str,
@@ -68,10 +73,10 @@ class ProbeMonitor:
         self._runner = runner
         self._fio = fio
         found = kept if isinstance(kept, Mapping) else {}
-        self._rounds = Rounds(found.get("rounds"))
+        self._rounds = RoundHistory(found.get("rounds"))
         self._rated: dict[str, float] = {}
         self.windows = windows
-        around = Surroundings(
+        around = ProbeContext(
             proc=settings.path.procfs,
             sys=settings.path.sysfs,
             topology=topology,
@@ -82,7 +87,7 @@ class ProbeMonitor:
         )
         its = settings.probe
         chosen = [
-            fio_settings.profile(name, its.profile.get(name, fio_settings.ProfileSettings()))
+            profiles.profile(name, its.profile.get(name, profiles.ProfileSettings()))
             # One that is watched to the end of a cache comes last in its slot.
             for name in sorted(its.profiles, key=lambda name: name == SLC)
         ]
@@ -91,7 +96,7 @@ class ProbeMonitor:
             ProbeDirectory(
                 path,
                 chosen,
-                schedule=Schedule(chosen, first, self._ago(found.get("ran_at"), path, chosen)),
+                schedule=ProbeSchedule(chosen, first, self._ago(found.get("ran_at"), path, chosen)),
                 around=around,
                 clock=clock,
                 rounds=self._rounds,
@@ -106,7 +111,7 @@ class ProbeMonitor:
             topology=topology,
             identity=identity,
         )
-        self.probe = Probe(
+        self.probe = ProbeScheduler(
             self._directories,
             self._tools,
             its.gate,
@@ -118,7 +123,7 @@ class ProbeMonitor:
 
     def samples(self) -> Iterator[Sample]:
         """What was found, directory by directory, and whether a fio cannot be ended."""
-        yield from smart.samples({"fio": self.probe.stuck}, None)
+        yield from smart_collector.samples({"fio": self.probe.stuck}, None)
         seen: set[str] = set()
         for each in self._directories:
             with each.lock:
@@ -126,7 +131,7 @@ class ProbeMonitor:
                 # A second directory of a drive is not probed, and has nothing to say.
                 if device not in seen:
                     is_running = self.windows.is_running(device)
-                    yield from probe.samples(each.results, is_running=is_running)
+                    yield from probe_collector.samples(each.results, is_running=is_running)
                 seen.add(device)
 
     def to_keep(self) -> dict[str, object]:
@@ -142,11 +147,11 @@ class ProbeMonitor:
                 rounds = self._rounds.to_keep()
         return {"rounds": rounds, "ran_at": ran_at}
 
-    def _tools(self) -> Tools:
+    def _tools(self) -> SlotTools:
         its = self._settings
         lock_directory = its.path.rootfs / _LOCK_DIRECTORY
         fio = self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock)
-        return Tools(
+        return SlotTools(
             self._slc.watched(fio),
             ProbeBudget(
                 self._state,
@@ -156,11 +161,11 @@ class ProbeMonitor:
                 self._rated,
             ),
             HostLock((lock_directory, self._state)),
-            Leftover(self._state),
+            ProbePidFile(self._state),
             self.windows,
         )
 
-    def _fitness(self, drives: Sequence[str]) -> Fitness:
+    def _fitness(self, drives: Sequence[str]) -> DriveCondition:
         """The worst of the drives: the most worn, and the nearest to its own limit of heat."""
         known = [health for drive in drives if (health := self._health(drive)) is not None]
         worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
@@ -171,7 +176,7 @@ class ProbeMonitor:
                 room = (self._settings.probe.gate.hot_celsius if limit is None else limit) - celsius
                 heat.append((room, celsius, limit))
         hottest = min(heat, key=lambda each: each[0], default=None)
-        return Fitness(
+        return DriveCondition(
             max(worn, default=None),
             hottest[1] if hottest else None,
             hottest[2] if hottest else None,

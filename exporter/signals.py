@@ -5,7 +5,7 @@ import signal
 from types import FrameType
 from typing import Any
 
-from exporter.background.wake import Wake
+from exporter.threads import Wake
 
 
 class Signals:

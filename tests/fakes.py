@@ -4,7 +4,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from exporter.errors import CommandError
-from exporter.tools.child import End, Finished
+from exporter.programs.child import End, Finished
 
 
 class FakeClock:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.check import checked
 from exporter.config import COLLECTORS, Settings
-from exporter.diagnosis.drive import DriveClass
+from exporter.config_validation import checked
 from exporter.errors import ConfigError
+from exporter.io.drive_class import DriveClass
 from exporter.toml_records import record
 
 if sys.version_info >= (3, 11):

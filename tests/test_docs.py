@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from exporter.cli import command_parser, parser
+from exporter.commands.command_line import COMMANDS
 from exporter.config import COLLECTORS, Settings
-from exporter.subcommands import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter import handover
-from exporter.background.discovery import Override
-from exporter.background.polling import PollingPlan
 from exporter.handover import Handover
+from exporter.smart.discovery import Override
+from exporter.smart.poller import PollingPlan
 
 #: A path and what is typed on a command line may hold bytes that are no UTF-8.
 WORDS = st.binary(max_size=9).map(lambda raw: os.fsdecode(raw.replace(b"\0", b"")))

@@ -13,7 +13,7 @@ from exporter.logs import LineFormatter
 
 
 def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
-    made = logging.LogRecord("exporter.background.state", level, "", 0, message, None, None)
+    made = logging.LogRecord("exporter.state", level, "", 0, message, None, None)
     made.created, made.msecs = 1_700_000_000.25, 250
     return made
 

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from exporter.metrics import catalogue, compat, own
-from exporter.metrics.desc import Buckets, Desc
+from exporter.metrics import catalogue, compat_families, own_families
+from exporter.metrics.desc import Buckets, MetricDesc
 
 ROOT = Path(__file__).parents[1]
 
 ALL = [desc for _, subject in catalogue.SUBJECTS for desc in catalogue.families(subject)]
 
 #: Names that others chose.
-FOREIGN = {*catalogue.families(compat), *own.PROCESS.values()}
+FOREIGN = {*catalogue.families(compat_families), *own_families.PROCESS.values()}
 OURS = [desc for desc in ALL if desc not in FOREIGN]
 
 UNITS = ("seconds", "bytes", "ratio", "celsius", "bytes_per_second", "timestamp_seconds", "info")
@@ -120,17 +120,17 @@ def test_no_family_is_declared_outside_the_catalogue() -> None:
 
 
 @each_of_ours
-def test_our_names_begin_with_ssd(desc: Desc) -> None:
+def test_our_names_begin_with_ssd(desc: MetricDesc) -> None:
     assert re.fullmatch(r"ssd_[a-z][a-z0-9]*(_[a-z0-9]+)*", desc.name)
 
 
 @every
-def test_what_only_grows_ends_in_total_and_nothing_else_does(desc: Desc) -> None:
+def test_what_only_grows_ends_in_total_and_nothing_else_does(desc: MetricDesc) -> None:
     assert (desc.kind == "counter") == desc.name.endswith("_total")
 
 
 @each_of_ours
-def test_a_name_ends_in_its_base_unit(desc: Desc) -> None:
+def test_a_name_ends_in_its_base_unit(desc: MetricDesc) -> None:
     if desc.name in UNITLESS or COUNTED.search(desc.name):
         return
     base = desc.name.removesuffix("_total").removesuffix("_max")
@@ -138,44 +138,44 @@ def test_a_name_ends_in_its_base_unit(desc: Desc) -> None:
 
 
 @each_of_ours
-def test_no_name_holds_a_unit_that_is_no_base_unit(desc: Desc) -> None:
+def test_no_name_holds_a_unit_that_is_no_base_unit(desc: MetricDesc) -> None:
     words = set(desc.name.split("_"))
     assert set() == words & {"ms", "milliseconds", "microseconds", "percent", "kb", "mb", "gb"}
 
 
 @every
-def test_help_is_sentences(desc: Desc) -> None:
+def test_help_is_sentences(desc: MetricDesc) -> None:
     assert re.fullmatch(r"[A-Z0-9].*\.", desc.help), "begins like a sentence, ends in a full stop"
     assert desc.help == " ".join(desc.help.split()), "one line, single spaces"
     assert desc.help.isascii()
 
 
 @each_of_ours
-def test_label_names_are_of_a_closed_set(desc: Desc) -> None:
+def test_label_names_are_of_a_closed_set(desc: MetricDesc) -> None:
     assert set() == set(desc.labels) - LABELS
     assert len(desc.labels) == len(set(desc.labels))
 
 
 @every
-def test_no_label_takes_the_name_of_anothers(desc: Desc) -> None:
+def test_no_label_takes_the_name_of_anothers(desc: MetricDesc) -> None:
     assert set() == TAKEN & set(desc.labels)
 
 
 @each_of_ours
-def test_what_is_of_a_device_names_it_first(desc: Desc) -> None:
+def test_what_is_of_a_device_names_it_first(desc: MetricDesc) -> None:
     if "device" in desc.labels and "cgroup" not in desc.labels:
         assert desc.labels[0] == "device"
 
 
 @every
-def test_histograms_and_only_they_have_bounds_that_rise(desc: Desc) -> None:
+def test_histograms_and_only_they_have_bounds_that_rise(desc: MetricDesc) -> None:
     assert (desc.kind == "histogram") == bool(desc.edges)
     assert list(desc.edges) == sorted(set(desc.edges))
     assert all(isinstance(edge, float) and edge > 0 for edge in desc.edges), "0.05, never 1"
 
 
 def test_a_sample_has_a_value_for_each_label() -> None:
-    desc = Desc("ssd_test", "A test.", ("device", "op"))
+    desc = MetricDesc("ssd_test", "A test.", ("device", "op"))
     assert (desc, ("sda", "read"), 3) == desc(3, "sda", "read")
     for labels in ([], ["sda"], ["sda", "read", "more"]):
         with pytest.raises(TypeError, match="ssd_test takes the labels"):

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TextIO
 
-from exporter.background.probe_budget import ProbeBudget
-from exporter.background.probe_lock import HostLock
 from exporter.clock import Clock
 from exporter.errors import ConfigError
+from exporter.probe.budget import ProbeBudget
+from exporter.probe.host_lock import HostLock
 
 
 def run(state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO) -> int:

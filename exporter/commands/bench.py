@@ -5,38 +5,39 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from exporter.background.probe_load import Watch
-from exporter.background.probe_run import Result
-from exporter.commands import bench_matrix, bench_report, measured_file, run_facts
+from exporter.commands import bench_matrix, bench_report
 from exporter.commands.bench_matrix import Matrix
-from exporter.commands.bench_report import Outcome
-from exporter.commands.call import Call
-from exporter.commands.measuring import (
+from exporter.commands.bench_report import CellOutcome
+from exporter.config import Settings
+from exporter.errors import CommandError, ConfigError, SourceError
+from exporter.measurement import measured_file, run_facts
+from exporter.measurement.figures import blocks, size, span
+from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
+    CommandContext,
     Edges,
     Measurement,
     measuring,
 )
-from exporter.commands.words import blocks, size, span
-from exporter.config import Settings
-from exporter.errors import CommandError, ConfigError, SourceError
+from exporter.probe.fio_run import ProfileResult
+from exporter.probe.production_load import GuardWatch
+from exporter.probe.profiles import Profile
 from exporter.report import terminal
 from exporter.report.content import Report
-from exporter.tools.fio_profiles import Profile
 
 #: After these the next cell would fare no better, or hurt.
-_LAST = (Result.ABORTED, Result.STUCK, Result.TIMEOUT)
+_LAST = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted(Call):
+class BenchRequest(CommandContext):
     """What a person asked for."""
 
     matrix: Matrix = field(default_factory=Matrix)
 
 
-def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
+def run(settings: Settings, wanted: BenchRequest, edges: Edges, out: TextIO) -> int:
     """Run the matrix and report; what was measured until Ctrl-C is reported too, with status 3.
 
     Raises:
@@ -87,16 +88,16 @@ def _prepared(
 
 def _measured(
     measurement: Measurement, cells: Sequence[Profile], file: Path
-) -> tuple[list[Outcome], str]:
+) -> tuple[list[CellOutcome], str]:
     """What came of the cells, as far as it went, and why it went no further or not well."""
-    found: list[Outcome] = []
+    found: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
         left = bench_matrix.seconds_at_most(cells[number:])
         begun = measurement.clock.monotonic()
 
         def go_on(
-            _watch: Watch,
+            _watch: GuardWatch,
             cell: Profile = cell,
             number: int = number,
             left: float = left,

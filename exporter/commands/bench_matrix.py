@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from exporter.commands.words import blocks, size, size_bytes
 from exporter.errors import ConfigError
-from exporter.tools.fio_profiles import GIB, KIB, MIB, Engine, Profile, Rw
+from exporter.measurement.figures import blocks, size, size_bytes
+from exporter.probe.profiles import GIB, KIB, MIB, Engine, Profile, Rw
 
 #: In this order they are run: reads first, while no write has given the drive work of its own.
 MODES = (Rw.RANDREAD, Rw.READ, Rw.RANDRW, Rw.RANDWRITE, Rw.WRITE)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from exporter.background.probe_run import Ended, Result, share_outside
-from exporter.commands import measured_data
-from exporter.commands.words import blocks, latency, speed
-from exporter.diagnosis.host_share import HostShareRules
+from exporter.measurement import figures
+from exporter.measurement.figures import blocks, latency, speed
+from exporter.probe.fio_report import JobResult, Op, OpResult
+from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
+from exporter.probe.host_share import HostShareRules
+from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.words import number
-from exporter.tools.fio_profiles import Profile, Rw
-from exporter.tools.fio_report import JobResult, Op, OpResult
 
 #: A cell that was over sooner says little.
 _LEAST_SECONDS = 1.0
@@ -27,7 +27,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CellOutcome:
     """What came of one cell. job: None where fio said nothing. problem: empty where all is well."""
 
     cell: Profile
@@ -40,13 +40,13 @@ class Outcome:
         return self.job.ops.get(op) if self.job else None
 
 
-def outcome(cell: Profile, ended: Ended, problem: str) -> Outcome:
+def outcome(cell: Profile, ended: RunEnd, problem: str) -> CellOutcome:
     """Half a cell is none: what was ended early measured the beginning only."""
     version = ended.run.fio_version if ended.run else ""
-    if ended.result is not Result.SUCCESS:
-        return Outcome(cell, None, version, None, problem)
+    if ended.result is not ProfileResult.SUCCESS:
+        return CellOutcome(cell, None, version, None, problem)
     share = share_outside(ended, [cell], cell.name, _SHARE)
-    return Outcome(cell, ended.job(cell.name), version, share, problem)
+    return CellOutcome(cell, ended.job(cell.name), version, share, problem)
 
 
 def cell_words(cell: Profile) -> str:
@@ -60,7 +60,7 @@ def plan_table(rows: Sequence[tuple[str, ...]]) -> Table:
 
 
 def report(
-    found: Sequence[Outcome],
+    found: Sequence[CellOutcome],
     cells: Sequence[Profile],
     *,
     device: str,
@@ -87,7 +87,7 @@ def report(
     )
 
 
-def _verdict(measured: Sequence[Outcome], asked: int, problem: str) -> str:
+def _verdict(measured: Sequence[CellOutcome], asked: int, problem: str) -> str:
     best = "; ".join(_bests(measured))
     whole = f"{best[:1].upper()}{best[1:]}."
     if not problem:
@@ -95,7 +95,7 @@ def _verdict(measured: Sequence[Outcome], asked: int, problem: str) -> str:
     return f"{len(measured)} of {asked} cells were measured: {problem}. {whole}"
 
 
-def _bests(measured: Sequence[Outcome]) -> Iterator[str]:
+def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
     for mode, words in _NAMES.items():
         op = Op.READ if mode in (Rw.RANDREAD, Rw.READ) else Op.WRITE
         its = [
@@ -118,7 +118,7 @@ def _bests(measured: Sequence[Outcome]) -> Iterator[str]:
             yield f"{words} up to {shown} {unit} ({blocks(cell.block_bytes)}, {jobs})"
 
 
-def _overview(measured: Sequence[Outcome], cells: Sequence[Profile]) -> Table:
+def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Table:
     """As such a matrix is usually shown: modes side by side."""
     modes = list(dict.fromkeys(each.rw for each in cells))
     by_place = {(each.cell.rw, each.cell.block_bytes, each.cell.jobs): each for each in measured}
@@ -139,7 +139,7 @@ def _overview(measured: Sequence[Outcome], cells: Sequence[Profile]) -> Table:
     )
 
 
-def _rates(found: Outcome | None) -> str:
+def _rates(found: CellOutcome | None) -> str:
     """Of a mixed cell, reads + writes."""
     if found is None:
         return "-"
@@ -150,7 +150,7 @@ def _rates(found: Outcome | None) -> str:
     )
 
 
-def _latencies(measured: Sequence[Outcome]) -> Table:
+def _latencies(measured: Sequence[CellOutcome]) -> Table:
     rows = []
     for each in measured:
         share = "-" if each.host_share is None else f"{each.host_share:.0%}"
@@ -174,13 +174,13 @@ def _latencies(measured: Sequence[Outcome]) -> Table:
     return Table("Latency", columns, tuple(rows), frozenset(range(1, 8)))
 
 
-def _failures(found: Sequence[Outcome]) -> Iterator[Table]:
+def _failures(found: Sequence[CellOutcome]) -> Iterator[Table]:
     rows = [(cell_words(each.cell), each.problem) for each in found if each.job is None]
     if rows:
         yield Table("Not measured", ("cell", "why"), tuple(rows))
 
 
-def _notes(measured: Sequence[Outcome], cells: Sequence[Profile]) -> Iterator[str]:
+def _notes(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Iterator[str]:
     if all(each.depth == 1 for each in cells):
         yield (
             "A job has one request in flight at a time, so IOPS are bound by latency: a drive does"
@@ -201,7 +201,7 @@ def _notes(measured: Sequence[Outcome], cells: Sequence[Profile]) -> Iterator[st
         yield "In the host: the share of the latency that did not arise in the device."
 
 
-def _data(found: Outcome) -> dict[str, Any]:
+def _data(found: CellOutcome) -> dict[str, Any]:
     cell = found.cell
     ops = found.job.ops if found.job else {}
     return {
@@ -214,5 +214,5 @@ def _data(found: Outcome) -> dict[str, Any]:
         "seconds": found.job.seconds if found.job else None,
         "host_share_ratio": found.host_share,
         "problem": found.problem or None,
-        "ops": {op.value: measured_data.operation(its) for op, its in ops.items()},
+        "ops": {op.value: figures.operation(its) for op, its in ops.items()},
     }

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 from exporter.commands import check_table
-from exporter.commands.judgement import Answers, CheckThresholds, Problem, Status, problems
 from exporter.drives.health import DriveHealth
-from exporter.drives.watched import WatchedDrive
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +152,11 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _lines(result: CheckResult) -> list[check_table.Line]:
+def _lines(result: CheckResult) -> list[check_table.TableLine]:
     return [
-        check_table.Line(row.drive, row.status, tuple((p.status, p.text) for p in row.problems))
+        check_table.TableLine(
+            row.drive, row.status, tuple((p.status, p.text) for p in row.problems)
+        )
         for row in result.rows
     ]
 

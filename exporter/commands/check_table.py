@@ -4,9 +4,9 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from exporter.commands.judgement import Status, percent, span
 from exporter.drives.health import DriveHealth
-from exporter.drives.watched import WatchedDrive
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.smart.drive_problems import Status, percent, span
 
 WIDTH = 120
 
@@ -44,7 +44,7 @@ _OTHER_ERRORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """A drive, how it is, and what is wrong in words."""
 
     drive: WatchedDrive
@@ -52,7 +52,7 @@ class Line:
     problems: tuple[tuple[Status, str], ...]
 
 
-def text(summary: str, lines: Sequence[Line], *, colour: bool, problem: str = "") -> str:
+def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str = "") -> str:
     """The summary and the table, at most `WIDTH` columns wide but for the summary.
 
     problem: of the host, where it stands beside those of drives.
@@ -85,7 +85,7 @@ def cut(words: str, width: int) -> str:
     return f"{words[: width - 2 - right]}..{words[len(words) - right :]}"
 
 
-def _table(lines: Sequence[Line], colour: bool) -> Iterator[str]:
+def _table(lines: Sequence[TableLine], colour: bool) -> Iterator[str]:
     rows = [[heading for heading, _ in _COLUMNS], *(_cells(line) for line in lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
     over = sum(widths) + len(_GAP) * (len(widths) - 1) - WIDTH
@@ -116,7 +116,7 @@ def _below(status: Status, words: str, colour: bool) -> str:
     return f"    {head}\n" + "".join(f"        {each}\n" for each in more)
 
 
-def _cells(line: Line) -> list[str]:
+def _cells(line: TableLine) -> list[str]:
     drive = line.drive
     health = drive.health or DriveHealth()
     spare, celsius = health.spare_ratio, health.temperatures.get("drive")
@@ -134,7 +134,7 @@ def _cells(line: Line) -> list[str]:
     ]
 
 
-def _health(line: Line) -> str:
+def _health(line: TableLine) -> str:
     health = line.drive.health
     if line.drive.is_missing:
         return "GONE"
@@ -158,7 +158,7 @@ def _other(health: DriveHealth) -> int | None:
     return sum(known) if known else None
 
 
-def _notes(line: Line) -> list[tuple[Status, str]]:
+def _notes(line: TableLine) -> list[tuple[Status, str]]:
     """What is worth knowing, and nothing wrong by itself."""
     drive, health = line.drive, line.drive.health or DriveHealth()
     counted = [

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any, TextIO
 
-from exporter.background import forgetting
-from exporter.background.inventory import Inventory
-from exporter.background.state import StateFile
 from exporter.errors import ConfigError
+from exporter.smart import forgetting
+from exporter.smart.inventory import Inventory
+from exporter.state import StateFile
 
 
 def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:

@@ -1,4 +1,7 @@
-"""``ssd-exporter self-test DEVICE short|long|abort``: have a drive test itself, and wait for it."""
+"""What a command that waits shows to whoever waits for it.
+
+``ssd-exporter self-test DEVICE short|long|abort``: have a drive test itself, and wait for it.
+"""
 
 import re
 import time
@@ -7,11 +10,44 @@ from pathlib import Path
 from typing import TextIO
 
 from exporter.clock import Clock
-from exporter.commands.display import Display, duration
 from exporter.errors import ConfigError, SourceError
-from exporter.tools.command import StatusRunner
-from exporter.tools.self_tests import Kind, LoggedTest, Progress, SelfTests
-from exporter.tools.smartctl import Address, may_be_killed
+from exporter.programs.command import StatusRunner
+from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTests
+from exporter.smart.smartctl import Address, may_be_killed
+
+
+class Display:
+    """One line that changes on a terminal; elsewhere a plain line for each change."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._is_terminal = out.isatty()
+        self._width = 0
+        self._last = ""
+
+    def progress(self, words: str) -> None:
+        if self._is_terminal:
+            self._out.write("\r" + words.ljust(self._width))
+            self._width = len(words)
+        elif words.partition(",")[0] != self._last:
+            self._last = words.partition(",")[0]
+            self._out.write(f"{words}\n")
+        self._out.flush()
+
+    def line(self, words: str) -> None:
+        if self._width:
+            self._out.write("\n")
+            self._width = 0
+        # Drives say what they like; a terminal obeys what it is told.
+        self._out.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in words) + "\n")
+        self._out.flush()
+
+
+def duration(seconds: float) -> str:
+    minutes = max(1, round(seconds / 60))
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes / 60:.0f} h" if minutes < 2880 else f"{minutes / 1440:.0f} days"
 
 
 class Exit(IntEnum):
@@ -65,7 +101,7 @@ def run(
         if kind == "abort":
             return _abort(tests, device, show)
         asked: Kind = "long" if kind == "long" else "short"
-        return _Run(tests, device, asked, clock, show).follow()
+        return _SelfTestRun(tests, device, asked, clock, show).follow()
     except SourceError as e:
         show.line(f"unknown: {e}")
         return Exit.UNKNOWN
@@ -102,7 +138,7 @@ def _abort(tests: SelfTests, device: str, show: Display) -> int:
     return Exit.PASSED
 
 
-class _Run:
+class _SelfTestRun:
     """One test from its start to its end."""
 
     def __init__(
@@ -156,7 +192,7 @@ class _Run:
         pause = max(planned or 0.0, taken) / 100
         return min(max(pause, _LOOK_EVERY_SECONDS), _LOOK_AT_MOST_EVERY_SECONDS)
 
-    def _words(self, progress: Progress, planned: float | None) -> str:
+    def _words(self, progress: SelfTestProgress, planned: float | None) -> str:
         if progress.done_ratio is None:
             return f"{self._kind} self-test runs"
         words = f"{self._kind} self-test: {(1 - progress.done_ratio) * 100:.0f} % remaining"

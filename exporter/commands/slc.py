@@ -8,25 +8,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TextIO
 
-from exporter.background import slc
-from exporter.background.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
-from exporter.background.slc_watch import PROFILE
-from exporter.commands import measured_place, slc_report, words
-from exporter.commands.call import Call
-from exporter.commands.measuring import (
+from exporter.commands import slc_report
+from exporter.commands.slc_probe import LEAST_BYTES, MOST_BYTES, SlcProbe
+from exporter.config import Settings
+from exporter.errors import ConfigError
+from exporter.measurement import figures, measured_place
+from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
     NOT_MEASURED,
+    CommandContext,
     Edges,
     measuring,
 )
-from exporter.commands.slc_probe import LEAST_BYTES, MOST_BYTES, SlcProbe
-from exporter.config import Settings
-from exporter.diagnosis.cache_cliff import RECOVERY_IDLE_SECONDS, CliffResult
-from exporter.diagnosis.write_trace import MIB
-from exporter.errors import ConfigError
-from exporter.tools import fio_settings
-from exporter.tools.fio_profiles import Profile
+from exporter.probe import profiles, slc_watch
+from exporter.probe.cache_cliff import RECOVERY_IDLE_SECONDS, CliffResult
+from exporter.probe.profiles import Profile
+from exporter.probe.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
+from exporter.probe.slc_watch import PROFILE
+from exporter.probe.write_trace import MIB
 
 _STATUS = {
     CliffResult.CLIFF: JUDGED_BAD,
@@ -38,7 +38,7 @@ _STATUS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted(Call):
+class SlcRequest(CommandContext):
     """What a person asked for.
 
     size: "16GiB", that may be written at most; None for the profile's. idle_seconds: how long the
@@ -50,7 +50,7 @@ class Wanted(Call):
     idle_seconds: Sequence[int] = ()
 
 
-def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
+def run(settings: Settings, wanted: SlcRequest, edges: Edges, out: TextIO) -> int:
     """Probe, keep the result, and report; the exit status is 1 for a cliff or a ramp.
 
     Raises:
@@ -67,14 +67,14 @@ def run(settings: Settings, wanted: Wanted, edges: Edges, out: TextIO) -> int:
             is_size_given=wanted.size is not None,
             anyway=wanted.options.anyway,
         )
-    wanted.deliver(slc_report.report(found, slc.RULES), out)
+    wanted.deliver(slc_report.report(found, slc_watch.RULES), out)
     return _STATUS[found.result.cliff.result]
 
 
-def _profile(settings: Settings, wanted: Wanted) -> Profile:
+def _profile(settings: Settings, wanted: SlcRequest) -> Profile:
     """The profile of the configuration, which may be its own, with what was asked for."""
-    given = settings.probe.profile.get(PROFILE, fio_settings.ProfileSettings())
-    profile = fio_settings.profile(PROFILE, given)
+    given = settings.probe.profile.get(PROFILE, profiles.ProfileSettings())
+    profile = profiles.profile(PROFILE, given)
     if profile.is_rate_capped:
         raise ConfigError(
             f"probe.profile.{PROFILE} has a rate cap", "below its own speed a drive shows no cliff"
@@ -95,11 +95,11 @@ def size_bytes(text: str) -> int:
     Raises:
         ConfigError: it is no size, or none that can be written.
     """
-    size = words.size_bytes("--bytes", text, "8GiB or 8GB")
+    size = figures.size_bytes("--bytes", text, "8GiB or 8GB")
     if not LEAST_BYTES <= size <= MOST_BYTES:
         raise ConfigError(
-            f"--bytes is {words.size(size)}",
-            f"it must be {words.size(LEAST_BYTES)} to {words.size(MOST_BYTES)}",
+            f"--bytes is {figures.size(size)}",
+            f"it must be {figures.size(LEAST_BYTES)} to {figures.size(MOST_BYTES)}",
         )
     return size
 

@@ -5,22 +5,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from exporter.background import slc
-from exporter.background.probe_load import Watch
-from exporter.background.probe_run import Ended
-from exporter.background.slc_results import SlcResult
-from exporter.background.slc_watch import MayStop, WatchedFio, Written
-from exporter.commands import measured_place, run_facts, slc_recovery, words
-from exporter.commands.measuring import Measurement
-from exporter.commands.run_facts import Below
-from exporter.commands.slc_report import Probed, Rung
+from exporter.commands import slc_recovery
+from exporter.commands.slc_report import CacheMeasurement, RecoveryStep
 from exporter.config import Settings
-from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult
-from exporter.diagnosis.drive import DriveClass
-from exporter.diagnosis.write_trace import MIB, TraceSample
 from exporter.errors import CommandError, ConfigError
+from exporter.io.drive_class import DriveClass
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.tools.fio_profiles import Profile
+from exporter.measurement import figures, measured_place, run_facts
+from exporter.measurement.run_facts import Below
+from exporter.measurement.session import Measurement
+from exporter.probe import slc_watch
+from exporter.probe.cache_cliff import CacheCliff, CliffResult
+from exporter.probe.fio_run import RunEnd
+from exporter.probe.production_load import GuardWatch
+from exporter.probe.profiles import Profile
+from exporter.probe.slc_results import SlcResult
+from exporter.probe.slc_watch import MayStop, WatchedFio, WatchedWrite
+from exporter.probe.write_trace import MIB, TraceSample
 
 #: What a write of less shows is noise.
 LEAST_BYTES, MOST_BYTES = 64 * MIB, 4 << 40
@@ -46,11 +47,13 @@ class SlcProbe:
         self._profile = profile
         self._state = state
         self._below: Below = run_facts.below(measurement, settings)
-        self._written: Written | None = None
+        self._written: WatchedWrite | None = None
         self._notes: list[str] = []
         self._name = f"ssd-exporter-slc-{measurement.place.device.replace('/', '!')}"
 
-    def probed(self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool) -> Probed:
+    def probed(
+        self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
+    ) -> CacheMeasurement:
         """Admitted, agreed to, written, judged and kept.
 
         idle_seconds: the rests before each later write. is_size_given: the profile's size is what
@@ -72,7 +75,7 @@ class SlcProbe:
         problem = its.problem(ended)
         if not written.samples:
             raise CommandError(problem or written.problem or "fio wrote nothing that was seen")
-        cliff = slc.judged(written, self._below.capacity_bytes)
+        cliff = slc_watch.judged(written, self._below.capacity_bytes)
         if problem and cliff.result is CliffResult.ABORTED:
             self._notes.append(f"{problem[:1].upper()}{problem[1:]}.")
         if written.is_of_device:
@@ -86,7 +89,7 @@ class SlcProbe:
         seconds = its.clock.monotonic() - begun
         version = ended.run.fio_version if ended.run else "of unknown version"
         fio = f"{version}, {profile.engine.value}, depth {profile.depth}"
-        return Probed(
+        return CacheMeasurement(
             its.place.device,
             tuple(run_facts.facts(its, self._below, seconds=seconds, fio=fio)),
             result,
@@ -99,7 +102,7 @@ class SlcProbe:
 
     def _recovery(
         self, cliff: CacheCliff, profile: Profile, idle_seconds: Sequence[int]
-    ) -> list[Rung]:
+    ) -> list[RecoveryStep]:
         if not idle_seconds:
             return []
         if cliff.cache_bytes is None:
@@ -118,10 +121,12 @@ class SlcProbe:
             self._notes.append(f"The recovery was not measured to its end: {why}.")
         return rungs
 
-    def _write(self, profile: Profile, may_stop: MayStop | None = None) -> tuple[Written, Ended]:
+    def _write(
+        self, profile: Profile, may_stop: MayStop | None = None
+    ) -> tuple[WatchedWrite, RunEnd]:
         """One write of the file from end to end; `may_stop` in the place of what finds a cliff."""
         its = self._measurement
-        watch = slc.watch(profile)
+        watch = slc_watch.watch(profile)
         recent: deque[TraceSample] = deque(maxlen=_RECENT)
         written = 0.0
 
@@ -132,12 +137,12 @@ class SlcProbe:
             found = watch.observe(sample)
             return found is not None if may_stop is None else may_stop(sample)
 
-        def show(_looks: Watch) -> bool:
+        def show(_looks: GuardWatch) -> bool:
             seconds = sum(sample.seconds for sample in recent)
             if seconds:
                 speed = sum(sample.written_bytes for sample in recent) / seconds
                 slower = ", slower than at first" if watch.is_alarmed else ""
-                said = f"{words.size(written)} written, {words.speed(speed)} MB/s{slower}"
+                said = f"{figures.size(written)} written, {figures.speed(speed)} MB/s{slower}"
                 its.show(said, min(written / profile.size_bytes, 1.0))
             return True
 
@@ -151,10 +156,10 @@ class SlcProbe:
         self._written = None
         file = its.prepared(self._name, profile.size_bytes, fill=False)
         ended = its.run([profile], file, show, fio)
-        found = self._written or Written(profile, file, (), was_ended=True)
+        found = self._written or WatchedWrite(profile, file, (), was_ended=True)
         return found, ended
 
-    def _over(self, written: Written) -> None:
+    def _over(self, written: WatchedWrite) -> None:
         self._written = written
 
     def _device_bytes(self, _file: Path | None = None) -> int | None:
@@ -163,7 +168,7 @@ class SlcProbe:
 
     def _keep(self, result: SlcResult) -> SlcResult | None:
         try:
-            return slc.keep(self._state, result)
+            return slc_watch.keep(self._state, result)
         except OSError as e:
             self._notes.append(f"The daemon will not show it: {self._state}: {e.strerror or e}.")
             return None
@@ -176,7 +181,7 @@ class SlcProbe:
             size = min(size, int(free * _FREE_SHARE) // MIB * MIB)
             if size < LEAST_BYTES:
                 raise ConfigError(
-                    f"{words.size(free)} are free, of which a tenth would be written",
+                    f"{figures.size(free)} are free, of which a tenth would be written",
                     "make room, or say how much may be written with --bytes",
                 )
         seconds = max(self._profile.runtime_seconds, size / _LEAST_BYTES_PER_SECOND)

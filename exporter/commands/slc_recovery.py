@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from exporter.background import slc
-from exporter.background.probe_run import Ended
-from exporter.background.slc_watch import MayStop, Written
-from exporter.commands.measuring import Measurement
-from exporter.commands.slc_report import Rung
-from exporter.commands.words import span
-from exporter.diagnosis.cache_cliff import CacheCliff, recovered_bytes
-from exporter.diagnosis.write_trace import TraceSample
-from exporter.tools.fio_profiles import Profile
+from exporter.commands.slc_report import RecoveryStep
+from exporter.measurement.figures import span
+from exporter.measurement.session import Measurement
+from exporter.probe import slc_watch
+from exporter.probe.cache_cliff import CacheCliff, recovered_bytes
+from exporter.probe.fio_run import RunEnd
+from exporter.probe.profiles import Profile
+from exporter.probe.slc_watch import MayStop, WatchedWrite
+from exporter.probe.write_trace import TraceSample
 
 _STEP_SECONDS = 0.25
 
@@ -20,7 +20,7 @@ _REST_RATIO = 0.05
 #: A write so much as this of all was fast is not parted at its very end.
 _WHOLE = 0.98
 
-Write = Callable[[Profile, MayStop], tuple[Written, Ended]]
+Write = Callable[[Profile, MayStop], tuple[WatchedWrite, RunEnd]]
 
 
 def climbed(
@@ -31,13 +31,13 @@ def climbed(
     *,
     write: Write,
     device_bytes: Callable[[], int | None],
-) -> tuple[list[Rung], str]:
+) -> tuple[list[RecoveryStep], str]:
     """A rest and a write after it, for each of the rests; and why there are no more of them.
 
     cliff: what the write before the first rest has shown. profile: writes as much as the cache
     took, and is ended once it has become slow.
     """
-    rungs: list[Rung] = []
+    rungs: list[RecoveryStep] = []
     for number, seconds in enumerate(idle_seconds, 1):
         before = device_bytes()
         which = f"rest {number} of {len(idle_seconds)}"
@@ -50,9 +50,9 @@ def climbed(
         if problem := measurement.problem(ended):
             return rungs, problem
         total = sum(sample.written_bytes for sample in written.samples)
-        back = recovered_bytes(written.samples, cliff, slc.RULES)
+        back = recovered_bytes(written.samples, cliff, slc_watch.RULES)
         rungs.append(
-            Rung(
+            RecoveryStep(
                 seconds,
                 int(total),
                 back,
@@ -63,7 +63,7 @@ def climbed(
     return rungs, ""
 
 
-def by_rest(rungs: Sequence[Rung]) -> dict[int, int]:
+def by_rest(rungs: Sequence[RecoveryStep]) -> dict[int, int]:
     """What is kept: of those that can be told, after the drive had rested."""
     return {
         rung.idle_seconds: rung.recovered_bytes
@@ -74,7 +74,7 @@ def by_rest(rungs: Sequence[Rung]) -> dict[int, int]:
 
 def until_slow(cliff: CacheCliff, profile: Profile) -> MayStop:
     """Ends a later write once it has been slow for as much as the first was watched beyond."""
-    rules = slc.WATCH_RULES
+    rules = slc_watch.WATCH_RULES
     enough = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)
     samples: list[TraceSample] = []
     written = looked_at = 0.0
@@ -87,7 +87,7 @@ def until_slow(cliff: CacheCliff, profile: Profile) -> MayStop:
         if written - looked_at < enough / rules.pieces:
             return False
         looked_at = written
-        back = recovered_bytes(samples, cliff, slc.RULES)
+        back = recovered_bytes(samples, cliff, slc_watch.RULES)
         return back is not None and written - back >= enough
 
     return may_stop

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from exporter.background.slc_results import SlcResult
-from exporter.commands import words
-from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult, CliffRules, WritePhase
-from exporter.diagnosis.write_trace import TraceSample, binned
-from exporter.report.content import Chart, Line, Mark, Report, Table
+from exporter.measurement import figures
+from exporter.probe.cache_cliff import CacheCliff, CliffResult, CliffRules, WritePhase
+from exporter.probe.slc_results import SlcResult
+from exporter.probe.write_trace import TraceSample, binned
+from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
 #: More points than these are no plainer.
 _MOST_POINTS = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Rung:
+class RecoveryStep:
     """A later write, after so many seconds without one.
 
     recovered_bytes: how much of the cache was back; None where it cannot be told. is_whole: all of
@@ -32,7 +32,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class CacheMeasurement:
     """All that one call of the command found.
 
     facts: of the drive and the run, as `Report.facts`. trace: the write as it went. earlier: a
@@ -43,13 +43,13 @@ class Probed:
     facts: tuple[tuple[str, str], ...]
     result: SlcResult
     trace: Sequence[TraceSample]
-    rungs: Sequence[Rung] = ()
+    rungs: Sequence[RecoveryStep] = ()
     notes: Sequence[str] = ()
     earlier: SlcResult | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def report(found: Probed, rules: CliffRules) -> Report:
+def report(found: CacheMeasurement, rules: CliffRules) -> Report:
     """The whole of it; `data` has base units."""
     cliff = found.result.cliff
     parts: list[Table | Chart] = []
@@ -79,18 +79,18 @@ def report(found: Probed, rules: CliffRules) -> Report:
 
 def verdict(cliff: CacheCliff) -> str:
     """In one sentence."""
-    written = words.size(cliff.written_bytes)
+    written = figures.size(cliff.written_bytes)
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     if cliff.result is CliffResult.CLIFF and burst and sustained and cliff.cache_bytes is not None:
         return (
-            f"The write cache ends after {words.size(cliff.cache_bytes)}: the drive falls from"
-            f" {words.speed(burst)} to {words.speed(sustained)} MB/s,"
+            f"The write cache ends after {figures.size(cliff.cache_bytes)}: the drive falls from"
+            f" {figures.speed(burst)} to {figures.speed(sustained)} MB/s,"
             f" {100 * sustained / burst:.0f} % of its first speed."
         )
     if cliff.result is CliffResult.FLAT:
         return (
             f"No write cache ends within {written}, more than any cache of this drive could take:"
-            f" it writes at {words.speed(burst)} MB/s throughout."
+            f" it writes at {figures.speed(burst)} MB/s throughout."
         )
     if cliff.result is CliffResult.RAMP:
         return (
@@ -101,12 +101,12 @@ def verdict(cliff: CacheCliff) -> str:
         return f"Too little was written to tell anything: {written}."
     ended = "it was ended early" if cliff.result is CliffResult.ABORTED else "all it may write"
     return (
-        f"No end of a write cache within {written} ({ended}), at {words.speed(burst)} MB/s: a"
+        f"No end of a write cache within {written} ({ended}), at {figures.speed(burst)} MB/s: a"
         " cache, if there is one, is larger."
     )
 
 
-def _notes(found: Probed) -> Iterator[str]:
+def _notes(found: CacheMeasurement) -> Iterator[str]:
     result = found.result.cliff.result
     if found.earlier is not None:
         yield (
@@ -145,9 +145,9 @@ def _chart(trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffRules) -
     if len(bins.speeds) < 2:
         return None
     points = tuple(((n + 0.5) * bins.bin_bytes, speed) for n, speed in enumerate(bins.speeds))
-    lines = [Line(f"each {words.size(bins.bin_bytes)}", points)]
+    lines = [ChartLine(f"each {figures.size(bins.bin_bytes)}", points)]
     if steps := tuple(_steps(cliff.phases, bins.written_bytes)):
-        lines.append(Line("median of each phase", steps))
+        lines.append(ChartLine("median of each phase", steps))
     return Chart(
         "Throughput over what was written",
         "written since the drive rested",
@@ -162,7 +162,7 @@ def _chart(trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffRules) -
 def _marks(cliff: CacheCliff) -> Iterator[Mark]:
     for number, phase in enumerate(cliff.phases[1:]):
         what = "second step" if number else "end of the write cache"
-        yield Mark(float(phase.begin_bytes), f"{what}, {words.size(phase.begin_bytes)}")
+        yield Mark(float(phase.begin_bytes), f"{what}, {figures.size(phase.begin_bytes)}")
 
 
 def _steps(phases: Sequence[WritePhase], end: int) -> Iterator[tuple[float, float]]:
@@ -178,9 +178,9 @@ def _phases(cliff: CacheCliff) -> Table:
     rows = (
         (
             names[min(number, len(names) - 1)],
-            words.size(phase.begin_bytes) if phase.begin_bytes else "0",
-            words.size(until),
-            f"{words.speed(phase.bytes_per_second)} MB/s",
+            figures.size(phase.begin_bytes) if phase.begin_bytes else "0",
+            figures.size(until),
+            f"{figures.speed(phase.bytes_per_second)} MB/s",
         )
         for number, (phase, until) in enumerate(_with_ends(cliff.phases, cliff.written_bytes))
     )
@@ -193,15 +193,19 @@ def _with_ends(phases: Sequence[WritePhase], end: int) -> Iterator[tuple[WritePh
     return zip(phases, ends[: len(phases)], strict=True)
 
 
-def _rungs(rungs: Sequence[Rung]) -> Table:
+def _rungs(rungs: Sequence[RecoveryStep]) -> Table:
     rows = []
     for rung in rungs:
-        back = "-" if rung.recovered_bytes is None else words.size(rung.recovered_bytes)
+        back = "-" if rung.recovered_bytes is None else figures.size(rung.recovered_bytes)
         if rung.is_whole and rung.recovered_bytes is not None:
             back = f"at least {back}"
-        row: tuple[str, ...] = (words.span(rung.idle_seconds), back, words.size(rung.written_bytes))
+        row: tuple[str, ...] = (
+            figures.span(rung.idle_seconds),
+            back,
+            figures.size(rung.written_bytes),
+        )
         if any(each.others_bytes is not None for each in rungs):
-            others = "" if rung.others_bytes is None else words.size(rung.others_bytes)
+            others = "" if rung.others_bytes is None else figures.size(rung.others_bytes)
             row = (*row, others and f"did not rest: others wrote {others}")
         rows.append(row)
     columns = ("after", "cache back", "written", "")[: len(rows[0])]

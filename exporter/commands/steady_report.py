@@ -4,19 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from exporter.commands import judged_by, measured_data
-from exporter.commands.judged_by import Quantity
-from exporter.commands.words import blocks
-from exporter.diagnosis.steady_state import Phase, SteadyState, SteadyStateRules, Window
-from exporter.report.content import Band, Chart, Line, Report, Table
-from exporter.tools.fio_profiles import Profile
+from exporter.commands import probe_report
+from exporter.commands.probe_report import Quantity
+from exporter.measurement import figures
+from exporter.measurement.figures import blocks
+from exporter.probe.profiles import Profile
+from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
+from exporter.report.content import Band, Chart, ChartLine, Report, Table
 
 #: The axis of a chart.
 _UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 
 
 @dataclass(frozen=True, slots=True)
-class RoundDone:
+class CompletedRound:
     """One round. value: see `probe_rounds.measured`. is_host_limited: it is left out, for it says
     nothing of the drive. when: for people, empty where they came one after the other.
     """
@@ -32,12 +33,12 @@ class Series:
 
     profile: Profile
     engine: str
-    rounds: Sequence[RoundDone]
+    rounds: Sequence[CompletedRound]
     judgement: SteadyState
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedSeries:
     """All that a report is made of. problem: why there are no more rounds, else empty."""
 
     title: str
@@ -48,7 +49,7 @@ class Judged:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def report(found: Judged, rules: SteadyStateRules) -> Report:
+def report(found: JudgedSeries, rules: SteadyStateRules) -> Report:
     parts: list[Table | Chart] = []
     for each in found.series:
         if chart := _chart(each, rules):
@@ -75,9 +76,9 @@ def report(found: Judged, rules: SteadyStateRules) -> Report:
 def is_good(found: Sequence[Series]) -> bool | None:
     """True where all are steady, None where one cannot be judged and none is unsteady."""
     phases = {each.judgement.phase for each in found}
-    if phases & {Phase.UNSTEADY, Phase.TRANSITION}:
+    if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:
         return False
-    return True if phases == {Phase.STEADY} else None
+    return True if phases == {SteadyPhase.STEADY} else None
 
 
 def verdict(found: Series, rules: SteadyStateRules) -> str:
@@ -93,9 +94,9 @@ def verdict(found: Series, rules: SteadyStateRules) -> str:
         f" {100 * rules.range_ratio:.0f} %) and its line over {100 * window.slope_ratio:.1f} % (at"
         f" most {100 * rules.slope_ratio:.0f} %)."
     )
-    if its.phase is Phase.STEADY:
+    if its.phase is SteadyPhase.STEADY:
         return f"{name} is steady at {shown(found.profile, window.mean)}: {said}"
-    if its.phase is Phase.TRANSITION:
+    if its.phase is SteadyPhase.TRANSITION:
         return f"{name} is not steady yet: {said}"
     worse = ""
     if its.deviation is not None and its.baseline is not None:
@@ -109,12 +110,12 @@ def verdict(found: Series, rules: SteadyStateRules) -> str:
 
 def shown(profile: Profile, value: float) -> str:
     """A round's value with its unit."""
-    is_rate = judged_by.quantity(profile) is Quantity.RATE
-    return judged_by.shown(profile, value) + (" IOPS" if is_rate else "")
+    is_rate = probe_report.quantity(profile) is Quantity.RATE
+    return probe_report.shown_quantity(profile, value) + (" IOPS" if is_rate else "")
 
 
 def _quantity(profile: Profile) -> str:
-    its = judged_by.quantity(profile)
+    its = probe_report.quantity(profile)
     return "the rate" if its is Quantity.RATE else f"the {its.words}"
 
 
@@ -135,17 +136,17 @@ def _chart(found: Series, rules: SteadyStateRules) -> Chart | None:
     hosts = [(float(n), each.value) for n, each in numbered if each.is_host_limited]
     if not counted:
         return None
-    lines = [Line("rounds", tuple(counted), dots=True)]
+    lines = [ChartLine("rounds", tuple(counted), dots=True)]
     if hosts:
-        lines.append(Line("bound by the host", tuple(hosts), dots=True))
+        lines.append(ChartLine("bound by the host", tuple(hosts), dots=True))
     bands: tuple[Band, ...] = ()
     window = found.judgement.window
     if window is not None:
         first, last = counted[-rules.rounds][0], counted[-1][0]
         begin, end = window.fit
-        lines.append(Line("best line through the last rounds", ((first, begin), (last, end))))
+        lines.append(ChartLine("best line through the last rounds", ((first, begin), (last, end))))
         bands = _bands(window, rules)
-    its = judged_by.quantity(found.profile)
+    its = probe_report.quantity(found.profile)
     return Chart(
         f"{found.profile.name}: rounds, and the windows of SNIA's rule",
         "round",
@@ -156,7 +157,7 @@ def _chart(found: Series, rules: SteadyStateRules) -> Chart | None:
     )
 
 
-def _bands(window: Window, rules: SteadyStateRules) -> tuple[Band, Band]:
+def _bands(window: SteadyWindow, rules: SteadyStateRules) -> tuple[Band, Band]:
     """The range may lie anywhere, so it is drawn around the rounds; the line about their mean."""
     middle, half = (window.least + window.most) / 2, rules.range_ratio * window.mean / 2
     reach = rules.slope_ratio * window.mean / 2
@@ -191,7 +192,7 @@ def _table(found: Series) -> Table:
     )
 
 
-def _notes(found: Judged) -> Iterator[str]:
+def _notes(found: JudgedSeries) -> Iterator[str]:
     if any(each.profile.is_rate_capped for each in found.series):
         yield (
             "A profile with a rate cap is judged by its mean latency: its IOPS are the cap's, and"
@@ -208,8 +209,8 @@ def _data(found: Series) -> dict[str, Any]:
     window = its.window
     return {
         "profile": profile.name,
-        **measured_data.parameters(profile, found.engine),
-        "unit": judged_by.quantity(profile).value,
+        **figures.parameters(profile, found.engine),
+        "unit": probe_report.quantity(profile).value,
         "rounds": [{"value": e.value, "is_host_limited": e.is_host_limited} for e in found.rounds],
         "phase": its.phase.value,
         "window": None if window is None else asdict(window),

@@ -1,16 +1,118 @@
-"""What is known of the drives that say nothing: who they are, and whether they owe an answer."""
+"""The drives that a command beside the daemon must not ask, for the daemon may be asking them.
 
-from collections.abc import Collection, Container, Iterable, Iterator
-from dataclasses import dataclass
+Which rights are missing to reach the drives behind a MegaRAID controller.
 
-from exporter.background import addressing
-from exporter.background.drive_labels import labels
-from exporter.background.inventory import Inventory
+smartctl talks to these by a node of the driver's, which it makes itself where it is not there; the
+driver lets nobody open it without CAP_SYS_ADMIN. Where these rights are missing, a scan names no
+such drive and does not say why (get_dev_megasas in os_linux.cpp of smartmontools;
+megasas_mgmt_open in drivers/scsi/megaraid/megaraid_sas_base.c of Linux).
+
+What is known of the drives that say nothing: who they are, and whether they owe an answer.
+"""
+
+import os
+import re
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from exporter.config import Settings
 from exporter.drives.health import DriveIdentity
-from exporter.drives.watched import WatchedDrive
-from exporter.linux.nodes import Nodes
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.errors import SourceError
+from exporter.linux import capabilities, files
+from exporter.linux.device_nodes import Nodes
 from exporter.linux.topology import Topology
-from exporter.tools.smartctl import Address
+from exporter.smart import addressing, polling_plan
+from exporter.smart.discovery import Override
+from exporter.smart.drive_labels import labels
+from exporter.smart.inventory import Inventory
+from exporter.smart.poll_outcome import PollResult
+from exporter.smart.poller import PollingPlan
+from exporter.smart.smartctl import Address, may_be_killed
+
+
+def plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
+    """The daemon's plan without the drives that two must not ask at once, and these."""
+    whole = polling_plan.of(settings)
+    root, kept = settings.path.rootfs, []
+    left: list[Address] = []
+    for path, kind in whole.drives:
+        if may_be_killed(kind):
+            kept.append((path, kind))
+        else:
+            left += addressing.expanded(files.resolve(root, path), kind)
+    for name, override in whole.overrides.items():
+        if override.type and not may_be_killed(override.type):
+            path = f"/dev/{name.removeprefix('/dev/').partition(' ')[0]}"
+            left.append(Address(path, override.type))
+    # Nor by another type: a question through the bridge meets the other's in the middle.
+    off = {address.path: Override(off=True) for address in left}
+    overrides = {**whole.overrides, **off}
+    rest = replace(whole, drives=tuple(kept), overrides=overrides)
+    return rest, tuple(dict.fromkeys(left))
+
+
+def shown(left: Sequence[Address], known: Nodes) -> list[WatchedDrive]:
+    """The same drives for people."""
+    why = "asked by the daemon only: two that ask through such a bridge at once may do harm"
+    return [
+        WatchedDrive(label, "", str(address), was_asked=False, message=why)
+        for address, label in labels(left, known).items()
+    ]
+
+
+_NODE = "megaraid_sas_ioctl_node"
+
+_BEHIND = re.compile(r" -d (?:\S*\+)?megaraid,", re.ASCII)
+
+
+def lacking(proc: Path, root: Path) -> tuple[str, ...]:
+    """What this process, and so the smartctl that it runs, lacks; none where that is unknown.
+
+    root: the / in which smartctl runs.
+    """
+    try:
+        status = files.read(f"{proc}/self/status")
+    except SourceError:
+        return ()
+    return parse(status, has_node=os.path.lexists(root / "dev" / _NODE))
+
+
+def parse(status: str, *, has_node: bool) -> tuple[str, ...]:
+    """The same out of the text of /proc/self/status (capabilities(7))."""
+    held = capabilities.effective(status)
+    if held is None:
+        return ()
+    needed = [(capabilities.SYS_ADMIN, "CAP_SYS_ADMIN")]
+    if not has_node:
+        needed.append((capabilities.MKNOD, "CAP_MKNOD"))
+    return tuple(name for bit, name in needed if not held & 1 << bit)
+
+
+def explained(drives: Sequence[WatchedDrive], missing_rights: Sequence[str]) -> list[WatchedDrive]:
+    """The same drives; those out of reach for want of these rights are said to be that.
+
+    They are neither gone nor silent: nobody has asked them. Where another one answers through a
+    controller, smartctl has the rights from elsewhere, and it is the drive's fault.
+    """
+    if not missing_rights or any(each.up and _is_behind(each) for each in drives):
+        return list(drives)
+    message = (
+        "cannot be asked: it is behind a MegaRAID controller, and smartctl needs"
+        f" {' and '.join(missing_rights)} to reach it; run this as root, or grant what is missing"
+    )
+    return [
+        replace(each, is_missing=False, was_asked=False, message=message)
+        if _is_behind(each) and (each.is_missing or PollResult.NO_ANSWER.value in each.polls)
+        else each
+        for each in drives
+    ]
+
+
+def _is_behind(drive: WatchedDrive) -> bool:
+    return _BEHIND.search(drive.address) is not None
+
 
 #: How a disk is attached that is one drive, and no volume or virtual disk.
 _OF_DRIVES = frozenset({"nvme", "sata", "sas", "usb"})
@@ -26,7 +128,7 @@ _UNASKED = {
 
 
 @dataclass(frozen=True, slots=True)
-class KnownHost:
+class UnansweredDrives:
     """What the kernel and the daemon know of a host's drives, without asking any."""
 
     nodes: Nodes
@@ -35,7 +137,7 @@ class KnownHost:
 
 
 def unheard(
-    host: KnownHost, addresses: Iterable[Address], heard: Container[Address], message: str
+    host: UnansweredDrives, addresses: Iterable[Address], heard: Container[Address], message: str
 ) -> Iterator[WatchedDrive]:
     """Those of the addresses of which there is no word.
 
@@ -57,7 +159,7 @@ def unheard(
         )
 
 
-def owes_answer(host: KnownHost, drive: WatchedDrive, address: Address | None) -> bool:
+def owes_answer(host: UnansweredDrives, drive: WatchedDrive, address: Address | None) -> bool:
     """Whether a drive that was asked is there for sure, by the kernel or as it was known.
 
     address: where it was asked; None where it was not.
@@ -77,7 +179,9 @@ def owes_answer(host: KnownHost, drive: WatchedDrive, address: Address | None) -
     return transport in _OF_DRIVES and not is_empty
 
 
-def without_drive(host: KnownHost, known: Collection[str], problem: str) -> Iterator[WatchedDrive]:
+def without_drive(
+    host: UnansweredDrives, known: Collection[str], problem: str
+) -> Iterator[WatchedDrive]:
     """The block devices that no drive is known of.
 
     known: the devices of drives. problem: why the look for drives failed; else empty.

@@ -3,16 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from exporter.drives import self_test
-from exporter.drives.fields import Fields
-from exporter.drives.health import (
-    DriveHealth,
-    Endurance,
-    EnduranceSource,
-    UnitSource,
-    WrittenBytes,
-)
-from exporter.drives.readings import celsius, counter, healthy, power_on_seconds
+from exporter.drives import self_test_log
+from exporter.drives.fields import Fields, celsius, counter, healthy, power_on_seconds
+from exporter.drives.health import DriveHealth, Endurance, EnduranceSource, UnitSource, WrittenBytes
 
 _LOG = "nvme_smart_health_information_log"
 
@@ -63,7 +56,7 @@ def health(fields: Fields) -> DriveHealth:
         unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
         # Whole drives' lives are 0 where it is not counted; a new drive loses a minute by that.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
-        self_test=self_test.nvme(fields),
+        self_test=self_test_log.nvme(fields),
         # The bit tells of a failed backup; that it is clear does not tell that there is one.
         plp_healthy=False if warning is not None and warning & _VOLATILE_BACKUP else None,
     )

@@ -1,7 +1,8 @@
 """A SCSI or SAS drive's health, from the log pages of SPC and SBC."""
 
-from exporter.drives import self_test
-from exporter.drives.fields import Fields
+from exporter.drives import self_test_log
+from exporter.drives.drive_link import sas_errors
+from exporter.drives.fields import Fields, celsius, healthy, power_on_seconds, total
 from exporter.drives.health import (
     DriveHealth,
     DriveIdentity,
@@ -10,8 +11,6 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.link import sas_errors
-from exporter.drives.readings import celsius, healthy, power_on_seconds, total
 
 _ERRORS = "scsi_error_counter_log"
 
@@ -38,7 +37,7 @@ def health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         pending_sectors=fields.integer("scsi_pending_defects", "count"),
         interface_errors=sas_errors(fields),
         power_on_seconds=power_on_seconds(fields),
-        self_test=self_test.scsi(fields),
+        self_test=self_test_log.scsi(fields),
     )
 
 

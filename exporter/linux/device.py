@@ -7,23 +7,18 @@ from pathlib import Path
 from exporter.errors import SourceError
 from exporter.linux import (
     block,
+    device_identity,
+    device_state,
     files,
-    identity,
-    link,
-    md,
-    nvme,
-    queue,
-    sas,
-    sata,
-    scsi,
-    state,
-    usb,
+    links,
+    nvme_sysfs,
+    scsi_sysfs,
 )
 from exporter.linux.block import BlockDevice
+from exporter.linux.device_identity import Identity
+from exporter.linux.device_state import DeviceState, StateSources
 from exporter.linux.files import Parsed
-from exporter.linux.identity import Identity
-from exporter.linux.scsi import Attachment
-from exporter.linux.state import DeviceState, StateSources
+from exporter.linux.scsi_sysfs import Attachment
 from exporter.linux.vpd import AtaIdentity
 
 #: What SATA can do at its best, on a port that may do more.
@@ -100,17 +95,17 @@ def _is_same(entry: Entry, known: Device) -> bool:
 
 def _refreshed(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    its_queue = queue.refreshed(directory, its_block.queue) if read_queue else its_block.queue
+    its_queue = block.refreshed_queue(directory, its_block.queue) if read_queue else its_block.queue
     if its_queue != its_block.queue:
         its_block = replace(its_block, queue=its_queue)
     if its_block.kind not in ("disk", "path"):
         its_block = replace(its_block, slaves=block.read_slaves(directory))
-    now = state.read(known.sources)
+    now = device_state.read(known.sources)
     device = Device(
         block=its_block,
         identity=known.identity,
         state=now.value,
-        degraded_members=md.read_degraded(directory) if its_block.kind == "md" else None,
+        degraded_members=device_state.read_degraded(directory) if its_block.kind == "md" else None,
         entry=known.entry,
         places=known.places,
         sources=known.sources,
@@ -125,13 +120,13 @@ def _discovered(sys: Path, entry: Entry) -> Parsed[Device | None]:
         return Parsed(None)
     faults: tuple[SourceError, ...] = ()
     who, sources = Identity(), StateSources()
-    above = nvme.owner(its_block.directory)
+    above = nvme_sysfs.owner(its_block.directory)
     if above is not None:
         who, sources = _nvme(sys, its_block, above, entry)
     elif its_block.kind == "disk":
         who, sources, faults = _other(sys, its_block)
-    now = state.read(sources)
-    degraded = md.read_degraded(its_block.directory) if its_block.kind == "md" else None
+    now = device_state.read(sources)
+    degraded = device_state.read_degraded(its_block.directory) if its_block.kind == "md" else None
     places = _places(its_block.directory)
     device = Device(its_block, who, now.value, degraded, entry, places, sources, faults)
     return Parsed(device, faults + now.faults)
@@ -148,13 +143,13 @@ def _places(directory: Path) -> Places:
 def _nvme(
     sys: Path, its_block: BlockDevice, above: Path, entry: Entry
 ) -> tuple[Identity, StateSources]:
-    controllers = nvme.controllers(sys, above, entry.paths)
-    who = nvme.identity(its_block.directory, above, controllers)
+    controllers = nvme_sysfs.controllers(sys, above, entry.paths)
+    who = nvme_sysfs.identity(its_block.directory, above, controllers)
     if its_block.kind == "path":
         # Its head has the same controllers, and is what people see.
         return who, StateSources()
-    pairs = [(each, nvme.pci_function(each)) for each in controllers]
-    return who, state.nvme_sources(pairs)
+    pairs = [(each, nvme_sysfs.pci_function(each)) for each in controllers]
+    return who, device_state.nvme_sources(pairs)
 
 
 def _other(
@@ -163,18 +158,18 @@ def _other(
     directory = its_block.directory
     subsystem = os.path.basename(os.path.realpath(directory / "device" / "subsystem"))
     if subsystem == "virtio":
-        return identity.virtio(directory), StateSources(), ()
+        return device_identity.virtio(directory), StateSources(), ()
     if subsystem == "mmc":
-        return identity.mmc(directory), StateSources(), ()
+        return device_identity.mmc(directory), StateSources(), ()
     if subsystem != "scsi":
         return Identity(), StateSources(), ()
     place = block.place(sys, directory)
-    attached = scsi.attachment(Path(os.path.realpath(sys)), place)
-    ata, ata_faults = scsi.read_ata(directory)
-    serial, serial_faults = scsi.read_serial(directory)
-    who = scsi.identity(directory, attached, ata, serial)
-    its_link = _scsi_link(its_block, attached, scsi.channel(place), ata, who)
-    sources = state.scsi_sources(directory / "device", its_link)
+    attached = scsi_sysfs.attachment(Path(os.path.realpath(sys)), place)
+    ata, ata_faults = scsi_sysfs.read_ata(directory)
+    serial, serial_faults = scsi_sysfs.read_serial(directory)
+    who = scsi_sysfs.identity(directory, attached, ata, serial)
+    its_link = _scsi_link(its_block, attached, scsi_sysfs.channel(place), ata, who)
+    sources = device_state.scsi_sources(directory / "device", its_link)
     return who, sources, ata_faults + serial_faults
 
 
@@ -184,15 +179,15 @@ def _scsi_link(
     channel: str,
     ata: AtaIdentity | None,
     who: Identity,
-) -> link.LinkSource | None:
+) -> links.LinkSource | None:
     drive_gigabits = None if ata is None else ata.max_gigabits
     match attached:
         case Attachment("usb", _):
-            return usb.link_source(its_block.directory)
+            return links.usb_link_source(its_block.directory)
         case Attachment("sata", Path() as port):
-            return sata.link_source(port, channel, drive_gigabits)
+            return links.sata_link_source(port, channel, drive_gigabits)
         case Attachment("sas", Path() as end_device):
             best = (drive_gigabits or _SATA_GIGABITS) if who.protocol == "ata" else None
-            return sas.link_source(end_device, best)
+            return links.sas_link_source(end_device, best)
         case _:
             return None

@@ -14,11 +14,10 @@ from pathlib import Path
 from types import ModuleType
 
 from exporter.errors import NotThere, ParseError, ReadError, SourceError
-from exporter.linux import files, mountinfo, mysql_options, mysql_roles, rootfs
+from exporter.linux import files, mountinfo, mysql_directories
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
-from exporter.linux.mysql_options import Include, OptionFiles, Options, Setting
-from exporter.linux.mysql_roles import RoleDirectory
+from exporter.linux.mysql_directories import Include, OptionFiles, Options, RoleDirectory, Setting
 
 NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 
@@ -41,7 +40,7 @@ class Process:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class MysqlServer:
     """A running server: its cgroup v2 path, its mounts, and its directories in that view."""
 
     pid: int
@@ -70,13 +69,13 @@ def parse_cgroup(text: str) -> str | None:
     return match[1] if match else None
 
 
-def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[Server, ...]]:
+def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[MysqlServer, ...]]:
     """All running servers.
 
     A server's option files are read below `root`, the host's /, if the server has the host's /
     itself; a container's own files are out of reach, and its command line must do.
     """
-    servers: list[Server] = []
+    servers: list[MysqlServer] = []
     faults: list[SourceError] = []
     host_root = mountinfo.containing(host_mounts, "/")
     for process in islice(running(proc), _MOST_SERVERS):
@@ -88,18 +87,18 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[S
         options: dict[str, str | bool] = {}
         shares_root = _is_same_root(mountinfo.containing(mounts.value, "/"), host_root)
         if shares_root:
-            parsed = read_options(root, mysql_options.option_files(process.argv))
+            parsed = read_options(root, mysql_directories.option_files(process.argv))
             options.update(parsed.value)
             faults.extend(parsed.faults)
-        options.update(mysql_options.from_arguments(process.argv))
-        directories = mysql_roles.directories(options)
+        options.update(mysql_directories.from_arguments(process.argv))
+        directories = mysql_directories.directories(options)
         if shares_root:
             directories = tuple(
-                RoleDirectory(each.role, rootfs.resolve(root, each.directory))
+                RoleDirectory(each.role, files.resolve(root, each.directory))
                 for each in directories
             )
         cgroup = _cgroup(proc, process.pid)
-        servers.append(Server(process.pid, cgroup, mounts.value, directories))
+        servers.append(MysqlServer(process.pid, cgroup, mounts.value, directories))
     return Parsed(tuple(servers), tuple(faults))
 
 
@@ -144,13 +143,13 @@ def _printable(argument: str) -> str:
 def _read_file(
     root: Path, path: str, suffix: str, faults: list[SourceError]
 ) -> tuple[Setting | Include, ...]:
-    place = rootfs.inside(root, rootfs.resolve(root, path))
+    place = files.inside(root, files.resolve(root, path))
     try:
         found = os.stat(place)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_OPTION_FILE_BYTES:
             faults.append(ParseError(f"{path}: no option file: not a plain file of up to 1 MiB"))
             return ()
-        parsed = mysql_options.parse(files.read(place), suffix)
+        parsed = mysql_directories.parse(files.read(place), suffix)
     except (OSError, ValueError, SourceError):  # absent or hidden; ValueError: a null byte
         return ()
     faults.extend(ParseError(f"{path}: {fault}") for fault in parsed.faults)
@@ -162,7 +161,7 @@ def _included(root: Path, include: Include) -> tuple[str, ...]:
         return (include.path,)
     if "\0" in include.path:
         return ()
-    place = rootfs.inside(root, rootfs.resolve(root, include.path))
+    place = files.inside(root, files.resolve(root, include.path))
     names = (name for name in files.names(place) if name.endswith(".cnf"))
     return tuple(f"{include.path.rstrip('/')}/{name}" for name in names)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import NotThere, ParseError, SourceError
-from exporter.linux import files, link
+from exporter.linux import files, links
 from exporter.linux.files import Parsed
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
@@ -45,17 +45,17 @@ def lane_rate(text: str) -> float | None:
     Up to 5 GT/s the line code is 8b/10b, up to 32 GT/s 128b/130b; from 64 GT/s on a flit of 256
     bytes carries 242.
     """
-    transfers = link.gigabits(text)
+    transfers = links.parse_gigabits(text)
     if transfers is None:
         return None
     if transfers <= 5:
-        return link.bytes_per_second(transfers, link.CODE_8B_10B)
+        return links.bytes_per_second(transfers, links.CODE_8B_10B)
     if transfers < 64:
-        return link.bytes_per_second(transfers, link.CODE_128B_130B)
-    return link.bytes_per_second(transfers, link.CODE_242B_256B)
+        return links.bytes_per_second(transfers, links.CODE_128B_130B)
+    return links.bytes_per_second(transfers, links.CODE_242B_256B)
 
 
-def link_source(function: Path) -> link.LinkSource | None:
+def link_source(function: Path) -> links.LinkSource | None:
     """The link of a PCI function; its maximum is what both the device and the slot can do.
 
     Speed and width are limited one by one: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at
@@ -69,7 +69,7 @@ def link_source(function: Path) -> link.LinkSource | None:
     lanes = [w for end in ends if (w := _max_lanes(end)) is not None]
     rates = [r for end in ends if (r := _max_lane_rate(end)) is not None]
     maximum = min(lanes) * min(rates) if lanes and rates else None
-    return link.LinkSource((speed,), lane_rate, maximum, function / "current_link_width")
+    return links.LinkSource((speed,), lane_rate, maximum, function / "current_link_width")
 
 
 def parse_total(text: str) -> int:
@@ -132,7 +132,7 @@ def _total(path: Path, faults: list[ParseError]) -> int | None:
 
 
 def _max_lanes(end: Path) -> int | None:
-    return link.lane_count(files.integer(end / "max_link_width"))
+    return links.lane_count(files.integer(end / "max_link_width"))
 
 
 def _max_lane_rate(end: Path) -> float | None:

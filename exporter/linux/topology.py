@@ -7,12 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from exporter.errors import NotThere, ParseError, ReadError, SourceError
-from exporter.linux import device, filesystem, mountinfo, mysqld, nvme, partition, rootfs, stack
+from exporter.linux import block, device, files, filesystem, mountinfo, mysqld, nvme_sysfs, stack
 from exporter.linux.device import Device, Entry
 from exporter.linux.files import Parsed
 from exporter.linux.filesystem import Filesystem
 from exporter.linux.mountinfo import Mount, Mounts
-from exporter.linux.mysqld import Server
+from exporter.linux.mysqld import MysqlServer
 from exporter.linux.stack import Stack
 
 #: A host of containers has thousands of mounts, and few filesystems.
@@ -52,7 +52,7 @@ class Topology:
     stack: Stack
     mounts: Mounts
     filesystems: tuple[Filesystem, ...]
-    servers: tuple[Server, ...]
+    servers: tuple[MysqlServer, ...]
     roles: tuple[Role, ...]
     first_namespaces: Mapping[str, str]
 
@@ -133,8 +133,8 @@ def entries(sys: Path) -> Iterator[Entry]:
     disks = _inodes(sys / "block")
     partitions = _inodes(sys / "class" / "block")
     ordered = sorted(partitions, key=lambda name: (len(name), name))
-    by_disk = partition.by_disk(ordered, disks.keys())
-    by_head = nvme.paths_by_head(sorted(disks))
+    by_disk = block.by_disk(ordered, disks.keys())
+    by_head = nvme_sysfs.paths_by_head(sorted(disks))
     for name in sorted(disks):
         its_partitions, its_paths = by_disk.get(name, ()), by_head.get(name, ())
         inodes = (
@@ -154,7 +154,7 @@ def _inodes(directory: Path) -> dict[str, int]:
 
 
 def _roles(
-    servers: Collection[Server], places: Mapping[_Key, list[Mount]], its_stack: Stack
+    servers: Collection[MysqlServer], places: Mapping[_Key, list[Mount]], its_stack: Stack
 ) -> Iterator[Role]:
     for server in servers:
         for each in server.directories:
@@ -179,7 +179,7 @@ def _configured_roles(
             if not place.startswith("/"):
                 yield Role(name, None, "", None, its_stack.leaves_of(place))
                 continue
-            mount = mountinfo.containing(mounts.mounts, rootfs.resolve(root, place))
+            mount = mountinfo.containing(mounts.mounts, files.resolve(root, place))
             if mount is not None:
                 shown = _shown(mount, places)
                 mountpoint = None if shown is None else shown.mountpoint

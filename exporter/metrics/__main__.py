@@ -3,8 +3,8 @@
 import sys
 
 from exporter.metrics import catalogue
-from exporter.metrics.desc import Desc
-from exporter.prometheus import go_float
+from exporter.metrics.client_library import go_float
+from exporter.metrics.desc import MetricDesc
 
 _HEAD = """\
 # Metrics
@@ -24,7 +24,7 @@ def document() -> str:
     return "".join(parts)
 
 
-def _row(desc: Desc) -> str:
+def _row(desc: MetricDesc) -> str:
     labels = ", ".join(f"`{label}`" for label in desc.labels)
     kind = f"{desc.kind}, off by default" if desc.optional else desc.kind
     edges = f" Buckets: {' '.join(map(go_float, desc.edges))}." if desc.edges else ""

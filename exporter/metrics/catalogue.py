@@ -3,30 +3,38 @@
 from collections.abc import Iterable, Iterator
 from types import ModuleType
 
-from exporter.metrics import compat, cpu, disk, identity, own, probe, smart
-from exporter.metrics.desc import Desc
+from exporter.metrics import (
+    compat_families,
+    cpu_families,
+    disk_families,
+    identity_families,
+    own_families,
+    probe_families,
+    smart_families,
+)
+from exporter.metrics.desc import MetricDesc
 
 SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
-    ("Identity, topology, state", identity),
-    ("SMART", smart),
-    ("Block I/O", disk),
-    ("CPU and pressure", cpu),
-    ("fio probes", probe),
-    ("The exporter itself", own),
-    ("node_exporter's own families (`--compat.node-exporter`)", compat),
+    ("Identity, topology, state", identity_families),
+    ("SMART", smart_families),
+    ("Block I/O", disk_families),
+    ("CPU and pressure", cpu_families),
+    ("fio probes", probe_families),
+    ("The exporter itself", own_families),
+    ("node_exporter's own families (`--compat.node-exporter`)", compat_families),
 )
 
 
-def families(subject: ModuleType) -> Iterator[Desc]:
+def families(subject: ModuleType) -> Iterator[MetricDesc]:
     """The families of one subject, in the order in which they are written down."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
             yield from _in(value)
 
 
-def _in(value: object) -> Iterable[Desc]:
-    if isinstance(value, Desc):
+def _in(value: object) -> Iterable[MetricDesc]:
+    if isinstance(value, MetricDesc):
         return (value,)
     if isinstance(value, dict):
-        return tuple(item for item in value.values() if isinstance(item, Desc))
+        return tuple(item for item in value.values() if isinstance(item, MetricDesc))
     return ()

@@ -18,13 +18,13 @@ class Buckets(NamedTuple):
 class Sample(NamedTuple):
     """One value of one series; a histogram's value makes several lines."""
 
-    desc: "Desc"
+    desc: "MetricDesc"
     labels: tuple[str, ...]
     value: float | Buckets
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Desc:
+class MetricDesc:
     """One row of the catalogue; calling it makes a sample.
 
     ``DISK_IO_NOW(3, "nvme0n1")`` is three requests in flight on nvme0n1. Label values stand in

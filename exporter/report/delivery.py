@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from exporter.errors import ConfigError
-from exporter.report import document, page, terminal
+from exporter.report import content, html_page, terminal
 from exporter.report.content import Report
 from exporter.report.words import encodable, printable
 
@@ -20,13 +20,13 @@ def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) ->
         ConfigError: the page cannot be written. The report has been printed then.
     """
     if as_json:
-        out.write(document.text(report))
+        out.write(content.text(report))
     else:
         terminal.write(report, out)
     out.flush()
     if html is None:
         return
-    _write(html, page.html(report))
+    _write(html, html_page.html(report))
     if not as_json:
         out.write(encodable(f"\nThe page: {printable(str(html.absolute()))}\n", out))
         out.flush()

@@ -56,7 +56,7 @@ def _shown(out: TextIO) -> _Shown:
         return _Lines(out)
     if has_unicode(out):
         with contextlib.suppress(ImportError):
-            from exporter.report.coloured_bar import ColouredBar  # noqa: PLC0415  rich is an extra
+            from exporter.report.coloured import ColouredBar  # noqa: PLC0415  rich is an extra
 
             return ColouredBar(out)
     return _Bar(out)

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
-from exporter.report import plot
+from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.words import columns, encodable, has_unicode, printable
 
@@ -62,7 +62,7 @@ def _wrapped(words: str, width: int, first: str = "") -> str:
 
 
 def _chart(chart: Chart, width: int) -> str:
-    return plot.text(chart, width) or "nothing was measured\n"
+    return text_chart.text(chart, width) or "nothing was measured\n"
 
 
 def _table(table: Table) -> str:

@@ -1,18 +1,67 @@
-"""Who answers a request: nobody without the password, the loop, or a worker."""
+"""A few threads for what must not run on the server's loop, with a bounded queue before them.
+
+Who answers a request: nobody without the password, the loop, or a worker.
+"""
 
 import logging
+import queue
+import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from exporter.web.connection import Connection, Phase
-from exporter.web.live import LiveSecurity
-from exporter.web.message import Rendered, Request, Response, plain
-from exporter.web.workers import Workers
+from exporter.web.connection import Connection, ConnectionPhase
+from exporter.web.http_message import Rendered, Request, Response, plain
+from exporter.web.live_security import LiveSecurity
 
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
+
+Job = Callable[[], None]
+
+
+class Workers:
+    """Daemon threads, not concurrent.futures: those are joined at exit, hung ones for ever.
+
+    They start at once, for a limit on threads must stop the start and not the first request. A job
+    must not raise.
+    """
+
+    def __init__(self, name: str, threads: int, waiting: int) -> None:
+        self._queue: queue.Queue[Job | None] = queue.Queue(waiting)
+        self._threads = [
+            threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
+            for n in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job: Job) -> bool:
+        """Queue a job; False where the queue is full. Called from one thread only."""
+        try:
+            self._queue.put_nowait(job)
+        except queue.Full:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Forget what waits and end the threads once their present jobs end; wait for none."""
+        while True:
+            try:
+                self._queue.get_nowait()
+            except queue.Empty:
+                break
+        self._queue.put_nowait(None)
+
+    def _work(self) -> None:
+        while job := self._queue.get():
+            job()
+        try:
+            self._queue.put_nowait(None)  # for the next thread
+        except queue.Full:
+            return
+
 
 _log = logging.getLogger(__name__)
 
@@ -76,13 +125,13 @@ class Answering:
     def _check(
         self, connection: Connection, request: Request, auth: "BasicAuth", field: str
     ) -> None:
-        if connection.phase is Phase.ANSWERING:
+        if connection.phase is ConnectionPhase.ANSWERING:
             # It may have waited behind the same password.
             right = auth.remembers(field) or auth.verify(field)
             self._post(partial(self._checked, connection, request, right))
 
     def _checked(self, connection: Connection, request: Request, right: bool) -> None:
-        if connection.phase is Phase.ANSWERING:
+        if connection.phase is ConnectionPhase.ANSWERING:
             if not right:
                 self._answered(connection, connection.render(_UNAUTHORIZED))
             elif rendered := self._pass(connection, request):
@@ -98,7 +147,7 @@ class Answering:
 
     def _work(self, connection: Connection, request: Request) -> None:
         # A connection that was given up while it waited costs nothing more.
-        if connection.phase is Phase.ANSWERING:
+        if connection.phase is ConnectionPhase.ANSWERING:
             rendered = self._guarded(connection, request, partial(self._respond, request))
             self._post(partial(self._answered, connection, rendered))
 

@@ -1,4 +1,7 @@
-"""Sockets to accept connections from."""
+"""Listen addresses as people and the Prometheus tools write them.
+
+Sockets to accept connections from.
+"""
 
 import contextlib
 import errno
@@ -6,7 +9,33 @@ import socket
 from collections.abc import Sequence
 
 from exporter.errors import ConfigError
-from exporter.web import address
+
+_HINT = "write HOST:PORT, :PORT for all interfaces, or [::1]:PORT"
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of a listen address; an empty host means all interfaces.
+
+    Port 0 lets the kernel choose. Raises ConfigError.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not (port.isascii() and port.isdigit() and len(port) <= 5):
+        raise ConfigError(f"listen address {text!r}: no port number", _HINT)
+    if int(port) > 65535:
+        raise ConfigError(f"listen address {text!r}: ports end at 65535", _HINT)
+    if host.startswith("[") and host.endswith("]") and ":" in host:
+        host = host[1:-1]
+    elif any(mark in host for mark in ":[]/"):
+        raise ConfigError(f"listen address {text!r}: not a host", _HINT)
+    if not host.isprintable() or " " in host:
+        raise ConfigError(f"listen address {text!r}: not a host", _HINT)
+    return host, int(port)
+
+
+def show_address(host: str, port: int) -> str:
+    """The address as `parse` takes it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
 
 #: The kernel cuts it to net.core.somaxconn. Two herds of 1,000 wait here without lost SYNs.
 _BACKLOG = 2048
@@ -43,7 +72,7 @@ def _listener(host: str, port: int) -> socket.socket:
         number = e.errno if isinstance(e, OSError) else None
         what = e.strerror or str(e) if isinstance(e, OSError) else "not a host's name"
         hint = _HINTS.get(number or 0, "correct the listen address")
-        shown = address.show(host, port)
+        shown = show_address(host, port)
         raise ConfigError(f"cannot listen on {shown}: {what}", hint) from e
 
 

@@ -16,16 +16,15 @@ from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
-from exporter.web import eviction
+from exporter.web import connection
 from exporter.web.answering import Answering, Fast, Respond
-from exporter.web.connection import Connection, Phase
-from exporter.web.limits import Limits
+from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
+from exporter.web.http_message import Rendered, Request, Response
 from exporter.web.listen import listen
-from exporter.web.live import LiveSecurity
+from exporter.web.live_security import LiveSecurity
 from exporter.web.loop import Loop
-from exporter.web.message import Rendered, Request, Response
 
-__all__ = ["Fast", "Limits", "Request", "Respond", "Response", "Server"]
+__all__ = ["ClientLimits", "Fast", "HttpServer", "Request", "Respond", "Response"]
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +44,7 @@ _FULL = (
 _NONE: Fast = MappingProxyType({})
 
 
-class Server:
+class HttpServer:
     """Serves `respond` and `fast` on `addresses` (host and port; port 0 is any).
 
     `respond` runs on one of two worker threads and may take its time; whatever it raises becomes
@@ -59,7 +58,7 @@ class Server:
         addresses: Sequence[tuple[str, int]],
         respond: Respond,
         *,
-        limits: Limits = Limits(),  # noqa: B008  frozen
+        limits: ClientLimits = ClientLimits(),  # noqa: B008  frozen
         web_config: Path | None = None,
         fast: Fast = _NONE,
     ) -> None:
@@ -135,7 +134,7 @@ class Server:
                     connection.expire()
                     self._arm(connection)
                 except OSError:
-                    self._close(connection, abort=connection.phase is Phase.WRITING)
+                    self._close(connection, abort=connection.phase is ConnectionPhase.WRITING)
             self._due = min((c.deadline for c in self._connections), default=float("inf"))
         return min(self._due, self._listen_again)
 
@@ -204,24 +203,24 @@ class Server:
         True with nothing closed is the third case: all wait for answers that do not come.
         """
         now = time.monotonic()
-        victim = eviction.victim(self._connections, now)
+        victim = connection.victim(self._connections, now)
         if victim is None:
             if now - min(c.since for c in self._connections) > _HANG_SECONDS:
                 return True
-            self._pause(eviction.GRACE_SECONDS)
+            self._pause(connection.GRACE_SECONDS)
             return False
         # How long ago the victim came, or went over to what it does now.
         age = now - victim.since
-        if age < eviction.GRACE_SECONDS:
-            self._pause(eviction.GRACE_SECONDS - age)
+        if age < connection.GRACE_SECONDS:
+            self._pause(connection.GRACE_SECONDS - age)
             return False
         # An abort also drops what was answered and not yet fetched from the kernel.
-        abort = victim.phase not in {Phase.IDLE, Phase.LINGERING}
+        abort = victim.phase not in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}
         self._close(victim, abort=abort)
         return True
 
     def _serve(self, connection: Connection) -> None:
-        if connection.phase is Phase.CLOSED:
+        if connection.phase is ConnectionPhase.CLOSED:
             return
         try:
             more = connection.advance()
@@ -233,7 +232,7 @@ class Server:
                 self._loop.post(partial(self._serve, connection))
 
     def _answered(self, connection: Connection, rendered: Rendered) -> None:
-        if connection.phase is not Phase.ANSWERING:
+        if connection.phase is not ConnectionPhase.ANSWERING:
             return
         try:
             connection.answer(rendered)
@@ -244,7 +243,7 @@ class Server:
 
     def _arm(self, connection: Connection) -> None:
         """Watch for what the connection waits for; nothing while a worker has its request."""
-        events = 0 if connection.phase is Phase.ANSWERING else connection.wire.waits
+        events = 0 if connection.phase is ConnectionPhase.ANSWERING else connection.wire.waits
         connection.armed = self._loop.watch(
             connection.wire.link, connection.armed, events, partial(self._serve, connection)
         )

@@ -1,18 +1,85 @@
-"""From `tls_server_config` to an ssl.SSLContext, refusing what Python's ssl cannot keep."""
+"""A connected TLS socket that never blocks.
 
+Apart from `wire`, so that ssl is imported where TLS is configured only: it takes 4 MB.
+
+From `tls_server_config` to an ssl.SSLContext, refusing what Python's ssl cannot keep.
+"""
+
+import contextlib
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, TypeVar
 
 from exporter.errors import ConfigError
-from exporter.web.tls_wire import TlsWire
+from exporter.web.wire import CHUNK_BYTES, Wire
 
 if TYPE_CHECKING:
-    from exporter.web.config import TlsConfig  # imports PyYAML
+    from exporter.web.web_config import TlsConfig  # imports PyYAML
+
+#: What one TLS record holds.
+_RECORD_BYTES = 1 << 14
+
+
+class TlsWire(Wire):
+    """A wire on which TLS is spoken; `admits` judges the client once its handshake is done."""
+
+    def __init__(
+        self,
+        link: socket.socket,
+        context: ssl.SSLContext,
+        admits: Callable[[ssl.SSLSocket], bool],
+    ) -> None:
+        super().__init__(link)
+        self._tls = context.wrap_socket(link, server_side=True, do_handshake_on_connect=False)
+        self.link = self._tls
+        self._admits = admits
+
+    def handshake(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self.waits = EVENT_READ
+            return False
+        except ssl.SSLWantWriteError:
+            self.waits = EVENT_WRITE
+            return False
+        if not self._admits(self._tls):
+            raise ssl.SSLError("no allowed name in the client's certificate")
+        return True
+
+    def receive(self) -> bytes | None:
+        self.waits = EVENT_READ
+        try:
+            return self._tls.recv(CHUNK_BYTES)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            self.waits = EVENT_WRITE
+        return None
+
+    def send(self, head: memoryview, body: memoryview) -> int:
+        try:
+            if head:
+                room = max(0, _RECORD_BYTES - len(head))
+                return self._tls.send(b"".join((head, body[:room])))
+            return self._tls.send(body)
+        except ssl.SSLWantWriteError:
+            self.waits = EVENT_WRITE
+        except ssl.SSLWantReadError:
+            self.waits = EVENT_READ
+        return 0
+
+    def end(self) -> None:
+        # Sends close_notify, and would then wait for the client's.
+        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            self._tls.unwrap()
+        super().end()
+
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.background.probe_budget import ProbeBudget
 from exporter.commands import acknowledge
 from exporter.errors import ConfigError
+from exporter.probe.budget import ProbeBudget
 from tests.fakes import FakeClock
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from exporter.commands import bench_matrix
 from exporter.commands.bench_matrix import Matrix
 from exporter.errors import ConfigError
-from exporter.tools import fio_regions
-from exporter.tools.fio_profiles import GIB, KIB, MIB, Rw
+from exporter.probe import fio
+from exporter.probe.profiles import GIB, KIB, MIB, Rw
 
 
 def test_the_whole_matrix_is_block_size_by_jobs_by_mode() -> None:
@@ -52,7 +52,7 @@ def test_what_is_shown_before_adds_up() -> None:
 
 def test_sequential_jobs_have_a_part_of_the_file_each() -> None:
     for cell in Matrix().cells():
-        found = dict(each.split("=") for each in fio_regions.regions(cell))
+        found = dict(each.split("=") for each in fio.regions(cell))
         if cell.jobs == 1 or cell.rw not in (Rw.READ, Rw.WRITE):
             assert {} == found
         else:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from exporter.commands import check
 from exporter.commands.check_table import WIDTH, cut, printable
-from exporter.commands.judgement import Answers, CheckThresholds, Status, problems, span
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import (
     AtaAttribute,
@@ -23,7 +22,8 @@ from exporter.drives.health import (
     Protocol,
     SelfTest,
 )
-from exporter.drives.watched import WatchedDrive
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.smart.drive_problems import Answers, CheckThresholds, Status, problems, span
 
 DAY = 86_400.0
 

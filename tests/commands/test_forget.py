@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from exporter.background import forgetting
-from exporter.background.inventory import Inventory, Sighting
 from exporter.commands import forget
 from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
-from exporter.tools.smartctl import Address
+from exporter.smart import forgetting
+from exporter.smart.inventory import Inventory, Sighting
+from exporter.smart.smartctl import Address
 
 GONE = DriveIdentity(model="Flashworks S500", serial="S-GONE")
 THERE = DriveIdentity(model="Flashworks S500", serial="S-THERE")

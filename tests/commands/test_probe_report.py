@@ -4,30 +4,30 @@ from dataclasses import replace
 
 import pytest
 
-from exporter.background.probe_run import Ended, Result
-from exporter.commands import probe_outcome, probe_report
-from exporter.diagnosis.steady_state import Phase, SteadyState, Window
+from exporter.commands import probe_report
+from exporter.probe.fio_report import JobResult, Op, OpResult, ProbeRun, RunResult
+from exporter.probe.fio_run import ProfileResult, RunEnd
+from exporter.probe.profiles import PROFILES
+from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyWindow
 from exporter.report.content import Report, Table
-from exporter.tools.fio_profiles import PROFILES
-from exporter.tools.fio_report import JobResult, Op, OpResult, ProbeRun, RunResult
 
 READ = PROFILES["page_read"]
-WINDOW = Window(mean=100e-6, least=95e-6, most=105e-6, deviation=3e-6, excursion=0.0)
-STEADY = SteadyState(Phase.STEADY, WINDOW, WINDOW, None)
+WINDOW = SteadyWindow(mean=100e-6, least=95e-6, most=105e-6, deviation=3e-6, excursion=0.0)
+STEADY = SteadyState(SteadyPhase.STEADY, WINDOW, WINDOW, None)
 
 
-def ended(mean: float, result: Result = Result.SUCCESS) -> Ended:
+def ended(mean: float, result: ProfileResult = ProfileResult.SUCCESS) -> RunEnd:
     bins = {mean / 2: 3, mean: 90, mean * 4: 7}
     its = OpResult(
         100, 1_638_400, 200.0, 3.2e6, mean, mean, mean * 4, mean * 4, mean * 4, mean, bins
     )
-    ran = RunResult.SUCCESS if result is Result.SUCCESS else RunResult.ABORTED
+    ran = RunResult.SUCCESS if result is ProfileResult.SUCCESS else RunResult.ABORTED
     job = JobResult("page_read", ran, 0, 2.0, {Op.READ: its})
-    return Ended(result, ProbeRun(ran, 0, "3.33", (job,)), 0.0, 2.0)
+    return RunEnd(result, ProbeRun(ran, 0, "3.33", (job,)), 0.0, 2.0)
 
 
-def report(run: Ended, kept: SteadyState | None = None, problem: str = "") -> Report:
-    found = [probe_outcome.outcome(READ, run, [READ], kept)]
+def report(run: RunEnd, kept: SteadyState | None = None, problem: str = "") -> Report:
+    found = [probe_report.compare_profile(READ, run, [READ], kept)]
     return probe_report.report(found, "nvme0n1", (("Drive", "nvme0n1"),), {}, problem)
 
 
@@ -57,18 +57,18 @@ def test_faster_is_not_bad() -> None:
 
 
 def test_where_the_kept_runs_are_not_steady_it_is_said() -> None:
-    found = report(ended(102e-6), SteadyState(Phase.TRANSITION, WINDOW, None, None))
+    found = report(ended(102e-6), SteadyState(SteadyPhase.TRANSITION, WINDOW, None, None))
     tables = [part for part in found.parts if isinstance(part, Table)]
     assert "not steady" == tables[1].rows[0][-1]
 
 
 def test_too_few_kept_runs_are_none_to_compare_with() -> None:
-    few = SteadyState(Phase.TOO_FEW, None, None, None)
+    few = SteadyState(SteadyPhase.TOO_FEW, None, None, None)
     assert report(ended(500e-6), few).is_good is None
 
 
 def test_a_run_that_was_ended_is_not_judged() -> None:
-    found = report(ended(500e-6, Result.ABORTED), STEADY, "ended by Ctrl-C")
+    found = report(ended(500e-6, ProfileResult.ABORTED), STEADY, "ended by Ctrl-C")
     assert "Not measured to the end: ended by Ctrl-C." == found.verdict
     assert found.is_good is None
     tables = [part for part in found.parts if isinstance(part, Table)]
@@ -78,7 +78,7 @@ def test_a_run_that_was_ended_is_not_judged() -> None:
 def test_a_profile_that_did_not_run_has_no_figures() -> None:
     its = PROFILES["fsync"]
     found = probe_report.report(
-        [probe_outcome.outcome(its, ended(1e-3), [its], None)], "sda", (), {}, "fio: failed"
+        [probe_report.compare_profile(its, ended(1e-3), [its], None)], "sda", (), {}, "fio: failed"
     )
     (table,) = (part for part in found.parts if isinstance(part, Table))
     assert ("fsync", "not measured: failed", *("-",) * 7) == table.rows[0]
@@ -87,11 +87,11 @@ def test_a_profile_that_did_not_run_has_no_figures() -> None:
 @pytest.mark.parametrize(("block", "unit"), [(16_384, "IOPS"), (1 << 20, "MB/s")])
 def test_without_a_cap_the_rate_is_judged(block: int, unit: str) -> None:
     profile = replace(READ, rate_iops=None, block_bytes=block)
-    steady = Window(
+    steady = SteadyWindow(
         mean=1e9 if block > 65_536 else 1e5, least=1.0, most=1.0, deviation=0.0, excursion=0.0
     )
-    kept = SteadyState(Phase.STEADY, steady, steady, None)
-    found = probe_outcome.outcome(profile, ended(1e-4), [profile], kept)
+    kept = SteadyState(SteadyPhase.STEADY, steady, steady, None)
+    found = probe_report.compare_profile(profile, ended(1e-4), [profile], kept)
     assert found.is_worse, "200 IOPS of 100,000, 3.2 MB/s of 1,000"
     whole = probe_report.report([found], "sda", (), {}, "")
     tables = [part for part in whole.parts if isinstance(part, Table)]

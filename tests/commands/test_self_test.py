@@ -10,10 +10,10 @@ import pytest
 
 from exporter.commands import self_test
 from exporter.errors import CommandError, ConfigError
-from exporter.tools.command import Completed, SystemRunner
-from exporter.tools.self_tests import _LOOK
+from exporter.programs.command import Completed, SystemRunner
+from exporter.smart.self_tests import _LOOK
 from tests.fakes import FakeClock
-from tests.tools import texts
+from tests.smart import smartctl_texts
 
 ATA_BEGUN = """\
 Sending command: "Execute SMART Short self-test routine immediately in off-line mode".
@@ -32,7 +32,7 @@ ATA_ROW = "# 1  {:<18} {:<29} {}         {}\n"
 
 def ata_log(kind: str, result: str, remaining: str = "00%  ", lba: str = "-") -> str:
     """The log of texts.ATA_LOG with one entry more."""
-    head, _, rest = texts.ATA_LOG.partition("# 1")
+    head, _, rest = smartctl_texts.ATA_LOG.partition("# 1")
     row = ATA_ROW.format(kind, result, f"{remaining}     21900", lba)
     return (
         head
@@ -57,8 +57,10 @@ class StandIn:
     @property
     def program(self) -> str:
         (self.folder / "look.0").write_text(self.idle)
-        (self.folder / "begun").write_text(texts.BANNER.format(version="7.4") + self.begun)
-        (self.folder / "aborted").write_text(texts.BANNER.format(version="7.4") + self.aborted)
+        (self.folder / "begun").write_text(smartctl_texts.BANNER.format(version="7.4") + self.begun)
+        (self.folder / "aborted").write_text(
+            smartctl_texts.BANNER.format(version="7.4") + self.aborted
+        )
         for number, text in enumerate(self.then, start=1):
             (self.folder / f"look.{number}").write_text(text)
         path = self.folder / "smartctl"
@@ -98,12 +100,16 @@ def run(
 
 
 def ata(tmp_path: Path, ended: str, *, remaining: Sequence[int] = (90, 90, 40, 10)) -> StandIn:
-    running = [texts.ata(execution=texts.ata_running(percent)) for percent in remaining]
-    return StandIn(tmp_path, texts.ata(), then=(*running, ended))
+    running = [
+        smartctl_texts.ata(execution=smartctl_texts.ata_running(percent)) for percent in remaining
+    ]
+    return StandIn(tmp_path, smartctl_texts.ata(), then=(*running, ended))
 
 
 def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> None:
-    stand_in = ata(tmp_path, texts.ata(log=ata_log("Short offline", "Completed without error")))
+    stand_in = ata(
+        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
+    )
     status, shown = run(stand_in)
     begun, *progress, last = shown.splitlines()
     assert 0 == status
@@ -118,7 +124,7 @@ def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> Non
 
 def test_a_test_that_fails_is_1_and_says_where(tmp_path: Path) -> None:
     log = ata_log("Short offline", "Completed: read failure", "40%  ", "987654")
-    status, shown = run(ata(tmp_path, texts.ata(log=log)))
+    status, shown = run(ata(tmp_path, smartctl_texts.ata(log=log)))
     assert 1 == status
     assert "FAILED: sda: Short offline: Completed: read failure" in shown
     assert "first error at block 987654" in shown
@@ -128,13 +134,15 @@ def test_a_test_that_fails_is_1_and_says_where(tmp_path: Path) -> None:
     "result", ["Aborted by host", "Interrupted (host reset)", "Unknown status (0xa)"]
 )
 def test_a_test_that_was_stopped_from_outside_is_3(tmp_path: Path, result: str) -> None:
-    status, shown = run(ata(tmp_path, texts.ata(log=ata_log("Short offline", result, "50%  "))))
+    status, shown = run(
+        ata(tmp_path, smartctl_texts.ata(log=ata_log("Short offline", result, "50%  ")))
+    )
     assert 3 == status
     assert f"unknown: sda: Short offline: {result}" in shown
 
 
 def test_a_test_that_leaves_no_result_is_not_given_the_one_before(tmp_path: Path) -> None:
-    status, shown = run(ata(tmp_path, texts.ata()))
+    status, shown = run(ata(tmp_path, smartctl_texts.ata()))
     assert 3 == status
     assert "the log has no result" in shown
 
@@ -144,10 +152,10 @@ def test_a_drive_that_lists_the_running_test_is_not_finished_by_that(tmp_path: P
     log = ata_log("Short offline", "Completed without error")
     stand_in = StandIn(
         tmp_path,
-        texts.ata(),
+        smartctl_texts.ata(),
         then=(
-            texts.ata(execution=texts.ata_running(40), log=listed),
-            texts.ata(log=log),
+            smartctl_texts.ata(execution=smartctl_texts.ata_running(40), log=listed),
+            smartctl_texts.ata(log=log),
         ),
     )
     assert 0 == run(stand_in)[0]
@@ -155,21 +163,23 @@ def test_a_drive_that_lists_the_running_test_is_not_finished_by_that(tmp_path: P
 
 def nvme(tmp_path: Path, *entries: str, version: str = "7.4") -> StandIn:
     running = [
-        texts.nvme(log=texts.nvme_log(status=f"Extended self-test in progress ({n}% completed)"))
+        smartctl_texts.nvme(
+            log=smartctl_texts.nvme_log(status=f"Extended self-test in progress ({n}% completed)")
+        )
         for n in (0, 25, 99)
     ]
     return StandIn(
         tmp_path,
-        texts.nvme(version=version, log=texts.nvme_log()),
+        smartctl_texts.nvme(version=version, log=smartctl_texts.nvme_log()),
         NVME_BEGUN,
-        (*running, texts.nvme(log=texts.nvme_log(*entries))),
+        (*running, smartctl_texts.nvme(log=smartctl_texts.nvme_log(*entries))),
     )
 
 
 def test_an_nvme_drive_tests_itself_too_and_the_end_is_estimated_by_its_pace(
     tmp_path: Path,
 ) -> None:
-    entry = texts.nvme_entry(0, "Extended", "Completed without error", 8760)
+    entry = smartctl_texts.nvme_entry(0, "Extended", "Completed without error", 8760)
     stand_in = nvme(tmp_path, entry)
     status, shown = run(stand_in, "/dev/nvme0", "long")
     assert 0 == status
@@ -183,7 +193,7 @@ def test_an_nvme_drive_tests_itself_too_and_the_end_is_estimated_by_its_pace(
 
 
 def test_a_failed_segment_of_an_nvme_drive_is_1(tmp_path: Path) -> None:
-    entry = texts.nvme_entry(0, "Extended", "Completed: failed segments", 8760)
+    entry = smartctl_texts.nvme_entry(0, "Extended", "Completed: failed segments", 8760)
     assert 1 == run(nvme(tmp_path, entry), "nvme0", "long")[0]
 
 
@@ -199,8 +209,8 @@ def test_a_smartctl_that_cannot_start_tests_on_nvme_is_said_so_and_not_asked_to(
 
 def test_an_nvme_drive_without_self_tests_is_said_so(tmp_path: Path) -> None:
     for text in (
-        texts.nvme(log="Self-tests not supported\n"),
-        texts.nvme(log=texts.nvme_log(), self_test=""),
+        smartctl_texts.nvme(log="Self-tests not supported\n"),
+        smartctl_texts.nvme(log=smartctl_texts.nvme_log(), self_test=""),
     ):
         status, shown = run(StandIn(tmp_path, text), "nvme0")
         assert 3 == status
@@ -208,7 +218,7 @@ def test_an_nvme_drive_without_self_tests_is_said_so(tmp_path: Path) -> None:
 
 
 def scsi_log(*rows: str) -> str:
-    head, _, _ = texts.SCSI_LOG.partition("# 1")
+    head, _, _ = smartctl_texts.SCSI_LOG.partition("# 1")
     return head + "".join(f"{row}\n" for row in rows)
 
 
@@ -231,11 +241,11 @@ def test_a_sas_drives_test_ends_as_its_log_says(tmp_path: Path, result: str, sta
     running = "Self-test execution status:\t\t60% of test remaining\n" + scsi_log(OLD_ROW)
     stand_in = StandIn(
         tmp_path,
-        texts.scsi(log=scsi_log(OLD_ROW)),
+        smartctl_texts.scsi(log=scsi_log(OLD_ROW)),
         SCSI_BEGUN,
         (
-            texts.scsi(log=running),
-            texts.scsi(log=scsi_log(row, OLD_ROW.replace("# 1", "# 2"))),
+            smartctl_texts.scsi(log=running),
+            smartctl_texts.scsi(log=scsi_log(row, OLD_ROW.replace("# 1", "# 2"))),
         ),
     )
     ended, shown = run(stand_in, "bus/0:megaraid,3")
@@ -246,14 +256,16 @@ def test_a_sas_drives_test_ends_as_its_log_says(tmp_path: Path, result: str, sta
 
 
 def test_a_drive_is_asked_for_little_and_nothing_else(tmp_path: Path) -> None:
-    stand_in = ata(tmp_path, texts.ata(log=ata_log("Short offline", "Completed without error")))
+    stand_in = ata(
+        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
+    )
     run(stand_in)
     looks = {asked for asked in stand_in.asked() if "-t" not in asked}
     assert {f"{' '.join(_LOOK)} /dev/sda"} == looks
 
 
 def test_a_running_test_is_not_disturbed(tmp_path: Path) -> None:
-    stand_in = StandIn(tmp_path, texts.ata(execution=texts.ata_running(70)))
+    stand_in = StandIn(tmp_path, smartctl_texts.ata(execution=smartctl_texts.ata_running(70)))
     status, shown = run(stand_in)
     assert 3 == status
     assert "a self-test runs already, 70 % remaining" in shown
@@ -262,7 +274,7 @@ def test_a_running_test_is_not_disturbed(tmp_path: Path) -> None:
 
 def test_a_drive_that_does_not_start_is_3(tmp_path: Path) -> None:
     stand_in = StandIn(
-        tmp_path, texts.ata(), begun="Command failed: Input/output error\n", status=4
+        tmp_path, smartctl_texts.ata(), begun="Command failed: Input/output error\n", status=4
     )
     status, shown = run(stand_in)
     assert 3 == status
@@ -270,25 +282,31 @@ def test_a_drive_that_does_not_start_is_3(tmp_path: Path) -> None:
 
 
 def test_abort_ends_the_test_that_runs(tmp_path: Path) -> None:
-    stand_in = StandIn(tmp_path, texts.ata(execution=texts.ata_running(70)), then=[texts.ata()])
+    stand_in = StandIn(
+        tmp_path,
+        smartctl_texts.ata(execution=smartctl_texts.ata_running(70)),
+        then=[smartctl_texts.ata()],
+    )
     assert (0, "sda: aborted\n") == run(stand_in, kind="abort")
     assert 1 == len([each for each in stand_in.asked() if each == "-X /dev/sda"])
 
 
 def test_abort_says_where_nothing_ran_and_where_it_runs_on(tmp_path: Path) -> None:
-    assert (0, "sda: no self-test runs\n") == run(StandIn(tmp_path, texts.ata()), kind="abort")
-    on = texts.ata(execution=texts.ata_running(70))
+    assert (0, "sda: no self-test runs\n") == run(
+        StandIn(tmp_path, smartctl_texts.ata()), kind="abort"
+    )
+    on = smartctl_texts.ata(execution=smartctl_texts.ata_running(70))
     assert 3 == run(StandIn(tmp_path, on, then=[on]), kind="abort")[0]
 
 
 def test_abort_that_smartctl_refuses_is_3(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, texts.ata(), status=4), kind="abort")
+    status, shown = run(StandIn(tmp_path, smartctl_texts.ata(), status=4), kind="abort")
     assert 3 == status
     assert "smartctl -X failed with status 4" in shown
 
 
 REFUSED = (
-    texts.BANNER.format(version="7.4")
+    smartctl_texts.BANNER.format(version="7.4")
     + "Smartctl open device: /dev/sda failed: Permission denied\n"
 )
 
@@ -300,13 +318,13 @@ def test_a_drive_that_cannot_be_opened_is_3_with_the_reason(tmp_path: Path) -> N
 
 
 def test_what_is_no_drive_is_3(tmp_path: Path) -> None:
-    status, shown = run(StandIn(tmp_path, texts.BANNER.format(version="7.4")))
+    status, shown = run(StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4")))
     assert 3 == status
     assert "no drive that smartctl can test" in shown
 
 
 def test_text_that_pysmart_cannot_read_is_3(tmp_path: Path) -> None:
-    text = texts.nvme(log=texts.nvme_log()).replace("8,760", "many")
+    text = smartctl_texts.nvme(log=smartctl_texts.nvme_log()).replace("8,760", "many")
     status, shown = run(StandIn(tmp_path, text), "nvme0")
     assert 3 == status
     assert "pySMART cannot read smartctl's text" in shown
@@ -364,7 +382,7 @@ class Interrupting(FakeClock):
 
 
 def test_ctrl_c_leaves_the_test_to_the_drive_and_says_so(tmp_path: Path) -> None:
-    stand_in = ata(tmp_path, texts.ata())
+    stand_in = ata(tmp_path, smartctl_texts.ata())
     stand_in.clock = Interrupting()
     status, shown = run(stand_in)
     assert 3 == status
@@ -395,7 +413,7 @@ class Terminal(io.StringIO):
 
 
 def test_a_terminal_shows_one_line_that_changes(tmp_path: Path) -> None:
-    ended = texts.ata(log=ata_log("Short offline", "Completed without error"))
+    ended = smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
     _, shown = run(ata(tmp_path, ended), out=Terminal())
     begun, progress, last = shown.rstrip("\n").split("\n")
     assert begun.startswith("sda: short self-test begun")
@@ -425,7 +443,9 @@ class Flaky:
 def test_a_look_that_fails_is_made_again_and_given_up_in_the_end(
     tmp_path: Path, failing: Sequence[int], status: int
 ) -> None:
-    stand_in = ata(tmp_path, texts.ata(log=ata_log("Short offline", "Completed without error")))
+    stand_in = ata(
+        tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
+    )
     out = io.StringIO()
     assert status == self_test.run(
         "sda",
@@ -444,7 +464,9 @@ def test_a_test_without_an_end_is_given_up_after_a_week(tmp_path: Path) -> None:
         def sleep(self, seconds: float) -> None:
             super().sleep(86400.0)
 
-    stand_in = ata(tmp_path, texts.ata(execution=texts.ata_running(10)), remaining=[10])
+    stand_in = ata(
+        tmp_path, smartctl_texts.ata(execution=smartctl_texts.ata_running(10)), remaining=[10]
+    )
     stand_in.clock = Slow()
     status, shown = run(stand_in)
     assert 3 == status

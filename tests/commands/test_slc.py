@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from exporter.background import slc_files
 from exporter.commands.slc import rests, size_bytes
-from exporter.diagnosis.cache_cliff import CliffResult
 from exporter.errors import ConfigError
+from exporter.probe import slc_results
+from exporter.probe.cache_cliff import CliffResult
 from tests.commands.measured import GATE, Place, end
 
 
@@ -66,7 +66,7 @@ def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
     assert 2 * (128 << 20) >= data["charged_bytes"] >= 2 * data["written_bytes"] * 0.9
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert not place.directory.exists(), "what was made is gone"
-    (kept,) = slc_files.read_all(place.state).value
+    (kept,) = slc_results.read_all(place.state).value
     assert (result, data["device"]) == (kept.cliff.result, kept.device)
     assert "writes at most 268 MB" in ended.said
 
@@ -76,7 +76,7 @@ def test_nobody_is_written_to_without_consent(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=64MiB", "--anyway")
     assert 2 == ended.status
     assert "agree to it with --yes" in ended.complaint
-    assert [] == slc_files.read_all(place.state).value
+    assert [] == slc_results.read_all(place.state).value
     assert not place.directory.exists()
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from exporter.background.slc_watch import MayStop, Written
 from exporter.commands import slc_recovery
 from exporter.commands.slc_recovery import by_rest, climbed, until_slow
-from exporter.commands.slc_report import Rung
-from exporter.diagnosis.write_trace import MIB, TraceSample
-from exporter.tools.fio_profiles import PROFILES, Profile
-from tests.background.test_slc_results import CLIFF
+from exporter.commands.slc_report import RecoveryStep
+from exporter.probe.profiles import PROFILES, Profile
+from exporter.probe.slc_watch import MayStop, WatchedWrite
+from exporter.probe.write_trace import MIB, TraceSample
 from tests.fakes import FakeClock
+from tests.probe.test_slc_results import CLIFF
 
 PROFILE = PROFILES["slc"]
 FAST, SLOW = 540e6, 112.5e6
@@ -40,7 +40,7 @@ class Resting:
     def problem(self, _ended: Any) -> str:
         return self.problems.pop(0)
 
-    def write(self, profile: Profile, may_stop: MayStop) -> tuple[Written, Any]:
+    def write(self, profile: Profile, may_stop: MayStop) -> tuple[WatchedWrite, Any]:
         self.begun.append(self.clock.monotonic())
         left, total = self.back.pop(0), 0.0
         samples = []
@@ -50,11 +50,11 @@ class Resting:
             total += samples[-1].written_bytes
             if may_stop(samples[-1]):
                 break
-        return Written(profile, Path("file"), tuple(samples), was_ended=False), None
+        return WatchedWrite(profile, Path("file"), tuple(samples), was_ended=False), None
 
     def climbed(
         self, *idle: int, device_bytes: Callable[[], int | None] = lambda: None
-    ) -> tuple[list[Rung], str]:
+    ) -> tuple[list[RecoveryStep], str]:
         return climbed(
             self,  # type: ignore[arg-type]
             CLIFF,
@@ -116,7 +116,9 @@ def test_what_was_measured_before_a_failure_stands() -> None:
 
 
 def test_what_cannot_be_told_is_not_kept() -> None:
-    assert {30: 5} == by_rest([Rung(30, 9, 5), Rung(60, 9, None), Rung(90, 9, 5, others_bytes=1)])
+    assert {30: 5} == by_rest(
+        [RecoveryStep(30, 9, 5), RecoveryStep(60, 9, None), RecoveryStep(90, 9, 5, others_bytes=1)]
+    )
 
 
 def test_a_write_of_a_small_cache_ends_after_an_eighth() -> None:

@@ -8,22 +8,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.background import slc
-from exporter.background.slc_results import SlcResult
-from exporter.commands.slc_report import Probed, Rung, report, verdict
-from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult, WritePhase, cache_cliff
-from exporter.diagnosis.write_trace import TraceSample
-from exporter.report import document, page
+from exporter.commands.slc_report import CacheMeasurement, RecoveryStep, report, verdict
+from exporter.probe import slc_watch
+from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase, cache_cliff
+from exporter.probe.slc_results import SlcResult
+from exporter.probe.write_trace import TraceSample
+from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
-from tests.background.test_slc_results import CLIFF, CLIFFS, RESULT
-from tests.diagnosis.traces import GB, active, steps
+from tests.probe.test_slc_results import CLIFF, CLIFFS, RESULT
+from tests.probe.traces import GB, active, steps
 
 
 def probed(cliff: CacheCliff, *trace: TraceSample, **more: object) -> Report:
     facts = (("Drive", "a drive"),)
     result = SlcResult(("a",), "sda", 5.0, cliff)
-    found = Probed("sda", facts, result, trace, **more)  # type: ignore[arg-type]
-    return report(found, slc.RULES)
+    found = CacheMeasurement("sda", facts, result, trace, **more)  # type: ignore[arg-type]
+    return report(found, slc_watch.RULES)
 
 
 def chart(found: Report) -> Chart:
@@ -39,12 +39,12 @@ def table(found: Report, title: str) -> Table:
 @pytest.fixture
 def three_phases() -> tuple[CacheCliff, list[TraceSample]]:
     trace = list(active(steps(2000, (4, 900), (9, 150)), random.Random(1)))
-    return cache_cliff(trace, slc.RULES), trace
+    return cache_cliff(trace, slc_watch.RULES), trace
 
 
 def test_a_cliff_is_said_in_a_sentence_and_marked() -> None:
     trace = list(active(steps(540, (8.5, 112)), random.Random(1)))
-    found = probed(cache_cliff(trace, slc.RULES), *trace)
+    found = probed(cache_cliff(trace, slc_watch.RULES), *trace)
     assert found.is_good is False
     assert found.verdict.startswith("The write cache ends after 8.")
     assert "% of its first speed" in found.verdict
@@ -66,10 +66,10 @@ def test_a_second_step_is_marked_too(three_phases: tuple[CacheCliff, list[TraceS
 
 def test_the_curve_is_as_fine_as_the_samples_and_no_finer() -> None:
     trace = [TraceSample(0.1, 50e6)] * 300
-    (line, *_) = chart(probed(cache_cliff(trace, slc.RULES), *trace)).lines
+    (line, *_) = chart(probed(cache_cliff(trace, slc_watch.RULES), *trace)).lines
     assert 300 == len(line.points)
     many = [TraceSample(0.1, 5e6)] * 3000
-    (line, *_) = chart(probed(cache_cliff(many, slc.RULES), *many)).lines
+    (line, *_) = chart(probed(cache_cliff(many, slc_watch.RULES), *many)).lines
     assert 400 == len(line.points)
 
 
@@ -101,10 +101,10 @@ def test_an_earlier_result_that_stands_is_said() -> None:
 
 def test_rests_are_a_table() -> None:
     rungs = [
-        Rung(30, 2 * 10**9, 10**9),
-        Rung(600, 8 * 10**9, 8 * 10**9, is_whole=True),
-        Rung(3600, 10**9, 10**9, others_bytes=10**10),
-        Rung(7200, 1000, None),
+        RecoveryStep(30, 2 * 10**9, 10**9),
+        RecoveryStep(600, 8 * 10**9, 8 * 10**9, is_whole=True),
+        RecoveryStep(3600, 10**9, 10**9, others_bytes=10**10),
+        RecoveryStep(7200, 1000, None),
     ]
     rows = table(probed(CLIFF, rungs=rungs), "Recovery").rows
     assert [
@@ -116,12 +116,12 @@ def test_rests_are_a_table() -> None:
 
 
 def test_where_nobody_disturbed_it_nothing_is_said_of_others() -> None:
-    (row,) = table(probed(CLIFF, rungs=[Rung(30, 5, 4)]), "Recovery").rows
+    (row,) = table(probed(CLIFF, rungs=[RecoveryStep(30, 5, 4)]), "Recovery").rows
     assert ("30 s", "4 B", "5 B") == row
 
 
 def test_the_data_have_base_units_and_are_json() -> None:
-    data = json.loads(document.text(probed(CLIFF, rungs=[Rung(30, 5, 4)])))["data"]
+    data = json.loads(content.text(probed(CLIFF, rungs=[RecoveryStep(30, 5, 4)])))["data"]
     assert ("cliff", 8_500_000_000) == (data["result"], data["cache_bytes"])
     assert pytest.approx(112.5 / 540) == data["falloff_ratio"]
     assert {"begin_bytes": 0, "bytes_per_second": 540e6} == data["phases"][0]
@@ -143,8 +143,8 @@ def test_any_result_and_trace_make_a_page(cliff: CacheCliff, trace: list[TraceSa
     )
     found = probed(replace(cliff, phases=phases), *trace)
     assert found.verdict
-    assert page.html(found)
-    assert document.text(found)
+    assert html_page.html(found)
+    assert content.text(found)
 
 
 def test_what_was_judged_by_the_rules_is_what_is_shown() -> None:

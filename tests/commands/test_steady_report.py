@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.background.probe_rounds import is_latency
-from exporter.commands.steady_report import Judged, RoundDone, Series, report
-from exporter.diagnosis.steady_state import SteadyStateRules, Window, steady_state
-from exporter.report import document, page
+from exporter.commands.steady_report import CompletedRound, JudgedSeries, Series, report
+from exporter.probe.profiles import PROFILES, Profile
+from exporter.probe.round_history import is_latency
+from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state
+from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
-from exporter.tools.fio_profiles import PROFILES, Profile
 
 RULES = SteadyStateRules()
 PAGES = PROFILES["page_write"]
@@ -25,10 +25,10 @@ WORKED = (106168.3, 106777.6, 105344.0, 105381.2, 106511.4)
 def series(
     profile: Profile,
     values: Sequence[float],
-    baseline: Window | None = None,
+    baseline: SteadyWindow | None = None,
     limited: Sequence[int] = (),
 ) -> Series:
-    rounds = [RoundDone(value, n in limited) for n, value in enumerate(values)]
+    rounds = [CompletedRound(value, n in limited) for n, value in enumerate(values)]
     judgement = steady_state(
         [each.value for each in rounds if not each.is_host_limited],
         lower_is_better=is_latency(profile),
@@ -39,7 +39,7 @@ def series(
 
 
 def said(*found: Series, problem: str = "") -> Report:
-    return report(Judged("Steady state", found, problem=problem), RULES)
+    return report(JudgedSeries("Steady state", found, problem=problem), RULES)
 
 
 def chart(found: Report) -> Chart:
@@ -54,7 +54,7 @@ def test_the_worked_example_is_steady_to_the_digit() -> None:
     found = said(series(UNCAPPED, WORKED))
     assert found.is_good is True
     assert "is steady at 106,036 IOPS: over the last 5 rounds the rate ranges" in found.verdict
-    data = json.loads(document.text(found))["data"]["series"][0]
+    data = json.loads(content.text(found))["data"]["series"][0]
     assert ("steady", "iops") == (data["phase"], data["unit"])
     assert pytest.approx(1433.6 / 106036.5) == data["range_ratio"]
     assert pytest.approx(284.08 / 106036.5, abs=1e-6) == data["slope_ratio"]
@@ -133,5 +133,5 @@ def test_one_that_is_not_steady_makes_the_whole_bad() -> None:
 def test_any_rounds_make_a_page(profile: Profile, rounds: list[tuple[float, bool]]) -> None:
     limited = [n for n, (_, is_limited) in enumerate(rounds) if is_limited]
     found = said(series(profile, [value for value, _ in rounds], limited=limited))
-    assert page.html(found)
-    assert document.text(found)
+    assert html_page.html(found)
+    assert content.text(found)

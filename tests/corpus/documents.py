@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from exporter.drives.fields import Json
-from exporter.tools.smartctl import report
+from exporter.smart.smartctl import report
 
 #: INDEX.md in it says where each file is from, and its licence.
 CORPUS = Path(__file__).parents[3] / "shared" / "smartctl-corpus"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from exporter.drives.health import DriveReport
-from exporter.drives.report import read
+from exporter.drives.smart_report import read
 from tests.corpus.disagreements import Disagreement
 from tests.corpus.documents import CORPUS, NO_CORPUS, document, paths, without_standard_log
 from tests.corpus.expected import drives, files

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.drives.health import DriveReport, EnduranceSource
-from exporter.drives.report import read
-from exporter.tools.child import End, Finished
-from exporter.tools.outcome import outcome
-from exporter.tools.smartctl import parse_scan
+from exporter.drives.smart_report import read
+from exporter.programs.child import End, Finished
+from exporter.smart.poll_outcome import poll_outcome
+from exporter.smart.smartctl import parse_scan
 from tests.corpus.disagreements import Disagreement, of_drive, of_no_drive
 from tests.corpus.documents import document, output, paths, without_standard_log
 from tests.corpus.expected import PROTOCOLS, drives, files, section, values
@@ -99,6 +99,6 @@ def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreeme
 def _result(file: str, line: Mapping[str, Any]) -> Iterator[Disagreement]:
     """What a poll that ends like this is called."""
     finished = Finished(file, End.EXITED, line["exit"], output(file))
-    kind = outcome(finished).result.value
+    kind = poll_outcome(finished).result.value
     if kind not in values(line["kind"]):
         yield Disagreement(file, "kind", str(line["kind"]), kind)

@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.dashboards.documents import (
-    FILES,
-    annotations,
-    panels,
-    read,
-    variables,
-)
+from tests.dashboards.documents import FILES, annotations, panels, read, variables
 from tests.dashboards.promql import KNOWN_WORDS, selectors, windows, words_outside
 
 pytestmark = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exporter.metrics import catalogue
-from exporter.metrics.desc import Desc
+from exporter.metrics.desc import MetricDesc
 from tests.dashboards.documents import FILES, Target, every_target, panels, variables
 from tests.dashboards.not_yet import NOT_YET
 from tests.dashboards.promql import Selector, selectors
@@ -23,7 +23,7 @@ PROMETHEUS = {"up", "ALERTS"}
 TARGET_LABELS = {"job", "instance"}
 
 
-def described(name: str) -> Desc | None:
+def described(name: str) -> MetricDesc | None:
     """The catalogue's row of a sample."""
     return CATALOGUE.get(name) or CATALOGUE.get(family(name))
 

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from exporter.drives.health import AtaAttribute, DriveIdentity, Protocol, SelfTest
-from exporter.drives.report import read
+from exporter.drives.smart_report import read
 from tests.drives.reports import Report, ata, ata_test, attribute, with_value, without
 
 

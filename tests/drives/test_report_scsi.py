@@ -14,7 +14,7 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.report import read
+from exporter.drives.smart_report import read
 from tests.drives.reports import Report, phy, scsi, scsi_test, with_value, without
 
 

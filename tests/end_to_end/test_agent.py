@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import exporter
-from exporter.background.documents import DocumentWriter
-from exporter.tools.document import PollDocument, Roll
+from exporter.smart.document_directory import DocumentWriter
+from exporter.smart.poll_document import Heartbeat, PollDocument
 from tests.end_to_end.agent import Agent
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.made_up import MadeUpDrives
@@ -332,7 +332,7 @@ def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_
         writer.write(
             PollDocument(path, kind, "success", begun, 0.1, 10.0, counts=counts, report=report)
         )
-    writer.write(Roll(begun, 15.0, begun, tuple(there)))
+    writer.write(Heartbeat(begun, 15.0, begun, tuple(there)))
     config = drives.config("directory", "max_age_intervals = 1\n")
     with Daemon(tmp_path / "daemon", *drives.flags, config=config) as daemon:
         page = await_page(daemon, lambda page: {"rig0": 1.0, "rig1": 1.0} == up(page))

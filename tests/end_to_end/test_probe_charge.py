@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.tools.fio_profiles import MIB, ON_BY_DEFAULT
-from exporter.tools.fio_settings import ProfileSettings
+from exporter.probe.profiles import MIB, ON_BY_DEFAULT, ProfileSettings
 from tests.end_to_end.programs import need
 from tests.required import lacking
 from tests.rig.cgroup import RigUnavailable

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.background import slc_files
-from exporter.background.slc_results import SlcResult
-from exporter.diagnosis.cache_cliff import CacheCliff, CliffResult
+from exporter.probe import slc_results
+from exporter.probe.cache_cliff import CacheCliff, CliffResult
+from exporter.probe.slc_results import SlcResult
 from tests.commands.measured import GATE
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
@@ -31,11 +31,11 @@ def test_a_result_is_shown_without_a_restart_and_a_broken_one_costs_itself(
     result = SlcResult((device,), device, 1.0, CLIFF)
     with Daemon(tmp_path, "--no-collector.smart", config=OFTEN) as daemon:
         assert [] == list(daemon.page().find("ssd_slc_probe_result_info"))
-        slc_files.save(daemon.state, result)
+        slc_results.save(daemon.state, result)
         page = await_page(daemon, lambda page: any(page.find("ssd_slc_cache_bytes")), 15.0)
         assert 5 == page.value("ssd_slc_cache_bytes", device=device)
         assert 0.25 == page.value("ssd_slc_falloff_ratio", device=device)
-        broken = slc_files.save(daemon.state, replace(result, drives=("gone",)))
+        broken = slc_results.save(daemon.state, replace(result, drives=("gone",)))
         broken.write_text("{")
         page = await_page(
             daemon,

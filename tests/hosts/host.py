@@ -13,13 +13,13 @@ from typing import TypeVar
 
 from exporter.config import Settings, SmartSource
 from exporter.errors import CommandError
-from exporter.exposition import render
 from exporter.metrics.desc import Sample
-from exporter.metrics.identity import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
-from exporter.metrics.own import BUILD_INFO
+from exporter.metrics.exposition import render
+from exporter.metrics.identity_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
+from exporter.metrics.own_families import BUILD_INFO
 from exporter.monitor import Monitor
+from exporter.programs.child import End, Finished
 from exporter.toml_records import record
-from exporter.tools.child import End, Finished
 from tests.fakes import FakeChildren, FakeClock, FakeRunner
 from tests.hosts import growth, tree
 

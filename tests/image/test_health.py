@@ -9,7 +9,7 @@ import time
 from http import HTTPStatus
 from pathlib import Path
 
-from exporter.web.message import Response, plain
+from exporter.web.http_message import Response, plain
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER
 from tests.web.talk import serving

@@ -7,8 +7,8 @@ import pytest
 
 from exporter.linux import device, topology
 from exporter.linux.device import Device, Entry
-from exporter.linux.identity import Identity
-from exporter.linux.link import Link
+from exporter.linux.device_identity import Identity
+from exporter.linux.links import LinkSpeed
 from exporter.linux.pcie import PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
@@ -47,7 +47,7 @@ def test_nvme(sys: Sys) -> None:
     )
     assert expected == found.identity
     assert found.state.ok is True
-    assert Link(GEN3_X4, GEN3_X4) == found.state.link
+    assert LinkSpeed(GEN3_X4, GEN3_X4) == found.state.link
     assert (("nvme0", PcieErrors(7, 2, 0)),) == found.state.pcie_errors
     assert ("disk", 960_197_124_096) == (found.block.kind, found.block.capacity_bytes)
 
@@ -121,7 +121,7 @@ def test_sata(sys: Sys) -> None:
         protocol="ata",
     )
     assert expected == found.identity
-    assert Link(300e6, 600e6) == found.state.link
+    assert LinkSpeed(300e6, 600e6) == found.state.link
     assert (True, 2, 0) == (found.state.ok, found.state.io_errors, found.state.io_timeouts)
     assert found.block.queue.scheduler == "mq-deadline"
 
@@ -131,7 +131,7 @@ def test_sata_drive_slower_than_its_port(sys: Sys) -> None:
     place = trees.sata(sys, speed="3.0 Gbps")
     page = trees.identify("m", "s", "f", generations=0b0110)
     sys.write(place, {"device/vpd_pg89": page})
-    assert Link(300e6, 300e6) == device_of(sys, "sda").state.link
+    assert LinkSpeed(300e6, 300e6) == device_of(sys, "sda").state.link
 
 
 def test_sata_without_pages(sys: Sys) -> None:
@@ -165,7 +165,7 @@ def test_sata_on_sas(sys: Sys) -> None:
     trees.sata_on_sas(sys, rate="1.5 Gbit")
     found = device_of(sys, "sdb")
     assert ("sata", "ata") == (found.identity.transport, found.identity.protocol)
-    assert Link(150e6, 600e6) == found.state.link
+    assert LinkSpeed(150e6, 600e6) == found.state.link
 
 
 def test_sas(sys: Sys) -> None:
@@ -182,7 +182,7 @@ def test_sas(sys: Sys) -> None:
         protocol="scsi",
     )
     assert expected == found.identity
-    assert Link(1200e6, 1200e6) == found.state.link
+    assert LinkSpeed(1200e6, 1200e6) == found.state.link
 
 
 def test_usb(sys: Sys) -> None:
@@ -190,7 +190,7 @@ def test_usb(sys: Sys) -> None:
     trees.usb(sys)
     found = device_of(sys, "sdd")
     assert Identity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity
-    assert Link(500e6, None) == found.state.link
+    assert LinkSpeed(500e6, None) == found.state.link
     assert found.block.queue.optimal_io_bytes == 33553920
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError, ReadError
 from exporter.linux import diskstats
 from exporter.linux.diskstats import DiskStats
-from tests.background.machine import disk_line
-from tests.diagnosis.records import ANY_DISK
+from tests.io.machine import disk_line
+from tests.io.records import ANY_DISK
 from tests.linux.texts import cut, texts
 
 #: One line each of a kernel before 4.18, before 5.5, and since.

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import mountinfo, mysqld
-from exporter.linux.mysql_options import OptionFiles
-from exporter.linux.mysql_roles import RoleDirectory
-from exporter.linux.mysqld import Process, Server
+from exporter.linux.mysql_directories import OptionFiles, RoleDirectory
+from exporter.linux.mysqld import MysqlServer, Process
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -24,12 +23,12 @@ def write(root: Path, path: str, text: str) -> None:
     place.write_text(text)
 
 
-def read(root: Path, host: str = HOST) -> tuple[Server, ...]:
+def read(root: Path, host: str = HOST) -> tuple[MysqlServer, ...]:
     mounts = mountinfo.parse(host).value
     return mysqld.read(root / "proc", root, mounts).value
 
 
-def directories(server: Server) -> dict[str, str]:
+def directories(server: MysqlServer) -> dict[str, str]:
     return {each.role: each.directory for each in server.directories}
 
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import stack, topology
-from exporter.linux.block import BlockDevice
-from exporter.linux.queue import Queue
+from exporter.linux.block import BlockDevice, Queue
 from exporter.linux.stack import Stack
 from tests.linux import trees
 from tests.linux.test_mountinfo import mount

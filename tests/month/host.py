@@ -5,23 +5,28 @@ import random
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from exporter.attempts import Attempts
-from exporter.background.baselines import Baselines
-from exporter.background.disk_activity import Rules
-from exporter.background.history import History
-from exporter.background.reading import Sources
-from exporter.background.sampler import Sampler
-from exporter.background.wear import Wear
-from exporter.collectors import cgroup, cpu, disk, own, pressure, smart
-from exporter.collectors.cgroup import Group
-from exporter.diagnosis.wearout import WearoutRules
+from exporter.collector_status import CollectorStatus
+from exporter.drives.wearout import WearoutRules
+from exporter.io.baseline import Baselines
+from exporter.io.disk_activity import DiskRules
+from exporter.io.sampler import Sampler, Sources
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
+from exporter.linux.proc_stat import CpuTimes, Stat
 from exporter.linux.softnet_stat import Softnet
-from exporter.linux.stat import CpuTimes, Stat
-from exporter.metrics import identity
-from exporter.metrics import own as own_metrics
+from exporter.metrics import (
+    cpu_collector,
+    disk_collector,
+    identity_families,
+    own_collector,
+    pressure_collector,
+    smart_collector,
+)
+from exporter.metrics import own_families as own_metrics
 from exporter.metrics.desc import Sample
+from exporter.metrics.pressure_collector import Group
+from exporter.smart.wear_history import WearHistory
+from exporter.smart.wear_recorder import WearRecorder
 from tests.fakes import FakeClock
 from tests.month.demand import DAY, HOUR, IDLE, MINUTE, Demand, is_alter, is_backup, office_hours
 from tests.month.illnesses import DAYS, Illness
@@ -51,7 +56,7 @@ class Host:
     def __init__(
         self,
         name: str,
-        drives: Callable[[Wear], tuple[Patient, ...]],
+        drives: Callable[[WearRecorder], tuple[Patient, ...]],
         *,
         seconds: float,
         place: Path,
@@ -68,12 +73,14 @@ class Host:
         self._illness = illness
         self._reboot_at = reboot_at
         self._interval = interval
-        self._wear = Wear(lambda: History.open(place / f"{name}.db"), WearoutRules(), keeps=True)
+        self._wear = WearRecorder(
+            lambda: WearHistory.open(place / f"{name}.db"), WearoutRules(), keeps=True
+        )
         self._drives = drives(self._wear)
-        self._rules = Rules()
+        self._rules = DiskRules()
         self._baselines = Baselines(self._rules.baseline)
         self._clock = FakeClock(1000.0, 0.0)
-        self._attempts = Attempts(self._clock)
+        self._attempts = CollectorStatus(self._clock)
         self._probing = Probing(self._drives[0].who.name)
         self._chance = random.Random(name)
         self._series = {replay: Series(name, named(replay)) for replay in replays}
@@ -216,26 +223,26 @@ class Host:
     def _samples(self) -> Iterator[Sample]:
         """The page."""
         sampler, now = self._sampler, self._clock.monotonic()
-        yield from disk.samples(sampler, now, self._rules.saturation, request_sizes=False)
-        yield from cpu.samples(sampler, now, per_cpu=False)
-        yield from cpu.softnet_samples(Softnet(dropped=self._dropped, times_squeezed=0))
+        yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)
+        yield from cpu_collector.samples(sampler, now, per_cpu=False)
+        yield from cpu_collector.softnet_samples(Softnet(dropped=self._dropped, times_squeezed=0))
         its = Pressure(self._waiting, self._stalled)
-        yield from pressure.samples({"io": its}, node_exporter=False)
-        yield from cgroup.samples([Group(_MYSQL, its, None)], {})
+        yield from pressure_collector.pressure_samples({"io": its}, node_exporter=False)
+        yield from pressure_collector.group_samples([Group(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):
             if not self._drives[0].is_lost:
-                yield identity.ROLE_INFO(1, self._drives[0].who.name, role)
+                yield identity_families.ROLE_INFO(1, self._drives[0].who.name, role)
         if not self._drives[0].is_lost:
             where = self._drives[0].who.name, "/var/lib/mysql"
-            yield identity.FILESYSTEM_READONLY(0, *where)
-            yield identity.FILESYSTEM_ERRORS(0, *where)
+            yield identity_families.FILESYSTEM_READONLY(0, *where)
+            yield identity_families.FILESYSTEM_ERRORS(0, *where)
             yield from self._probing.samples()
         if any(drive.who.kind == "sata" for drive in self._drives):
-            yield identity.MD_DEGRADED(0, "md0")
+            yield identity_families.MD_DEGRADED(0, "md0")
         wall = self._clock.wall()
-        yield from smart.samples({"smartctl": 0, "fio": 0}, wall)
+        yield from smart_collector.samples({"smartctl": 0, "fio": 0}, wall)
         self._attempts.take("disk", "page", lambda: Parsed(None))
-        yield from own.samples(self._attempts, sampler, wall, ("1", "3", "7", "3", "6"))
+        yield from own_collector.samples(self._attempts, sampler, wall, ("1", "3", "7", "3", "6"))
         yield own_metrics.PROCESS["process_start_time_seconds"](self._booted_at)

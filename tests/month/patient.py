@@ -4,20 +4,20 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from exporter.background.baselines import Baselines
-from exporter.background.condition import Condition, condition
-from exporter.background.disk_activity import DiskActivity, Rules, Surroundings
-from exporter.background.drive_record import DriveRecord, key_of
-from exporter.background.wear import Wear
-from exporter.collectors.smart import drive_samples
-from exporter.diagnosis.drive import Drive, DriveClass
-from exporter.diagnosis.interval import disk_interval
 from exporter.drives.health import DriveHealth
-from exporter.drives.watched import WatchedDrive
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.baseline import Baselines
+from exporter.io.disk_activity import DiskActivity, DiskContext, DiskRules
+from exporter.io.disk_interval import disk_interval
+from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.slowdown import Condition, condition
 from exporter.linux.diskstats import DiskStats
-from exporter.metrics import identity
+from exporter.metrics import identity_families
 from exporter.metrics.desc import Sample
-from exporter.tools.document import PollDocument
+from exporter.metrics.smart_collector import drive_samples
+from exporter.smart.drive_record import DriveRecord, key_of
+from exporter.smart.poll_document import PollDocument
+from exporter.smart.wear_recorder import WearRecorder
 from tests.month.demand import Demand
 from tests.month.drive import Make, ModelDrive
 from tests.month.vitals import Vitals, report, serial
@@ -41,7 +41,7 @@ class Who:
 class Patient:
     """A drive under watch. `make` is what it is made of; None for one that does no work here."""
 
-    def __init__(self, who: Who, make: Make | None, wear: Wear) -> None:
+    def __init__(self, who: Who, make: Make | None, wear: WearRecorder) -> None:
         self.who = who
         self.make = make
         self.model: ModelDrive | None = None
@@ -58,7 +58,7 @@ class Patient:
     def health(self) -> DriveHealth | None:
         return self._record.health if self._record else None
 
-    def begin(self, baselines: Baselines, rules: Rules, now: float) -> None:
+    def begin(self, baselines: Baselines, rules: DiskRules, now: float) -> None:
         """The host has booted: the kernel counts from 0."""
         if self.make is None:
             return
@@ -84,7 +84,7 @@ class Patient:
             return waiting
         # Reads are waited for; what is written back is not, or seldom.
         waiting = max(waiting, 1 - math.exp(-0.15 * disk.read_seconds / seconds))
-        self.activity.work(now, disk, Surroundings(is_cpu_bound=False, pressure_ratio=waiting))
+        self.activity.work(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
         return waiting
 
     def poll(self, at: float, vitals: Vitals, interval: float) -> None:
@@ -147,16 +147,18 @@ class Patient:
         model = "Example Datacenter NVMe" if is_nvme else "Example SATA SSD"
         controller = who.name[:-2] if is_nvme else ""
         said = "nvme" if is_nvme else "sata", "nvme" if is_nvme else "ata", "0"
-        yield identity.DEVICE_INFO(1, who.name, controller, model, "", who.serial, "1", "", *said)
-        yield identity.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
-        yield identity.DEVICE_STATE_OK(1, who.name)
+        yield identity_families.DEVICE_INFO(
+            1, who.name, controller, model, "", who.serial, "1", "", *said
+        )
+        yield identity_families.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
+        yield identity_families.DEVICE_STATE_OK(1, who.name)
         full = _FULL_LINK[who.kind]
-        yield identity.LINK_SPEED(full * self.link_ratio, who.name)
-        yield identity.LINK_SPEED_MAX(full, who.name)
-        yield identity.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
+        yield identity_families.LINK_SPEED(full * self.link_ratio, who.name)
+        yield identity_families.LINK_SPEED_MAX(full, who.name)
+        yield identity_families.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
         for severity in ("correctable", "nonfatal", "fatal") if is_nvme else ():
-            yield identity.PCIE_ERRORS(0, who.name, severity)
-        for desc in () if is_nvme else (identity.IO_ERRORS, identity.IO_TIMEOUTS):
+            yield identity_families.PCIE_ERRORS(0, who.name, severity)
+        for desc in () if is_nvme else (identity_families.IO_ERRORS, identity_families.IO_TIMEOUTS):
             yield desc(2, who.name)
 
     def _condition(self) -> Condition:

@@ -4,15 +4,15 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from exporter.background.probe_ledger import Limits
-from exporter.background.probe_results import DirectoryResults, ProfileResults
-from exporter.background.probe_run import Result
-from exporter.collectors import probe
-from exporter.diagnosis.probe_gate import GateRules, GateState, Skip, gate
 from exporter.drives.health import DriveHealth
+from exporter.metrics import probe_collector
 from exporter.metrics.desc import Sample
-from exporter.tools.fio_profiles import ON_BY_DEFAULT, PROFILES
-from exporter.tools.fio_report import JobResult, Op, OpResult, RunResult
+from exporter.probe.budget_ledger import WriteLimits
+from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
+from exporter.probe.fio_run import ProfileResult
+from exporter.probe.gate import GateRules, GateState, Skip, gate
+from exporter.probe.probe_results import DirectoryResults, ProfileResults
+from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
 
 _BUDGET = 4_000_000_000
 
@@ -45,8 +45,8 @@ class Probing:
             device=device,
             fstype="ext4",
             mountpoint="/var/lib/mysql",
-            limits=Limits(_BUDGET, 3650 * _BUDGET),
-            left=Limits(_BUDGET, 3650 * _BUDGET),
+            limits=WriteLimits(_BUDGET, 3650 * _BUDGET),
+            left=WriteLimits(_BUDGET, 3650 * _BUDGET),
         )
         self._is_running = False
 
@@ -60,7 +60,7 @@ class Probing:
 
     def samples(self) -> Iterator[Sample]:
         """The page's."""
-        yield from probe.samples(self._found, is_running=self._is_running)
+        yield from probe_collector.samples(self._found, is_running=self._is_running)
 
     def _run(self, name: str, at: float, around: Around) -> None:
         its = self._found.profiles[name]
@@ -86,7 +86,7 @@ class Probing:
             its.skipped[verdict.reason] += 1
             its.skips += verdict.is_for_load
             return
-        its.runs[Result.SUCCESS] += 1
+        its.runs[ProfileResult.SUCCESS] += 1
         its.last_run_at = its.last_success_at = at
         its.ran, its.engine, its.skips = its.profile, "psync", 0
         # A run takes three seconds, and a scrape falls into it or not.

@@ -13,15 +13,7 @@ from tests.month.drive import CACHED, NVME, SATA
 from tests.month.host import Host
 from tests.month.illnesses import BY_NAME, DAYS, Illness
 from tests.month.patient import Patient, Who
-from tests.month.replay import (
-    DRIVES_AT_ONCE,
-    HEALTH,
-    LOAD,
-    LOAD_OF_ILL,
-    REPLAYS,
-    Fired,
-    run,
-)
+from tests.month.replay import DRIVES_AT_ONCE, HEALTH, LOAD, LOAD_OF_ILL, REPLAYS, Fired, run
 
 HEALTHY = "healthy"
 

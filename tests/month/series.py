@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from exporter.exposition import render
-from exporter.metrics.desc import Desc, Sample
+from exporter.metrics.desc import MetricDesc, Sample
+from exporter.metrics.exposition import render
 from tests.month.replay import Named
 
 #: Of a scrape that failed, and of a series that a page no longer has.
@@ -54,7 +54,7 @@ class Series:
         self._target = f'instance="{host}",job="ssd"'
         self._wanted = wanted
         self._series: dict[str, _Runs | None] = {}
-        self._families: dict[Desc, bool] = {}
+        self._families: dict[MetricDesc, bool] = {}
         self._scrapes = 0
 
     def take(self, samples: Iterable[Sample] | None) -> None:
@@ -87,7 +87,7 @@ class Series:
                     out.write(json.dumps({"series": self._whole(name), "values": runs.values()}))
                     out.write("\n")
 
-    def _names(self, desc: Desc) -> bool:
+    def _names(self, desc: MetricDesc) -> bool:
         known = self._families.get(desc)
         if known is None:
             parts = ("_bucket", "_sum", "_count") if desc.kind == "histogram" else ("",)

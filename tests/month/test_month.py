@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.diagnosis.interval import disk_interval
-from exporter.metrics.disk import IO_NOW
+from exporter.io.disk_interval import disk_interval
+from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
 from tests.end_to_end.programs import need
 from tests.month import demand, replay, verdict

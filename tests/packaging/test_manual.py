@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from exporter.cli import command_parser, parser
-from exporter.subcommands import COMMANDS
+from exporter.commands.command_line import COMMANDS
 from tests.end_to_end.programs import need
 from tests.packaging import written
 

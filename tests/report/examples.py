@@ -2,7 +2,7 @@
 
 import random
 
-from exporter.report.content import Band, Chart, Line, Mark, Report, Table
+from exporter.report.content import Band, Chart, ChartLine, Mark, Report, Table
 
 
 def write_cache() -> Report:
@@ -18,8 +18,8 @@ def write_cache() -> Report:
         "written since the drive rested",
         "throughput",
         (
-            Line("each 128 MB", tuple(points)),
-            Line(
+            ChartLine("each 128 MB", tuple(points)),
+            ChartLine(
                 "median of each phase",
                 ((0.0, 2.08e9), (38e9, 2.08e9), (38e9, 0.445e9), (81.9e9, 0.445e9)),
             ),
@@ -69,8 +69,8 @@ def steady_state() -> Report:
         "round",
         "IOPS",
         (
-            Line("round", tuple(enumerate(values, 1)), dots=True),
-            Line("best line", ((1, 20_636.0), (5, 19_464.0))),
+            ChartLine("round", tuple(enumerate(values, 1)), dots=True),
+            ChartLine("best line", ((1, 20_636.0), (5, 19_464.0))),
         ),
         bands=(
             Band(0.9 * mean, 1.1 * mean, "20 % window: all rounds lie within"),

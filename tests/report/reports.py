@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from exporter.report.content import Band, Chart, Line, Mark, Report, Table
+from exporter.report.content import Band, Chart, ChartLine, Mark, Report, Table
 
 #: Every character there is, halves of surrogate pairs and what steers a terminal among them.
 words = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -13,7 +13,7 @@ numbers = st.one_of(
     st.sampled_from((0.0, 5e-324, 1e18, -1e18, 1e300, 1e-13)),
 )
 points = st.lists(st.tuples(numbers, numbers), max_size=30).map(tuple)
-lines = st.builds(Line, words, points, st.booleans())
+lines = st.builds(ChartLine, words, points, st.booleans())
 marks = st.builds(Mark, numbers, words)
 bands = st.builds(Band, numbers, numbers, words)
 units = st.sampled_from(("", "B", "B/s", "s", "IOPS"))

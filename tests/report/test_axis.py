@@ -5,12 +5,12 @@ import itertools
 from hypothesis import given
 
 from exporter.report.axis import Axis, x_axis, y_axis, y_words
-from exporter.report.content import Band, Chart, Line, Mark
+from exporter.report.content import Band, Chart, ChartLine, Mark
 from tests.report import reports
 
 
 def chart(*points: tuple[float, float], **more: object) -> Chart:
-    fields: dict[str, object] = {"lines": (Line("a", points),), **more}
+    fields: dict[str, object] = {"lines": (ChartLine("a", points),), **more}
     return Chart("t", "x", "y", **fields)  # type: ignore[arg-type]
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from exporter.report import page
-from exporter.report.content import Chart, Line, Mark, Report
+from exporter.report import html_page
+from exporter.report.content import Chart, ChartLine, Mark, Report
 from tests.report import examples
 from tests.required import lacking
 
@@ -48,7 +48,7 @@ def close_marks() -> Report:
     points = tuple((n * 1e9, 2e9 if n < 12 else 0.4e9) for n in range(81))
     words = ("end of the write cache, 12 GB", "folding begins", "folding ends, 16 GB", "too hot")
     marks = tuple(Mark(at, name) for at, name in zip((12e9, 13e9, 16e9, 79e9), words, strict=True))
-    lines = (Line("throughput", points),)
+    lines = (ChartLine("throughput", points),)
     chart = Chart("Throughput", "written", "speed", lines, marks, x_unit="B", y_unit="B/s")
     return Report("Close", "All is close.", (("Drive", "</p><script>0"),), (chart,), (), {})
 
@@ -66,7 +66,7 @@ def seen(report: Report, folder: Path, width: int, *options: str) -> dict[str, A
     program = shutil.which("chromium")
     if program is None:
         lacking("chromium")
-    text = page.html(report)
+    text = html_page.html(report)
     assert POLICY in text
     file = folder / "report.html"
     measured = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", text)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from exporter.report import plot, terminal
+from exporter.report import terminal, text_chart
 from exporter.report.content import Chart, Mark, Report
 from tests.report import examples, reports
 from tests.report.screens import Screen, without_colours
@@ -102,7 +102,7 @@ def test_rich_finds_no_markup_in_what_a_drive_calls_itself() -> None:
 def test_the_plot_shows_the_cliff_at_its_place() -> None:
     part = examples.write_cache().parts[0]
     assert isinstance(part, Chart)
-    lines = plot.text(part, 80).splitlines()
+    lines = text_chart.text(part, 80).splitlines()
     fast = next(line for line in lines if line.startswith("2.0 GB/s"))
     slow = next(line for line in lines if line.startswith("0.5 GB/s"))
     assert fast.count("*") > 25
@@ -114,7 +114,7 @@ def test_the_plot_says_where_a_mark_is_whose_name_does_not() -> None:
     part = examples.write_cache().parts[0]
     assert isinstance(part, Chart)
     chart = Chart("t", "x", "y", part.lines, (Mark(12e9, "folding"),), x_unit="B")
-    assert "  |  folding (at 12 GB)" in plot.text(chart, 80).splitlines()
+    assert "  |  folding (at 12 GB)" in text_chart.text(chart, 80).splitlines()
 
 
 @given(reports.reports)
@@ -134,6 +134,6 @@ def test_any_report_is_written_to_a_terminal(report: Report) -> None:
 
 @given(reports.charts)
 def test_any_plot_keeps_within_its_width(chart: Chart) -> None:
-    drawn = plot.text(chart, 80).split("\n")
+    drawn = text_chart.text(chart, 80).split("\n")
     for line in drawn[1:14]:
         assert len(line) <= 80

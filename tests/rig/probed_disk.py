@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from exporter.attempts import Attempts
-from exporter.background.probe_windows import ProbeWindows
 from exporter.clock import SystemClock
+from exporter.collector_status import CollectorStatus
 from exporter.config import Paths, ProbeSettings, Settings
-from exporter.diagnosis.probe_gate import GateRules
 from exporter.linux import topology
 from exporter.metrics.desc import Buckets
+from exporter.probe.gate import GateRules
+from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.profiles import ProfileSettings
 from exporter.probe_monitor import ProbeMonitor
-from exporter.tools.command import SystemRunner
-from exporter.tools.fio_settings import ProfileSettings
+from exporter.programs.command import SystemRunner
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.loop import layers, require
 
@@ -72,7 +72,7 @@ class ProbedDisk:
         self.monitor = ProbeMonitor(
             settings,
             self._clock,
-            Attempts(self._clock),
+            CollectorStatus(self._clock),
             runner=SystemRunner(),
             boot_id="of this machine",
             state=state,

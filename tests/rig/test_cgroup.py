@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.rig.cgroup import (
-    Limits,
-    RigUnavailable,
-    ThrottleGroup,
-    sweep,
-    v1_settings,
-    v2_settings,
-)
+from tests.rig.cgroup import Limits, RigUnavailable, ThrottleGroup, sweep, v1_settings, v2_settings
 
 LIMIT = st.none() | st.integers(min_value=1, max_value=2**63)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from exporter.tools.child import End, Finished
+from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
 from tests.stand_ins.smartctl import GOOD
 

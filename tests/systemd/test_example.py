@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from exporter.check import checked
 from exporter.cli import main
 from exporter.config import DeviceSettings, Settings, SmartDrive
+from exporter.config_validation import checked
+from exporter.probe.profiles import PROFILES, ProfileSettings
 from exporter.toml_records import record
-from exporter.tools.fio_profiles import PROFILES
-from exporter.tools.fio_settings import ProfileSettings
 from tests.systemd.package import SYSTEMD
 
 if sys.version_info >= (3, 11):

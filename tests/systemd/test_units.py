@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from exporter.background import probe_lock, state
+from exporter import state
 from exporter.config import Settings
+from exporter.probe import host_lock
 from exporter.probe_monitor import _LOCK_DIRECTORY
 from tests.required import lacking
 from tests.systemd.package import PLACES, SYSTEMD
@@ -111,7 +112,7 @@ def test_the_user_and_the_lock_are_those_of_the_program() -> None:
     [user] = [line.split()[1] for line in lines("ssd-exporter.sysusers") if line.startswith("u ")]
     assert [user] == values(UNITS[0], "User")
     made = [line.split() for line in lines("ssd-exporter.tmpfiles") if line[:2] in ("f ", "d ")]
-    lock = f"/{_LOCK_DIRECTORY}/{probe_lock._NAME}"
+    lock = f"/{_LOCK_DIRECTORY}/{host_lock._NAME}"
     assert ["f", lock, "0644", "root", "root", "-"] in made
     [mode] = values(UNITS[0], "StateDirectoryMode")
     assert ["d", str(state.FALLBACK), mode, user, user, "-"] in made

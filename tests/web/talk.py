@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.web.limits import Limits
-from exporter.web.message import Request, Response
-from exporter.web.server import Fast, Server
+from exporter.web.connection import ClientLimits
+from exporter.web.http_message import Request, Response
+from exporter.web.server import Fast, HttpServer
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
 PAGE = b"ssd_disk_io_now 3.0\n"
-QUICK = Limits(connections=8, request_seconds=0.4, idle_seconds=0.8, linger_seconds=0.2)
+QUICK = ClientLimits(connections=8, request_seconds=0.4, idle_seconds=0.8, linger_seconds=0.2)
 
 
 def page(request: Request) -> Response:
@@ -27,11 +27,13 @@ def page(request: Request) -> Response:
 def serving(
     respond: Callable[[Request], Response] = page,
     *,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: ClientLimits = ClientLimits(),  # noqa: B008
     web_config: Path | None = None,
     fast: Fast = MappingProxyType({}),
-) -> Iterator[Server]:
-    server = Server([("127.0.0.1", 0)], respond, limits=limits, web_config=web_config, fast=fast)
+) -> Iterator[HttpServer]:
+    server = HttpServer(
+        [("127.0.0.1", 0)], respond, limits=limits, web_config=web_config, fast=fast
+    )
     server.start()
     try:
         yield server
@@ -39,11 +41,13 @@ def serving(
         server.stop()
 
 
-def connect(server: Server, source: str = "127.0.0.1") -> socket.socket:
+def connect(server: HttpServer, source: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(server.addresses[0], 5, source_address=(source, 0))
 
 
-def ask(server: Server, request: bytes = GET, context: ssl.SSLContext | None = None) -> "Answer":
+def ask(
+    server: HttpServer, request: bytes = GET, context: ssl.SSLContext | None = None
+) -> "Answer":
     with contextlib.ExitStack() as opened:
         link = opened.enter_context(connect(server))
         if context:

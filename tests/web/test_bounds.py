@@ -14,11 +14,10 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from exporter.web.connection import Phase
-from exporter.web.limits import Limits
-from exporter.web.message import Request, Response
-from exporter.web.server import Server
-from tests.web.talk import (
+from exporter.web.connection import ClientLimits, ConnectionPhase
+from exporter.web.http_message import Request, Response
+from exporter.web.server import HttpServer
+from tests.web.talk import (  # fmt: skip
     GET,
     PAGE,
     QUICK,
@@ -30,7 +29,7 @@ from tests.web.talk import (
     more,
     page,
     serving,
-)  # fmt: skip
+)
 
 BIG = Response(200, "text/plain", b"x" * 30_000_000)
 
@@ -39,12 +38,14 @@ def big(request: Request) -> Response:
     return BIG if request.path == "/big" else page(request)
 
 
-def held(server: Server) -> int:
+def held(server: HttpServer) -> int:
     return len(server._connections)
 
 
 @contextmanager
-def many(server: Server, count: int, source: str = "127.0.0.1") -> Iterator[list[socket.socket]]:
+def many(
+    server: HttpServer, count: int, source: str = "127.0.0.1"
+) -> Iterator[list[socket.socket]]:
     with ExitStack() as opened:
         yield [opened.enter_context(connect(server, source)) for _ in range(count)]
 
@@ -102,7 +103,7 @@ def test_a_client_that_reads_its_answer_too_slowly_is_reset() -> None:
 
 
 def test_a_client_that_reads_a_large_answer_gets_all_of_it() -> None:
-    limits = Limits(request_seconds=20)
+    limits = ClientLimits(request_seconds=20)
     with serving(big, limits=limits) as server:
         assert BIG.body == ask(server, GET.replace(b"/metrics", b"/big")).body
 
@@ -111,7 +112,7 @@ def test_a_large_answer_arrives_whole_through_tls(
     pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
-    with serving(big, limits=Limits(request_seconds=20), web_config=web_yml(text)) as server:
+    with serving(big, limits=ClientLimits(request_seconds=20), web_config=web_yml(text)) as server:
         for size in (1, 2):
             request = GET.replace(b"/metrics", b"/big") * size
             assert BIG.body == ask(server, request, trusting).body
@@ -150,7 +151,7 @@ def test_a_tls_handshake_that_does_not_end_is_closed_and_holds_up_nobody(
 
 
 def test_a_full_server_lets_go_the_oldest_that_has_not_asked() -> None:
-    with serving(limits=Limits(connections=8)) as server, many(server, 8) as silent:
+    with serving(limits=ClientLimits(connections=8)) as server, many(server, 8) as silent:
         assert eventually(lambda: held(server) == 8)
         with connect(server) as link:
             link.sendall(GET)
@@ -161,7 +162,7 @@ def test_a_full_server_lets_go_the_oldest_that_has_not_asked() -> None:
 
 
 def test_a_kept_connection_survives_a_herd_of_silent_ones() -> None:
-    with serving(limits=Limits(connections=8)) as server, connect(server) as link:
+    with serving(limits=ClientLimits(connections=8)) as server, connect(server) as link:
         link.sendall(GET)
         assert PAGE == answer(link).body
         with many(server, 30):
@@ -171,7 +172,7 @@ def test_a_kept_connection_survives_a_herd_of_silent_ones() -> None:
 
 
 def test_a_herd_of_idle_connections_makes_room_for_a_slow_newcomer() -> None:
-    with serving(limits=Limits(connections=8)) as server, many(server, 20) as herd:
+    with serving(limits=ClientLimits(connections=8)) as server, many(server, 20) as herd:
         for link in herd:
             try:
                 link.sendall(GET)
@@ -186,7 +187,7 @@ def test_a_herd_of_idle_connections_makes_room_for_a_slow_newcomer() -> None:
 
 def test_a_herd_of_one_address_crowds_out_its_like_and_not_another_address() -> None:
     with (
-        serving(limits=Limits(connections=8)) as server,
+        serving(limits=ClientLimits(connections=8)) as server,
         connect(server, "127.0.0.2") as slow,
         many(server, 40),
     ):
@@ -199,7 +200,7 @@ def test_a_client_in_the_middle_of_its_handshake_outlasts_a_herd_of_silent_ones(
     pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
-    limits = Limits(connections=8)
+    limits = ClientLimits(connections=8)
     with serving(limits=limits, web_config=web_yml(text)) as server, connect(server) as link:
         received, sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         hello = trusting.wrap_bio(received, sent, server_hostname="localhost")
@@ -225,11 +226,13 @@ def test_an_answer_that_was_given_can_be_read_after_its_connection_made_room() -
     def metrics() -> Response:
         return Response(200, "text/plain", body)
 
-    limits = Limits(connections=4)
+    limits = ClientLimits(connections=4)
     with serving(limits=limits, fast={"/metrics": metrics}) as server, many(server, 4) as links:
         for link in links:
             link.sendall(GET)
-        assert eventually(lambda: [Phase.IDLE] * 4 == [c.phase for c in server._connections])
+        assert eventually(
+            lambda: [ConnectionPhase.IDLE] * 4 == [c.phase for c in server._connections]
+        )
         with many(server, 2) as newer:
             for link in newer:
                 link.sendall(GET)
@@ -238,7 +241,7 @@ def test_an_answer_that_was_given_can_be_read_after_its_connection_made_room() -
 
 
 def test_slow_readers_make_room_for_a_newcomer() -> None:
-    with serving(big, limits=Limits(connections=8)) as server, many(server, 8) as readers:
+    with serving(big, limits=ClientLimits(connections=8)) as server, many(server, 8) as readers:
         for link in readers:
             link.sendall(GET.replace(b"/metrics", b"/big"))
             link.recv(1)
@@ -252,7 +255,7 @@ def test_a_server_whose_workers_all_hang_says_503_and_never_queues_without_bound
         release.wait(10)
         return Response(200, "text/plain", PAGE)
 
-    with serving(respond, limits=Limits(connections=8)) as server, many(server, 8) as links:
+    with serving(respond, limits=ClientLimits(connections=8)) as server, many(server, 8) as links:
         for link in links:
             link.sendall(GET)
         start = time.monotonic()
@@ -267,7 +270,7 @@ def test_who_comes_while_all_workers_are_only_busy_waits_and_is_answered() -> No
         time.sleep(0.05)
         return Response(200, "text/plain", PAGE)
 
-    with serving(respond, limits=Limits(connections=4)) as server, many(server, 16) as links:
+    with serving(respond, limits=ClientLimits(connections=4)) as server, many(server, 16) as links:
         for link in links:
             link.sendall(GET[:-2] + b"Connection: close\r\n\r\n")
         assert [200] * 16 == [answer(link).status for link in links]
@@ -336,7 +339,7 @@ def test_a_flood_of_wrong_passwords_is_bounded_and_does_not_hold_up_who_is_known
     web_yml: Callable[[str], Path],
 ) -> None:
     slow = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(10)).decode()
-    limits = Limits(connections=40)
+    limits = ClientLimits(connections=40)
     path = web_yml(f"basic_auth_users: {{alice: {slow}}}")
     with serving(limits=limits, web_config=path) as server, connect(server) as known:
         known.sendall(authorized("swordfish"))

@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from exporter.web.limits import Limits
-from exporter.web.message import Request, Response
+from exporter.web.connection import ClientLimits
+from exporter.web.http_message import Request, Response
 from tests.web.talk import ask, serving
 
 HERD = Path(__file__).parents[2] / "bench" / "http_servers.py"
@@ -63,5 +63,5 @@ def test_a_scrape_answers_within_a_second_among_1000_bad_clients(
     print(f"{kind} {tls}: {len(times)} scrapes, worst {max(times):.3f} s, {taken >> 10} KiB")
     assert max(times) < 1.0
     assert len(times) >= 3
-    assert 8 < most <= Limits().connections
+    assert 8 < most <= ClientLimits().connections
     assert taken < 20 << 20

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.web.message import Request, Response
-from exporter.web.server import Server
+from exporter.web.http_message import Request, Response
+from exporter.web.server import HttpServer
 from tests.web.talk import GET, PAGE, QUICK, answer, ask, closed, connect, page, serving
 
 
@@ -187,7 +187,7 @@ def test_a_fast_path_is_answered_while_all_workers_are_busy() -> None:
 
 def test_a_port_in_use_is_one_line_with_a_remedy() -> None:
     with serving() as server:
-        second = Server(server.addresses, page)
+        second = HttpServer(server.addresses, page)
         with pytest.raises(ConfigError) as e:
             second.start()
     assert f"cannot listen on 127.0.0.1:{server.addresses[0][1]}: " in str(e.value)
@@ -198,20 +198,20 @@ def test_a_port_in_use_is_one_line_with_a_remedy() -> None:
 @pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid", "a" * 70 + ".b", "a..b"])
 def test_an_address_that_is_not_ours_is_a_config_error(host: str) -> None:
     with pytest.raises(ConfigError, match="cannot listen on "):
-        Server([(host, 0)], page).start()
+        HttpServer([(host, 0)], page).start()
 
 
 def test_where_one_address_cannot_be_had_none_is_kept() -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = probe.getsockname()
     with pytest.raises(ConfigError):
-        Server([free, ("203.0.113.7", 0)], page).start()
+        HttpServer([free, ("203.0.113.7", 0)], page).start()
     with socket.socket() as link:
         assert errno.ECONNREFUSED == link.connect_ex(free)
 
 
 def test_a_server_listens_on_all_its_addresses_and_an_empty_host_is_all_interfaces() -> None:
-    server = Server([("127.0.0.1", 0), ("", 0)], page)
+    server = HttpServer([("127.0.0.1", 0), ("", 0)], page)
     server.start()
     try:
         for _, port in server.addresses:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from exporter.errors import ConfigError
-from exporter.web.config import TlsConfig
 from exporter.web.tls import make
+from exporter.web.web_config import TlsConfig
 from tests.web.talk import GET, PAGE, answer, ask, closed, connect, serving
 
 Write = Callable[[str], Path]

@@ -1,0 +1,1 @@
+"""Recording a host as a test folder, without serial numbers and names."""

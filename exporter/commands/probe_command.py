@@ -1,0 +1,109 @@
+"""``ssd-exporter probe [PROFILE]``: what the daemon does now and then, once and now."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TextIO
+
+from exporter.commands import probe_report
+from exporter.config import Settings
+from exporter.errors import CommandError
+from exporter.measurement import chosen_profiles, measured_file, run_facts
+from exporter.measurement.session import (
+    JUDGED_BAD,
+    MEASURED,
+    NOT_MEASURED,
+    CommandContext,
+    Edges,
+    Measurement,
+    measuring,
+)
+from exporter.probe.file_filling import filled_bytes
+from exporter.probe.fio_run import RunEnd
+from exporter.probe.production_load import GuardWatch
+from exporter.probe.profiles import Profile
+from exporter.report.content import Report
+
+#: What fio takes to begin, and the file to be looked at.
+_MORE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRequest(CommandContext):
+    """What a person asked for. profile: its name; None for those that the daemon runs."""
+
+    profile: str | None = None
+
+
+def run(settings: Settings, wanted: ProbeRequest, edges: Edges, out: TextIO) -> int:
+    """Probe and report; the exit status is 1 where the drive is slower than what is kept.
+
+    Raises:
+        ConfigError: there is no such profile, or it must not run.
+        SourceError: nothing was measured.
+    """
+    wanted.check()
+    chosen = chosen_profiles.chosen(wanted.profile, settings)
+    with measuring(settings, wanted.options, chosen, edges) as measurement:
+        report, problem = _measured(measurement, chosen, settings)
+    wanted.deliver(report, out)
+    if problem:
+        return NOT_MEASURED
+    return JUDGED_BAD if report.is_good is False else MEASURED
+
+
+def _measured(
+    measurement: Measurement, chosen: Sequence[Profile], settings: Settings
+) -> tuple[Report, str]:
+    """The report, and why it is not of the whole."""
+    begun = measurement.clock.monotonic()
+    runnable = measurement.with_engine(chosen)
+    ended = _run(measurement, runnable, chosen_profiles.stays_bytes(runnable, settings))
+    problem = measurement.problem(ended)
+    if ended.run is None or not any(job.ops for job in ended.run.jobs):
+        raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
+    kept = measurement.directory.results.profiles
+    found = [
+        probe_report.compare_profile(each, ended, runnable, kept[each.name].steady)
+        for each in runnable
+    ]
+    under = run_facts.below(measurement, settings)
+    engines = ", ".join(sorted({each.engine.value for each in runnable}))
+    report = probe_report.report(
+        found,
+        measurement.place.device,
+        tuple(
+            run_facts.facts(
+                measurement,
+                under,
+                seconds=measurement.clock.monotonic() - begun,
+                fio=f"{ended.run.fio_version}, {engines}",
+            )
+        ),
+        run_facts.data(measurement),
+        problem,
+    )
+    return report, problem
+
+
+def _run(measurement: Measurement, runnable: Sequence[Profile], stays_bytes: int | None) -> RunEnd:
+    directory = measurement.directory
+    size = max(each.size_bytes for each in runnable)
+    filled = filled_bytes(runnable)
+    filling = measured_file.missing_bytes(directory.path, directory.file, filled)
+    written = filling + sum(each.written_bytes_at_most for each in runnable)
+    measurement.admit(runnable[0], written, max(filling, size - filled))
+    seconds = sum(map(chosen_profiles.expected_seconds, runnable)) + _MORE_SECONDS
+    measurement.consent(written, seconds, always=False)
+    if filled:
+        measurement.prepared(directory.file, filled, fill=True, keep=True)
+    file = measurement.prepared(
+        directory.file, size, fill=False, keep=True, stays_bytes=stays_bytes
+    )
+    words = f"{', '.join(each.name for each in runnable)} on {measurement.place.device}"
+    begun = measurement.clock.monotonic()
+
+    def go_on(_watch: GuardWatch) -> bool:
+        measurement.show(words, min((measurement.clock.monotonic() - begun) / seconds, 1.0))
+        return True
+
+    return measurement.run(runnable, file, go_on)

@@ -1,0 +1,136 @@
+"""Who a drive says it is, in the same words as sysfs."""
+
+import re
+
+from exporter.drives.fields import Fields, counter
+from exporter.drives.health import DriveIdentity, Protocol
+
+_PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
+
+#: Logs that only one kind of drive has, where smartctl does not name the protocol.
+_LOGS = {
+    "nvme_smart_health_information_log": Protocol.NVME,
+    "nvme_version": Protocol.NVME,
+    "ata_smart_attributes": Protocol.ATA,
+    "ata_smart_data": Protocol.ATA,
+    "ata_version": Protocol.ATA,
+    "scsi_error_counter_log": Protocol.SCSI,
+    "scsi_grown_defect_list": Protocol.SCSI,
+    "scsi_version": Protocol.SCSI,
+}
+
+#: What SAT puts in place of a vendor for a drive that speaks ATA (SAT, INQUIRY data).
+ATA_VENDOR = "ATA"
+
+_LOGICAL_UNIT = re.compile(r"0x((?:[0-9a-f]{16}|[0-9a-f]{24}|[0-9a-f]{32}))", re.IGNORECASE)
+
+#: The first digit of an NAA designator says its form: 2, 3 and 5 have 16 digits, 6 has 32 (SPC).
+_NAA = {16: "235", 32: "6"}
+
+
+def identify(fields: Fields) -> DriveIdentity:
+    protocol = _protocol(fields)
+    return DriveIdentity(
+        protocol=protocol,
+        model=_model(fields),
+        family=fields.text("model_family"),
+        serial=_serial(fields),
+        firmware=_first_text(fields, "firmware_version", "scsi_revision", "revision"),
+        wwn=_wwn(fields),
+        capacity_bytes=_capacity_bytes(fields, protocol),
+        logical_block_bytes=_logical_block_bytes(fields),
+        rotational=_rotational(fields, protocol),
+    )
+
+
+def scsi_vendor(fields: Fields) -> str | None:
+    """T10 vendor identification; smartctl before 7.3 called it `vendor`."""
+    return _first_text(fields, "scsi_vendor", "vendor")
+
+
+def _protocol(fields: Fields) -> Protocol | None:
+    named = fields.text("device", "protocol")
+    if named is not None and named.lower() in _PROTOCOLS:
+        return _PROTOCOLS[named.lower()]
+    return next((found for log, found in _LOGS.items() if fields.get(log) is not None), None)
+
+
+def _first_text(fields: Fields, *keys: str) -> str | None:
+    return next((text for key in keys if (text := fields.text(key)) is not None), None)
+
+
+def _model(fields: Fields) -> str | None:
+    vendor = scsi_vendor(fields)
+    product = _first_text(fields, "scsi_product", "product")
+    if vendor == ATA_VENDOR and product is not None:
+        return product
+    model = _first_text(fields, "model_name", "scsi_model_name")
+    return model or " ".join(part for part in (vendor, product) if part) or None
+
+
+def _serial(fields: Fields) -> str | None:
+    """None for the placeholders of drives and bridges that have no serial number."""
+    serial = fields.text("serial_number")
+    return serial if serial and re.search(r"[1-9A-Za-z]", serial) else None
+
+
+def _wwn(fields: Fields) -> str | None:
+    return _ata_wwn(fields) or _scsi_wwn(fields) or _nvme_wwn(fields)
+
+
+def _ata_wwn(fields: Fields) -> str | None:
+    """From IDENTIFY DEVICE words 108 to 111."""
+    naa = fields.integer("wwn", "naa", most=0xF)
+    oui = fields.integer("wwn", "oui", most=(1 << 24) - 1)
+    unique = fields.integer("wwn", "id", most=(1 << 36) - 1)
+    if naa is None or oui is None or unique is None or not oui + unique:
+        return None
+    return f"naa.{naa:x}{oui:06x}{unique:09x}"
+
+
+def _scsi_wwn(fields: Fields) -> str | None:
+    """From the logical unit's designator, of which smartctl tells the digits and not the kind."""
+    match = _LOGICAL_UNIT.fullmatch(fields.text("logical_unit_id") or "")
+    if match is None or not match[1].strip("0"):
+        return None
+    digits = match[1].lower()
+    kind = "naa" if digits[0] in _NAA.get(len(digits), "") else "eui"
+    return f"{kind}.{digits}"
+
+
+def _nvme_wwn(fields: Fields) -> str | None:
+    """The EUI-64 of the lowest namespace; smartctl prints no NGUID and no UUID."""
+    found = []
+    for namespace in fields.rows("nvme_namespaces"):
+        oui = namespace.integer("eui64", "oui", most=(1 << 24) - 1)
+        extension = namespace.integer("eui64", "ext_id", most=(1 << 40) - 1)
+        if oui is not None and extension is not None and oui + extension:
+            number = namespace.integer("id", most=(1 << 32) - 1)
+            found.append((1 << 32 if number is None else number, oui, extension))
+    if not found:
+        return None
+    _, oui, extension = min(found)
+    return f"eui.{oui:06x}{extension:010x}"
+
+
+def _capacity_bytes(fields: Fields, protocol: Protocol | None) -> int | None:
+    """The whole drive's: of NVMe `user_capacity` is the namespace that was asked."""
+    user = counter(fields, "user_capacity", "bytes") or None
+    if protocol is Protocol.NVME:
+        return counter(fields, "nvme_total_capacity") or user
+    return user
+
+
+def _logical_block_bytes(fields: Fields) -> int | None:
+    block = fields.integer("logical_block_size", most=1 << 30)
+    if not block and fields.get("nvme_namespaces") is not None:
+        block = fields.integer("nvme_namespaces", 0, "formatted_lba_size", most=1 << 30)
+    return block or None
+
+
+def _rotational(fields: Fields, protocol: Protocol | None) -> bool | None:
+    rate = fields.integer("rotation_rate", most=1_000_000)
+    if protocol is Protocol.NVME:
+        return False
+    # ACS and SBC: 1 is "not rotating"; smartctl prints 0 for it.
+    return None if rate is None else rate > 1

@@ -1,0 +1,79 @@
+"""Ctrl-C, SIGTERM and a closed terminal end a measurement, and not this process."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class InterruptHandler:
+    """While entered, the first such signal is noted; a second Ctrl-C raises KeyboardInterrupt.
+
+    What was running is then ended and settled by whoever asks `is_set`. For the main thread.
+    """
+
+    def __init__(self) -> None:
+        self.by: signal.Signals | None = None
+        self._before: dict[signal.Signals, object] = {}
+        self._leaves = False
+
+    @contextmanager
+    def leaving(self) -> Iterator[None]:
+        """Within, while nothing runs that has to be ended, a signal leaves at once.
+
+        By KeyboardInterrupt or SystemExit, so that all is tidied up; one noted before does too.
+        """
+        if self.by is not None:
+            self._leave(self.by)
+        self._leaves = True
+        try:
+            yield
+        finally:
+            self._leaves = False
+
+    @property
+    def is_set(self) -> bool:
+        return self.by is not None
+
+    @property
+    def words(self) -> str:
+        """Why it was ended, for people; empty where it was not."""
+        if self.by is None:
+            return ""
+        return "Ctrl-C" if self.by is signal.SIGINT else self.by.name
+
+    def __enter__(self) -> "InterruptHandler":  # noqa: PYI034 - Self came with Python 3.11
+        for number in _SIGNALS:
+            # What nohup ignores stays ignored.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)  # type: ignore[arg-type]
+        self._before.clear()
+
+    def _note(self, number: int, _frame: FrameType | None) -> None:
+        if self.by is not None and number == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.by is None:
+            self.by = signal.Signals(number)
+            if self._leaves:
+                self._leave(self.by)
+            if sys.stderr.isatty():
+                sys.stderr.write("\nending; once more to leave at once\n")
+
+    @staticmethod
+    def _leave(number: signal.Signals) -> None:
+        if number is signal.SIGINT:
+            raise KeyboardInterrupt
+        raise SystemExit(128 + number)

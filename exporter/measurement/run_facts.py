@@ -1,0 +1,86 @@
+"""On what something was measured, for a report: the drive, the place, the cost."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from exporter.config import Settings
+from exporter.io import survey
+from exporter.io.drive_class import Drive
+from exporter.linux import topology
+from exporter.linux.topology import Topology
+from exporter.measurement import figures
+from exporter.measurement.session import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Below:
+    """What lies below the directory.
+
+    drives: by their names, with what the judgements need to know; capacity_bytes: of the device
+    that is measured.
+    """
+
+    seen: Topology
+    drives: Mapping[str, Drive]
+    capacity_bytes: int | None
+
+    @property
+    def identities(self) -> tuple[str, ...]:
+        """Under which the drives are known over their names."""
+        return tuple(drive.identity for drive in self.drives.values())
+
+    @property
+    def words(self) -> str:
+        """Model and serial number of each drive."""
+        return "; ".join(self._drive(name) for name in self.drives)
+
+    def _drive(self, name: str) -> str:
+        its = self.seen.devices[name].identity
+        said = ", ".join(filter(None, (its.model, its.serial)))
+        return f"{name}: {said or 'it does not say what it is'}"
+
+
+def below(measurement: Measurement, settings: Settings) -> Below:
+    its, place = settings.path, measurement.place
+    seen = topology.read(its.sysfs, its.procfs, its.rootfs, look_for_servers=False).value
+    known = survey.drives(seen, settings.device)
+    device = seen.devices.get(place.device)
+    return Below(
+        seen,
+        {leaf: known[leaf] for leaf in place.leaves if leaf in known},
+        None if device is None else device.block.capacity_bytes,
+    )
+
+
+def facts(
+    measurement: Measurement, under: Below, *, seconds: float, fio: str
+) -> Iterator[tuple[str, str]]:
+    """Names and values; fio: its version and engine."""
+    place, rated = measurement.place, measurement.directory.rated_bytes
+    yield "Drive", under.words or place.device
+    yield "Directory", str(measurement.directory.path)
+    yield "Filesystem", f"{place.fstype}, mounted on {place.mountpoint}"
+    charged = figures.size(measurement.charged_bytes)
+    if rated:
+        charged += f", {100 * measurement.charged_bytes / rated:.2g} % of its rated life"
+    yield "Charged", f"{charged}, with what the filesystem adds"
+    yield "Took", figures.span(seconds)
+    yield "fio", fio
+    yield (
+        "Measured",
+        time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(max(0.0, measurement.clock.wall()))),
+    )
+
+
+def data(measurement: Measurement) -> dict[str, Any]:
+    """The same for programs."""
+    place = measurement.place
+    return {
+        "device": place.device,
+        "directory": str(measurement.directory.path),
+        "fstype": place.fstype,
+        "mountpoint": place.mountpoint,
+        "charged_bytes": measurement.charged_bytes,
+    }

@@ -1,0 +1,132 @@
+"""What is mounted from which drive, for whom, and how full it is, to samples.
+
+What each drive is and how it fares, to samples.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from exporter.drives.health import DriveIdentity
+from exporter.linux import pcie
+from exporter.linux.block import BlockDevice
+from exporter.linux.device import Device
+from exporter.linux.device_identity import Identity
+from exporter.linux.filesystem import Filesystem
+from exporter.linux.pcie import PcieErrors
+from exporter.linux.topology import Topology
+from exporter.metrics import identity_families as metrics
+from exporter.metrics.desc import Sample
+
+
+def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
+    """Mounts and roles of the wanted drives; ssd_filesystem_* for mounts with a role."""
+    asked = {role.mountpoint for role in topology.roles}
+    for filesystem in topology.filesystems:
+        for device in filter(wanted, filesystem.devices):
+            yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)
+            if filesystem.mountpoint in asked:
+                yield from _condition(device, filesystem)
+    # Two servers on one drive do the same for it once.
+    roles = {(device, role.name) for role in topology.roles for device in role.devices}
+    for device, role_name in sorted(roles):
+        if wanted(device):
+            yield metrics.ROLE_INFO(1, device, role_name)
+
+
+def _condition(device: str, filesystem: Filesystem) -> Iterator[Sample]:
+    labels = device, filesystem.mountpoint
+    yield metrics.FILESYSTEM_READONLY(int(filesystem.readonly), *labels)
+    if filesystem.errors is not None:
+        yield metrics.FILESYSTEM_ERRORS(filesystem.errors, *labels)
+    if filesystem.usage is not None:
+        yield metrics.FILESYSTEM_SIZE(filesystem.usage.size_bytes, *labels)
+        yield metrics.FILESYSTEM_AVAIL(filesystem.usage.avail_bytes, *labels)
+
+
+_UNKNOWN = DriveIdentity()
+
+
+def samples(
+    topology: Topology, wanted: Callable[[str], bool], drives: Mapping[str, DriveIdentity]
+) -> Iterator[Sample]:
+    """Every drive whose name is wanted, and the md arrays on wanted drives.
+
+    `drives` are those that SMART tells of, by name: what a drive itself says of its name counts
+    more than what the kernel heard, for behind a USB bridge that is the bridge.
+    """
+    for name, device in topology.devices.items():
+        if device.block.is_leaf and wanted(name):
+            yield from _described(name, device, drives.get(name, _UNKNOWN))
+            yield from _state(name, device)
+            yield from _pcie_errors(name, device, topology)
+        elif device.degraded_members is not None and any(map(wanted, topology.leaves_of(name))):
+            yield metrics.MD_DEGRADED(device.degraded_members, name)
+
+
+def model(who: Identity) -> str:
+    """The model as people know it: SCSI keeps the vendor apart, ATA and NVMe do not."""
+    return " ".join(filter(None, (who.vendor, who.model)))
+
+
+def _described(name: str, device: Device, its: DriveIdentity) -> Iterator[Sample]:
+    who, block, queue = device.identity, device.block, device.block.queue
+    yield metrics.DEVICE_INFO(
+        1,
+        name,
+        ",".join(who.controllers),
+        its.model or model(who),
+        its.family or "",
+        its.serial or who.serial or "",
+        its.firmware or who.firmware or "",
+        who.wwn or its.wwn or "",
+        who.transport or "",
+        who.protocol or "",
+        _flag(queue.rotational),
+    )
+    yield metrics.DEVICE_QUEUE_INFO(
+        1,
+        name,
+        queue.scheduler or "",
+        queue.write_cache or "",
+        _flag(queue.fua),
+        _flag(queue.discard),
+    )
+    if block.capacity_bytes is not None:
+        yield metrics.DEVICE_CAPACITY(block.capacity_bytes, name)
+    yield from _partitions(name, block)
+
+
+def _partitions(name: str, block: BlockDevice) -> Iterator[Sample]:
+    for partition in block.partitions:
+        if partition.misaligned is not None:
+            yield metrics.PARTITION_MISALIGNED(int(partition.misaligned), name, partition.name)
+
+
+def _state(name: str, device: Device) -> Iterator[Sample]:
+    state = device.state
+    if state.ok is not None:
+        yield metrics.DEVICE_STATE_OK(int(state.ok), name)
+    if state.io_errors is not None:
+        yield metrics.IO_ERRORS(state.io_errors, name)
+    if state.io_timeouts is not None:
+        yield metrics.IO_TIMEOUTS(state.io_timeouts, name)
+    if state.link is not None:
+        if state.link.speed_bytes_per_second is not None:
+            yield metrics.LINK_SPEED(state.link.speed_bytes_per_second, name)
+        if state.link.max_bytes_per_second is not None:
+            yield metrics.LINK_SPEED_MAX(state.link.max_bytes_per_second, name)
+
+
+def _pcie_errors(name: str, device: Device, topology: Topology) -> Iterator[Sample]:
+    errors: PcieErrors | None = None
+    for controller, counted in device.state.pcie_errors:
+        if topology.first_namespaces.get(controller) == name:
+            errors = counted if errors is None else pcie.add(errors, counted)
+    if errors is not None:
+        for severity in ("correctable", "nonfatal", "fatal"):
+            count: int | None = getattr(errors, severity)
+            if count is not None:
+                yield metrics.PCIE_ERRORS(count, name, severity)
+
+
+def _flag(value: bool | None) -> str:
+    return "" if value is None else str(int(value))

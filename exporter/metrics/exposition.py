@@ -1,0 +1,132 @@
+"""Samples to the text that Prometheus reads, in its own format and in OpenMetrics.
+
+https://prometheus.io/docs/instrumenting/exposition_formats/
+
+prometheus_client renders the same; this is here because it is ten times cheaper (`make bench`):
+the names and labels of a family are put together once and kept, and only the numbers are new. The
+tests hold the two renderers against each other, and against prometheus_client's parsers.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from itertools import accumulate
+from math import isfinite, isnan
+from typing import Any
+
+from exporter.metrics.client_library import go_float
+from exporter.metrics.desc import Buckets, MetricDesc, Sample
+
+#: The last page's lines of each family, with a place for each number: which series there are, of
+#: which types, and the text. A page of the same series is one formatting a family.
+_Layout = tuple[tuple[tuple[str, ...], ...], tuple[type, ...], str]
+_layouts: dict[MetricDesc, _Layout] = {}
+
+_PLACES: dict[type, str] = {float: "%.12g", str: "%s"}
+
+
+def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
+    """The page: families in the order of their first sample, each once, each series once.
+
+    A series that comes twice keeps its last value: a page with duplicates is refused whole.
+    """
+    families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
+    for desc, labels, value in samples:
+        family = families.get(desc)
+        if family is None:
+            family = families[desc] = {}
+        family[labels] = value
+    parts = []
+    for desc, family in families.items():
+        parts.append(_header(desc, openmetrics))
+        if desc.kind == "histogram":
+            parts.append(_histograms(desc, family))
+        else:
+            parts.append(_lines(desc, family))
+    if openmetrics:
+        parts.append("# EOF\n")
+    return "".join(parts).encode("utf-8", "replace")
+
+
+def number(value: float) -> str:
+    """A float to twelve digits: 0.1 ms in a year of seconds, and no noise behind them."""
+    if isfinite(value):
+        return f"{value:.12g}"
+    return "NaN" if isnan(value) else ("+Inf" if value > 0 else "-Inf")
+
+
+def _lines(desc: MetricDesc, family: Mapping[tuple[str, ...], float]) -> str:
+    values: tuple[float | str, ...] = tuple(family.values())
+    if not isfinite(sum(family.values())):
+        values = tuple(number(value) if isinstance(value, float) else value for value in values)
+    return _layout(desc, tuple(family), tuple(map(type, values)), _line) % values
+
+
+def _histograms(desc: MetricDesc, family: Mapping[tuple[str, ...], Buckets]) -> str:
+    numbers: list[float] = []
+    for weights, total in family.values():
+        numbers.extend(accumulate(weights))
+        numbers += (total, numbers[-1])
+    return _layout(desc, tuple(family), (), _histogram) % tuple(numbers)
+
+
+def _layout(
+    desc: MetricDesc,
+    series: tuple[tuple[str, ...], ...],
+    types: tuple[type, ...],
+    lines: Callable[[MetricDesc, tuple[str, ...], type], str],
+) -> str:
+    known = _layouts.get(desc)
+    if known is not None and known[0] == series and known[1] == types:
+        return known[2]
+    kinds = types or (float,) * len(series)
+    text = "".join(lines(desc, labels, kind) for labels, kind in zip(series, kinds, strict=True))
+    _layouts[desc] = series, types, text
+    return text
+
+
+def _line(desc: MetricDesc, labels: tuple[str, ...], kind: type) -> str:
+    name = _named(desc.name, desc.labels, labels).replace("%", "%%")
+    return f"{name} {_PLACES.get(kind, '%d')}\n"
+
+
+def _histogram(desc: MetricDesc, labels: tuple[str, ...], _kind: type) -> str:
+    """All lines of a histogram.
+
+    Weights print as whole numbers, for OpenMetrics 1.0 has no others in buckets. Only what is
+    printed is rounded, so no more than half a second is lost, once and not with every sample.
+    """
+    bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
+    series = [
+        *((_named(bucket, names, (*labels, le)), "%.0f") for le in _edges(desc)),
+        (_named(f"{desc.name}_sum", desc.labels, labels), "%.12g"),
+        (_named(f"{desc.name}_count", desc.labels, labels), "%.0f"),
+    ]
+    return "".join(f"{line.replace('%', '%%')} {place}\n" for line, place in series)
+
+
+def _edges(desc: MetricDesc) -> tuple[str, ...]:
+    return (*map(go_float, desc.edges), "+Inf")
+
+
+def _named(name: str, names: tuple[str, ...], labels: tuple[str, ...]) -> str:
+    if not names:
+        return name
+    pairs = ",".join(
+        f'{label}="{_escaped(value)}"' for label, value in zip(names, labels, strict=True)
+    )
+    return f"{name}{{{pairs}}}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
+
+
+@lru_cache
+def _header(desc: MetricDesc, openmetrics: bool) -> str:
+    name = desc.name
+    text = desc.help.replace("\\", "\\\\").replace("\n", "\\n")
+    if openmetrics:
+        text = text.replace('"', '\\"')
+        if desc.kind == "counter":
+            name = name.removesuffix("_total")
+    return f"# HELP {name} {text}\n# TYPE {name} {desc.kind}\n"

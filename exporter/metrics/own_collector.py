@@ -1,0 +1,58 @@
+"""The exporter about itself."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from exporter.collector_status import CollectorStatus
+from exporter.errors import ParseError, ReadError
+from exporter.io.sampler import Sampler
+from exporter.linux import files
+from exporter.metrics import own_families as metrics
+from exporter.metrics.desc import Sample
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+#: What may go wrong with a kernel file. Counted from 0, or the first failure would be no increase.
+_REASONS = (ParseError.reason, ReadError.reason)
+
+
+def samples(
+    attempts: CollectorStatus,
+    sampler: Sampler,
+    surveyed_at_unix_time: float | None,
+    versions: tuple[str, ...],
+) -> Iterator[Sample]:
+    """How the collectors and the sampler fare; `versions` in the order of the family's labels."""
+    for name, outcome in attempts.outcomes():
+        yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
+        yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
+        for reason in _REASONS:
+            yield metrics.COLLECTOR_ERRORS(outcome.errors.get(reason, 0), name, reason)
+    yield metrics.SAMPLER_SAMPLES(sampler.samples)
+    yield metrics.SAMPLER_GAPS(sampler.gaps)
+    if sampler.sampled_at_unix_time is not None:
+        yield metrics.SAMPLER_TIMESTAMP(sampler.sampled_at_unix_time)
+    if surveyed_at_unix_time is not None:
+        yield metrics.SURVEY_TIMESTAMP(surveyed_at_unix_time)
+    yield metrics.SAMPLER_INTERVAL(sampler.interval)
+    yield metrics.BUILD_INFO(1, *versions)
+
+
+def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
+    """What prometheus_client's ProcessCollector says of this process."""
+    for family in families:
+        for sample in family.samples:
+            if desc := metrics.PROCESS.get(sample.name):
+                yield desc(sample.value)
+
+
+def boot_id(proc: Path) -> str:
+    """What tells one boot of the machine from the next; empty where it is not known."""
+    return files.attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
+
+
+def kernel(proc: Path) -> str:
+    """The kernel's release, as uname -r prints it; empty where it is not known."""
+    return files.attribute(proc / "sys" / "kernel" / "osrelease") or ""

@@ -1,0 +1,94 @@
+"""The page: rendered at most once a tick, and only when somebody asks."""
+
+import gzip
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from exporter.metrics.desc import Sample
+from exporter.metrics.exposition import render
+
+#: Half the time of level 6 for a tenth more bytes (`make bench`).
+_GZIP_LEVEL = 1
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+class Page(NamedTuple):
+    """A body, and the headers that belong to it."""
+
+    content_type: str
+    encoding: str
+    body: bytes
+
+
+class Pages:
+    """Pages of the last sample in both formats, plain and compressed, kept until the next tick."""
+
+    def __init__(self, samples: Callable[[], Iterable[Sample]], tick: Callable[[], int]) -> None:
+        self._samples = samples
+        self._tick = tick
+        self._lock = threading.Lock()
+        self._rendered_at = -1
+        self._bodies: dict[tuple[bool, bool], bytes] = {}
+
+    def page(self, accept: str, accept_encoding: str) -> Page:
+        """The page in what the client understands best."""
+        openmetrics = _prefers_openmetrics(accept)
+        compressed = _accepts_gzip(accept_encoding)
+        return Page(
+            _OPENMETRICS if openmetrics else _TEXT,
+            "gzip" if compressed else "",
+            self._body(openmetrics, compressed),
+        )
+
+    def _body(self, openmetrics: bool, compressed: bool) -> bytes:
+        # Whoever comes while a page is made waits for that one instead of making another.
+        with self._lock:
+            tick = self._tick()
+            if tick != self._rendered_at:
+                self._bodies.clear()
+                self._rendered_at = tick
+            plain = self._bodies.get((openmetrics, False))
+            if plain is None:
+                plain = render(self._samples(), openmetrics=openmetrics)
+                self._bodies[openmetrics, False] = plain
+            if not compressed:
+                return plain
+            packed = self._bodies.get((openmetrics, True))
+            if packed is None:
+                packed = gzip.compress(plain, _GZIP_LEVEL, mtime=0)
+                self._bodies[openmetrics, True] = packed
+            return packed
+
+
+def _prefers_openmetrics(accept: str) -> bool:
+    """OpenMetrics 1 where it is named and nothing that the other format satisfies is liked better.
+
+    prometheus_client's choose_encoder fails on version=x, and promises version=2 where asked.
+    """
+    openmetrics = text = 0.0
+    for media, parameters, quality in _choices(accept):
+        if media == "application/openmetrics-text":
+            if parameters.get("version", "1.0.0") == "1.0.0":
+                openmetrics = max(openmetrics, quality)
+        elif media in ("text/plain", "text/*", "*/*"):
+            text = max(text, quality)
+    return openmetrics > 0 and openmetrics >= text
+
+
+def _accepts_gzip(accept_encoding: str) -> bool:
+    qualities = {coding: quality for coding, _, quality in _choices(accept_encoding)}
+    return qualities.get("gzip", qualities.get("*", 0.0)) > 0
+
+
+def _choices(header: str) -> Iterator[tuple[str, dict[str, str], float]]:
+    """What a header of choices lists: each with its parameters and its quality, 1 if none."""
+    for choice in header.split(","):
+        name, *rest = (part.strip().lower() for part in choice.split(";"))
+        parameters = dict(parameter.split("=", 1) for parameter in rest if "=" in parameter)
+        try:
+            yield name, parameters, float(parameters.get("q", "1"))
+        except ValueError:
+            yield name, parameters, 0.0

@@ -1,0 +1,118 @@
+"""What probes found, to samples.
+
+What probes of write caches found, to samples.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from exporter.metrics import probe_families as metrics
+from exporter.metrics.desc import Sample
+from exporter.probe.fio_report import Op, OpResult
+from exporter.probe.probe_results import DirectoryResults, ProfileResults
+from exporter.probe.slc_results import SlcResult
+from exporter.probe.steady_state import SteadyPhase, SteadyState
+
+
+def samples(found: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
+    """One directory's drive; nothing before it is known which that is."""
+    device = found.device
+    if not device:
+        return
+    yield metrics.RUNNING(int(is_running), device)
+    yield metrics.WRITTEN(found.written_bytes, device)
+    for desc, limits in ((metrics.BUDGET, found.limits), (metrics.BUDGET_LEFT, found.left)):
+        if limits is not None:
+            yield desc(limits.day_bytes, device, "day")
+            yield desc(limits.life_bytes, device, "life")
+    for name, profile in found.profiles.items():
+        yield from _profile(profile, device, name)
+        if profile.ran is not None:
+            yield _info(profile, found, name)
+
+
+def _profile(found: ProfileResults, device: str, name: str) -> Iterator[Sample]:
+    for result, count in found.runs.items():
+        yield metrics.RUNS(count, device, name, result.value)
+    for reason, count in found.skipped.items():
+        yield metrics.SKIPPED(count, device, name, reason.value)
+    for desc, value in (
+        (metrics.LAST_RUN, found.last_run_at),
+        (metrics.LAST_SUCCESS, found.last_success_at),
+        (metrics.DURATION, found.seconds),
+        (metrics.HOST_SHARE, found.host_share_ratio),
+    ):
+        if value is not None:
+            yield desc(value, device, name)
+    for op, latency in found.latency.items():
+        yield metrics.LATENCY(latency.buckets(), device, name, op.value)
+    for op, last in found.last.items():
+        yield from _last(last, op, device, name, is_capped=found.profile.is_rate_capped)
+    if found.steady is not None:
+        yield from _steady(found.steady, device, name)
+
+
+def _last(last: OpResult, op: Op, device: str, name: str, *, is_capped: bool) -> Iterator[Sample]:
+    for stat, value in (
+        ("mean", last.mean_seconds),
+        ("p50", last.p50_seconds),
+        ("p99", last.p99_seconds),
+        ("p999", last.p999_seconds),
+        ("max", last.max_seconds),
+    ):
+        if value is not None:
+            yield metrics.LAST_LATENCY(value, device, name, op.value, stat)
+    if not is_capped:
+        if last.iops is not None:
+            yield metrics.IOPS(last.iops, device, name, op.value)
+        if last.bytes_per_second is not None:
+            yield metrics.THROUGHPUT(last.bytes_per_second, device, name, op.value)
+
+
+def _steady(steady: SteadyState, device: str, name: str) -> Iterator[Sample]:
+    yield metrics.STEADY_INFO(1, device, name, steady.phase.value)
+    if steady.phase is not SteadyPhase.TOO_FEW:
+        yield metrics.STEADY(int(steady.phase is SteadyPhase.STEADY), device, name)
+    if steady.window is not None:
+        yield metrics.STEADY_RANGE(steady.window.range_ratio, device, name)
+        yield metrics.STEADY_SLOPE(steady.window.slope_ratio, device, name)
+    if steady.deviation is not None:
+        yield metrics.DEVIATION(steady.deviation.ratio, device, name)
+
+
+def _info(found: ProfileResults, where: DirectoryResults, name: str) -> Sample:
+    ran = found.ran or found.profile
+    return metrics.INFO(
+        1,
+        where.device,
+        name,
+        found.engine,
+        ran.rw.value,
+        str(ran.block_bytes),
+        str(ran.depth),
+        str(ran.jobs),
+        str(int(ran.direct)),
+        ran.sync.value,
+        str(ran.size_bytes),
+        found.fio_version,
+        where.fstype,
+        where.mountpoint,
+    )
+
+
+def slc_samples(found: Mapping[str, SlcResult]) -> Iterator[Sample]:
+    """The last result of each device, by its label."""
+    for device, its in found.items():
+        cliff = its.cliff
+        yield metrics.SLC_RESULT(1, device, cliff.result.value)
+        yield metrics.SLC_AT(its.at, device)
+        for desc, value in (
+            (metrics.SLC_CACHE, cliff.cache_bytes),
+            (metrics.SLC_CACHE_MIN, cliff.cache_min_bytes),
+            (metrics.SLC_BURST, cliff.burst_bytes_per_second),
+            (metrics.SLC_SUSTAINED, cliff.sustained_bytes_per_second),
+            (metrics.SLC_FALLOFF, cliff.falloff_ratio),
+        ):
+            if value is not None:
+                yield desc(value, device)
+        for seconds, size in its.recovered_bytes.items():
+            yield metrics.SLC_RECOVERED(size, device, f"{seconds}s")

@@ -1,0 +1,239 @@
+"""One run of fio under guard, and what it found of each profile."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from exporter.clock import Clock
+from exporter.errors import ParseError, ReadError
+from exporter.io.disk_interval import disk_interval
+from exporter.linux.diskstats import SECTOR_BYTES
+from exporter.probe import direct_read, fio_report
+from exporter.probe.fio import Fio
+from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
+from exporter.probe.gate import GateRules, GuardSample, Reason, guard
+from exporter.probe.host_lock import HostLock
+from exporter.probe.host_share import HostShareRules, host_share
+from exporter.probe.production_load import GuardReading, GuardWatch
+from exporter.probe.profiles import Profile
+from exporter.programs.child import End, Finished
+
+#: Production needs the device at once or not at all.
+LOOK_SECONDS = 0.25
+
+#: SIGTERM, SIGKILL and giving up take less.
+_END_SECONDS = 10.0
+
+#: The ends of a job are known that well only.
+_EDGE_SECONDS = 0.1
+_LEAST_WINDOW_SECONDS = 0.5
+
+#: The charge goes by the device only where the probe did most of what the device did.
+_MOST_OF_IT = 0.5
+
+
+class ProfileResult(str, Enum):
+    """How a run ended: the labels of `ssd_probe_runs_total`."""
+
+    SUCCESS = "success"
+    FAILED = "failed"
+    ABORTED = "aborted"  # by the guard or by our own end
+    TIMEOUT = "timeout"
+    STUCK = "stuck"  # it cannot be ended: abandoned
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """A run that is over. Times are monotonic seconds.
+
+    run: what fio said; None where it said nothing that can be read.
+    reason: why the guard ended it. message: what went wrong, for people.
+    """
+
+    result: ProfileResult
+    run: ProbeRun | None
+    begun: float
+    ended: float
+    looks: tuple[GuardReading, ...] = ()
+    reason: Reason | None = None
+    message: str = ""
+
+    def job(self, name: str) -> JobResult | None:
+        jobs = self.run.jobs if self.run else ()
+        return next((job for job in jobs if job.name == name), None)
+
+    def result_of(self, name: str) -> ProfileResult:
+        """What became of one profile: others of the same run may have failed."""
+        job = self.job(name)
+        if self.result is not ProfileResult.FAILED or job is None:
+            return self.result
+        return ProfileResult(job.result.value)
+
+    @property
+    def fio_bytes(self) -> int | None:
+        """What fio says it wrote; None where it did not live to say it."""
+        return self.run.written_bytes if self.run and self.run.jobs else None
+
+    @property
+    def device_bytes(self) -> int | None:
+        """What the device wrote meanwhile, where most of its operations were the probe's."""
+        disks = [look.disk for look in self.looks if look.disk is not None]
+        if len(disks) < 2 or self.run is None:
+            return None
+        interval = disk_interval(disks[0], disks[-1], max(self.ended - self.begun, 1e-3))
+        if interval is None:
+            return None
+        results = (result for job in self.run.jobs for result in job.ops.values())
+        own = sum(result.operations or 0 for result in results)
+        if own < _MOST_OF_IT * (interval.reads + interval.writes):
+            return None
+        return (disks[-1].written_sectors - disks[0].written_sectors) * SECTOR_BYTES
+
+
+def run_fio(
+    fio: Fio,
+    profiles: Sequence[Profile],
+    file: Path,
+    *,
+    lock: HostLock,
+    started: Callable[[int], None],
+    watch: GuardWatch,
+    avail: Callable[[], int | None],
+    rules: GateRules,
+    clock: Clock,
+    is_stopping: Callable[[], bool],
+) -> RunEnd:
+    """Run the profiles one after the other, and end them when production needs the device.
+
+    lock: of the host, held by us, which fio is given too. started: is told the process. avail: what
+        is free of the filesystem.
+    """
+    samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
+    begun = clock.monotonic()
+    samples.append(watch.look(avail()))
+    reason: Reason | None = None
+    is_ending = False
+    finished: Finished | None = None
+    with lock.lent():
+        pid = fio.start(profiles, file, limit_seconds(profiles))
+    try:
+        if pid is not None:
+            started(pid)
+        while (finished := fio.wait(LOOK_SECONDS)) is None:
+            samples.append(watch.look(avail()))
+            if not is_ending and (is_stopping() or (reason := guard(tuple(samples), rules))):
+                is_ending = True
+                fio.end()
+    finally:
+        if finished is None:
+            # A mistake of ours must not leave it alone with the device.
+            fio.end()
+            fio.wait(_END_SECONDS)
+    watch.look(avail())
+    return _ended(finished, begun, clock.monotonic(), watch, reason, is_ending=is_ending)
+
+
+def run_here(
+    profile: Profile,
+    file: Path,
+    *,
+    watch: GuardWatch,
+    avail: Callable[[], int | None],
+    rules: GateRules,
+    clock: Clock,
+    is_stopping: Callable[[], bool],
+) -> RunEnd:
+    """The same by this process itself, for one profile that `direct_read` can do."""
+    samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
+    begun = looked = clock.monotonic()
+    reason: Reason | None = None
+
+    def go_on() -> bool:
+        nonlocal looked, reason
+        if clock.monotonic() - looked >= LOOK_SECONDS:
+            looked = clock.monotonic()
+            samples.append(watch.look(avail()))
+            reason = guard(tuple(samples), rules)
+        return reason is None and not is_stopping()
+
+    watch.look(avail())
+    try:
+        run = direct_read.run(profile, file, clock, go_on)
+    except ReadError as e:
+        return RunEnd(ProfileResult.FAILED, None, begun, clock.monotonic(), message=str(e))
+    watch.look(avail())
+    looks = tuple(watch.looks)
+    return RunEnd(ProfileResult(run.result.value), run, begun, clock.monotonic(), looks, reason)
+
+
+def limit_seconds(profiles: Sequence[Profile]) -> float:
+    """How long a run may take at the most: twice what it should, and what fio takes to begin."""
+    return 2 * sum(profile.runtime_seconds for profile in profiles) + 5.0
+
+
+def share_outside(
+    ended: RunEnd, profiles: Sequence[Profile], name: str, rules: HostShareRules
+) -> float | None:
+    """The share of a profile's latency that arose outside the device; None where it is not known.
+
+    fio does not say when each of its jobs ran, but they run to its end, one after the other.
+    """
+    profile = next(each for each in profiles if each.name == name)
+    job = ended.job(name)
+    op = Op.WRITE if profile.writes else Op.READ
+    if not profile.direct or job is None or not job.seconds or op not in job.ops:
+        return None
+    later = [ended.job(each.name) for each in profiles[profiles.index(profile) + 1 :]]
+    end = ended.ended - sum((each.seconds or 0.0) for each in later if each is not None)
+    begin = end - job.seconds
+    inside = [
+        look
+        for look in ended.looks
+        if look.disk is not None and begin + _EDGE_SECONDS <= look.at <= end - _EDGE_SECONDS
+    ]
+    if not inside or inside[-1].at - inside[0].at < _LEAST_WINDOW_SECONDS:
+        return None
+    first, last = inside[0], inside[-1]
+    assert first.disk is not None
+    assert last.disk is not None
+    seconds = last.at - first.at
+    interval = disk_interval(first.disk, last.disk, seconds)
+    found = job.ops[op]
+    latency = found.total_mean_seconds or found.mean_seconds
+    if interval is None or latency is None or not found.operations:
+        return None
+    operations = round(found.operations * seconds / job.seconds)
+    return host_share("write" if op is Op.WRITE else "read", operations, latency, interval, rules)
+
+
+def _ended(
+    finished: Finished,
+    begun: float,
+    ended: float,
+    watch: GuardWatch,
+    reason: Reason | None,
+    *,
+    is_ending: bool,
+) -> RunEnd:
+    looks = tuple(watch.looks)
+    message = finished.message
+    try:
+        run = fio_report.parse(finished.output, finished.status)
+    except ParseError as e:
+        run, message = None, message or str(e)
+    said = finished.errors.decode("utf-8", "replace").split()
+    if finished.end is End.STUCK:
+        result = ProfileResult.STUCK
+    elif is_ending:
+        result = ProfileResult.ABORTED
+    elif finished.end is End.TIMED_OUT:
+        result = ProfileResult.TIMEOUT
+    elif finished.end is not End.EXITED or run is None:
+        result = ProfileResult.FAILED
+    else:
+        result = ProfileResult(run.result.value)
+        if run.result is not RunResult.SUCCESS:
+            message = " ".join([message, run.message, *said])[:500].strip()
+    return RunEnd(result, run, begun, ended, looks, reason, message)

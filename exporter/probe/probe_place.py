@@ -1,0 +1,165 @@
+"""On which filesystems a probe measures the drive, and does no harm.
+
+Where a probe's directory lies: on which filesystem, of which devices, and how full that is.
+"""
+
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from exporter.errors import ReadError, SourceError
+from exporter.linux import files, mountinfo
+from exporter.linux.topology import Topology
+
+#: Filesystems that write in place, on block devices of this host.
+_IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs"})
+_COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2"})
+_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
+_STACKED = frozenset({"overlay", "aufs", "unionfs", "ecryptfs"})
+_NETWORK = frozenset(
+    {
+        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "ceph", "glusterfs", "lustre", "beegfs"),
+        *("9p", "virtiofs", "afs", "gfs2", "ocfs2", "gpfs", "pvfs2"),
+    }
+)
+
+
+class Kind(str, Enum):
+    """How a filesystem writes, as far as it matters to a probe."""
+
+    IN_PLACE = "in_place"
+    COPY_ON_WRITE = "copy_on_write"
+    MEMORY = "memory"
+    STACKED = "stacked"
+    NETWORK = "network"
+    FUSE = "fuse"
+    UNKNOWN = "unknown"
+
+
+_KINDS = {
+    Kind.IN_PLACE: _IN_PLACE,
+    Kind.COPY_ON_WRITE: _COPY_ON_WRITE,
+    Kind.MEMORY: _MEMORY,
+    Kind.STACKED: _STACKED,
+    Kind.NETWORK: _NETWORK,
+}
+
+_WHY = {
+    Kind.MEMORY: "is in memory: there is no drive to probe",
+    Kind.STACKED: "lies on others, and which drive is written is not told: name one below it",
+    Kind.NETWORK: "is on the network or shared: there is no drive of this host to probe",
+    Kind.FUSE: "is served by a program, whose speed would be measured",
+    Kind.UNKNOWN: "is not known to write through to a drive",
+}
+
+
+def kind(fstype: str) -> Kind:
+    """What a filesystem is, by its type in mountinfo."""
+    if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
+        return Kind.FUSE
+    return next((each for each, types in _KINDS.items() if fstype in types), Kind.UNKNOWN)
+
+
+def unfit(fstype: str, *, copy_on_write: bool) -> str:
+    """Why no probe may run on such a filesystem, for people; empty where it may.
+
+    Copy-on-write needs consent: there each write goes to a new place, so that a rate-capped probe
+    fragments the file and, with snapshots, keeps every block that it ever wrote.
+    """
+    found = kind(fstype)
+    if found is Kind.IN_PLACE or (found is Kind.COPY_ON_WRITE and copy_on_write):
+        return ""
+    if found is Kind.COPY_ON_WRITE:
+        return f"{fstype} writes each block to a new place: it takes consent to probe it"
+    return f"{fstype or 'the filesystem'} {_WHY[found]}"
+
+
+#: What an md array does that reads or writes all of its members.
+_REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A directory's filesystem.
+
+    device: the label: the drive below where that is one, else the disk that carries the mount.
+    leaves: the drives below.
+    """
+
+    device: str
+    leaves: tuple[str, ...]
+    fstype: str
+    mountpoint: str
+    readonly: bool
+
+    def unfit(self, *, copy_on_write: bool) -> str:
+        """Why no probe may run here, for people; empty where one may."""
+        if why := unfit(self.fstype, copy_on_write=copy_on_write):
+            return why
+        return f"{self.mountpoint} is mounted read-only" if self.readonly else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What of a filesystem is free; inodes are None where it has no fixed number of them."""
+
+    size_bytes: int
+    avail_bytes: int
+    avail_inodes: int | None
+
+
+def read(directory: Path, topology: Topology, proc: Path) -> Place:
+    """The place of a directory, which need not be there yet; its parent must.
+
+    Raises:
+        ReadError: it lies on no block device that is known, or nothing there can be read.
+    """
+    try:
+        there = Path(os.path.realpath(directory if directory.exists() else directory.parent))
+        text = files.read(proc / "self" / "mountinfo")
+    except (OSError, SourceError) as e:
+        raise ReadError(f"where {directory} lies is not known: {e}") from e
+    mount = mountinfo.containing(mountinfo.parse(text).value, str(there))
+    if mount is None:
+        raise ReadError(f"where {directory} lies is not known: no mount is above it")
+    above = topology.stack.devices_of(mount)
+    if not above:
+        why = unfit(mount.fstype, copy_on_write=True)
+        raise ReadError(why or f"{directory}: {mount.source} is no block device that is known")
+    leaves = topology.stack.drives_of(mount)
+    disk = topology.stack.parents.get(above[0], above[0])
+    return Place(
+        device=leaves[0] if len(leaves) == 1 else disk,
+        leaves=leaves,
+        fstype=mount.fstype,
+        mountpoint=mount.mountpoint,
+        readonly=mount.filesystem_readonly or mount.mount_readonly,
+    )
+
+
+def space(directory: Path) -> Space:
+    """How full the filesystem of a directory, or of its parent, is.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
+    try:
+        found = os.statvfs(directory if directory.exists() else directory.parent)
+    except OSError as e:
+        raise ReadError(f"{directory}: {e.strerror or e}") from e
+    return Space(
+        size_bytes=found.f_blocks * found.f_frsize,
+        avail_bytes=found.f_bavail * found.f_frsize,
+        avail_inodes=found.f_favail if found.f_files else None,
+    )
+
+
+def is_rebuilding(place: Place, topology: Topology) -> bool:
+    """An array that shares a drive with the place is rebuilt or checked: md/sync_action."""
+    for name, device in topology.devices.items():
+        if device.block.kind == "md" and set(topology.leaves_of(name)) & set(place.leaves):
+            action = files.attribute(device.block.directory / "md" / "sync_action")
+            if action in _REBUILDING:
+                return True
+    return False

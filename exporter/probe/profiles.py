@@ -1,0 +1,283 @@
+"""What a probe asks of fio: a closed set of parameters, so that no setting can hurt.
+
+There are no free arguments of fio: one of them is enough to write to a device node. Results are
+compared only between runs of equal parameters, which is why all of them are labels. Profiles out
+of the configuration are read by `fio_settings`.
+
+Profiles out of the configuration: a changed one of ours, or one of the operator's own.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from enum import Enum
+from typing import Any
+
+from exporter.errors import ConfigError
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+#: Of a run that stands for a full one on a host that never rests.
+_SMALLEST_OPERATIONS = 32
+
+
+class Rw(str, Enum):
+    """What is done, in fio's words; randrw is three reads to a write."""
+
+    READ = "read"
+    WRITE = "write"
+    RANDREAD = "randread"
+    RANDWRITE = "randwrite"
+    RANDRW = "randrw"
+
+
+class Sync(str, Enum):
+    """When written data are made to last: after each write by either call, or once at the end."""
+
+    NONE = "none"
+    FSYNC = "fsync"
+    FDATASYNC = "fdatasync"
+    END_FSYNC = "end_fsync"
+
+
+class Engine(str, Enum):
+    """How requests reach the kernel. psync has one in flight a job, whatever the depth."""
+
+    PSYNC = "psync"
+    LIBAIO = "libaio"
+    IO_URING = "io_uring"
+
+
+#: What takes an engine's place where this fio or this kernel has none of it.
+_FALLBACKS = {
+    Engine.IO_URING: (Engine.IO_URING, Engine.LIBAIO, Engine.PSYNC),
+    Engine.LIBAIO: (Engine.LIBAIO, Engine.PSYNC),
+    Engine.PSYNC: (Engine.PSYNC,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One kind of run.
+
+    depth: requests in flight of each job. jobs: threads, on the same file.
+    number_ios, rate_iops: operations, and operations a second, of each job; None is no cap. Without
+        `number_ios` a job goes over the file once.
+    size_bytes: of the file. runtime_seconds: a ceiling, not the duration.
+    interval_seconds: between two runs; None is on demand only.
+    """
+
+    name: str
+    rw: Rw
+    block_bytes: int
+    size_bytes: int
+    engine: Engine = Engine.PSYNC
+    depth: int = 1
+    jobs: int = 1
+    direct: bool = True
+    sync: Sync = Sync.NONE
+    number_ios: int | None = None
+    rate_iops: int | None = None
+    runtime_seconds: float = 10.0
+    interval_seconds: float | None = None
+
+    @property
+    def writes(self) -> bool:
+        return self.rw not in (Rw.READ, Rw.RANDREAD)
+
+    @property
+    def is_rate_capped(self) -> bool:
+        """Its IOPS and throughput are the cap's, and no measurement."""
+        return self.rate_iops is not None
+
+    @property
+    def operations_at_most(self) -> int:
+        return self.jobs * (self.number_ios or self.size_bytes // self.block_bytes)
+
+    @property
+    def written_bytes_at_most(self) -> int:
+        """What fio writes, without what the filesystem adds."""
+        return self.operations_at_most * self.block_bytes if self.writes else 0
+
+    def smallest(self) -> "Profile":
+        """The shortest run of the same parameters that still says something."""
+        most = max(1, _SMALLEST_OPERATIONS // self.jobs)
+        each = self.number_ios or max(1, self.size_bytes // self.block_bytes)
+        return replace(self, number_ios=min(each, most))
+
+
+#: Sizes are InnoDB's own: a page has 16 KiB, the redo log is written in 4 KiB and synced. The
+#: first three write 0.3 TB a year together, filesystem included.
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile(
+            "fsync",
+            Rw.WRITE,
+            4 * KIB,
+            64 * MIB,
+            direct=False,
+            sync=Sync.FDATASYNC,
+            number_ios=200,
+            rate_iops=100,
+            interval_seconds=300.0,
+        ),
+        Profile(
+            "page_read",
+            Rw.RANDREAD,
+            16 * KIB,
+            64 * MIB,
+            number_ios=512,
+            rate_iops=200,
+            interval_seconds=300.0,
+        ),
+        Profile(
+            "page_write",
+            Rw.RANDWRITE,
+            16 * KIB,
+            64 * MIB,
+            sync=Sync.END_FSYNC,
+            number_ios=100,
+            rate_iops=50,
+            interval_seconds=900.0,
+        ),
+        Profile(
+            "burst",
+            Rw.WRITE,
+            MIB,
+            256 * MIB,
+            Engine.LIBAIO,
+            depth=4,
+            runtime_seconds=30.0,
+            interval_seconds=7 * 86_400.0,
+        ),
+        Profile(
+            "slc",
+            Rw.WRITE,
+            MIB,
+            16 * GIB,
+            Engine.LIBAIO,
+            depth=8,
+            runtime_seconds=600.0,
+        ),
+    )
+}
+
+#: The others are opt-in: they cost bytes.
+ON_BY_DEFAULT = ("fsync", "page_read", "page_write")
+
+
+def with_engine(wanted: Profile, available: Collection[str]) -> Profile:
+    """The profile with an engine that this fio has: the wanted one, or the next that is less.
+
+    With psync the depth is 1 whatever was asked, so it is said so.
+    """
+    engine = next(
+        (each for each in _FALLBACKS[wanted.engine] if each.value in available), Engine.PSYNC
+    )
+    depth = 1 if engine is Engine.PSYNC else wanted.depth
+    return replace(wanted, engine=engine, depth=depth)
+
+
+#: It becomes a label's value and the name of a job; fio reads the name "global" as none.
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """rw, block_bytes, size_bytes, engine, depth, jobs, direct, sync, number_ios, rate_iops,
+    runtime_seconds, interval_seconds: as in `Profile`. What is left out stays as in the profile of
+    that name; a profile of another name begins as page_read. 0 takes the caps number_ios and
+    rate_iops away, and as interval_seconds leaves the profile to be run on demand.
+    """
+
+    rw: Rw | None = None
+    block_bytes: int | None = None
+    size_bytes: int | None = None
+    engine: Engine | None = None
+    depth: int | None = None
+    jobs: int | None = None
+    direct: bool | None = None
+    sync: Sync | None = None
+    number_ios: int | None = None
+    rate_iops: int | None = None
+    runtime_seconds: float | None = None
+    interval_seconds: float | None = None
+
+
+_ZERO_IS_NONE = ("number_ios", "rate_iops", "interval_seconds")
+
+#: What a setting may be, ends included.
+_BOUNDS: Mapping[str, tuple[float, float]] = {
+    "block_bytes": (512, 16 * MIB),
+    "size_bytes": (MIB, 64 * GIB),
+    "depth": (1, 256),
+    "jobs": (1, 16),
+    "number_ios": (1, 1_000_000),
+    "rate_iops": (1, 1000),
+    "runtime_seconds": (1, 600),
+    "interval_seconds": (10, 366 * 86_400),
+}
+
+
+def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") -> Profile:
+    """The profile that the settings below `where` describe.
+
+    Raises:
+        ConfigError: a value out of bounds, or a combination that would measure something else.
+    """
+    if not _NAME.fullmatch(name) or name == "global":
+        raise ConfigError(
+            f"{where} has a profile called {name!r}",
+            "a name is of a-z, 0-9 and _, begins with a letter, has at most 32, and is not global",
+        )
+    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    changes: dict[str, Any] = {
+        key: None if value == 0 and key in _ZERO_IS_NONE else value
+        for key, value in given.items()
+        if value is not None
+    }
+    base = PROFILES.get(name, PROFILES["page_read"])
+    made = replace(base, name=name, **changes)
+    whole = f"{where}.{name}"
+    for key, (least, most) in _BOUNDS.items():
+        found = getattr(made, key)
+        # Not "out of bounds": NaN is neither below nor above.
+        if found is not None and not least <= found <= most:
+            raise ConfigError(f"{whole}.{key} is {found}", f"it must be {least} to {most}")
+    for key, wrong, hint in _contradictions(made):
+        if wrong:
+            raise ConfigError(f"{whole}.{key} is {_shown(getattr(made, key))}", hint)
+    return made
+
+
+def _contradictions(made: Profile) -> tuple[tuple[str, bool, str], ...]:
+    """Keys, whether they contradict the rest, and what to do about it."""
+    each = (made.number_ios or 1) * made.block_bytes
+    return (
+        ("block_bytes", made.block_bytes % 512 != 0, "it must be a multiple of 512"),
+        (
+            "depth",
+            made.depth > 1 and made.engine is Engine.PSYNC,
+            "psync has one request in flight: set engine to libaio, or depth to 1",
+        ),
+        (
+            "direct",
+            not made.direct and made.engine is Engine.LIBAIO,
+            "libaio waits for each request without it: set direct to true, or engine to psync",
+        ),
+        (
+            "sync",
+            made.sync is not Sync.NONE and not made.writes,
+            f"{made.rw.value} writes nothing: set sync to none",
+        ),
+        (
+            "size_bytes",
+            each > made.size_bytes,
+            "fio ends at the file's end: it must be at least number_ios times block_bytes",
+        ),
+    )
+
+
+def _shown(value: object) -> object:
+    return value.value if isinstance(value, Enum) else value

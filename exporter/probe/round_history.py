@@ -1,0 +1,151 @@
+"""The rounds of each profile on each drive, over restarts, and what SNIA's rule says of them."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, astuple, dataclass, field
+from typing import Any
+
+from exporter.probe.fio_report import JobResult, Op
+from exporter.probe.profiles import KIB, Profile, Rw, Sync
+from exporter.probe.steady_state import SteadyState, SteadyStateRules, SteadyWindow, steady_state
+
+#: Five weekly rounds.
+_KEPT_SECONDS = 35 * 86_400.0
+_MOST_ROUNDS = 64
+_MOST_KEYS = 64
+_LONGEST_KEY = 512
+
+#: From this block size on bytes per second are what counts, below it operations.
+_THROUGHPUT_BLOCK_BYTES = 128 * KIB
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What a run measured. at: unix seconds. is_host_limited: it says nothing of the drive."""
+
+    at: float
+    value: float
+    is_host_limited: bool = False
+
+
+@dataclass(slots=True)
+class _Series:
+    rounds: list[Round] = field(default_factory=list)
+    baseline: SteadyWindow | None = None
+
+
+class RoundHistory:
+    """Every profile's rounds by `key`: other labels, another drive or firmware begin anew."""
+
+    def __init__(self, kept: Any = None) -> None:
+        self._rules = SteadyStateRules()
+        self._series: dict[str, _Series] = {}
+        for key, found in kept.items() if isinstance(kept, Mapping) else ():
+            series = _series(found)
+            if isinstance(key, str) and len(key) <= _LONGEST_KEY and series is not None:
+                self._series[key] = series
+
+    def add(self, key: str, one: Round, *, lower_is_better: bool) -> SteadyState:
+        """One more round, and the judgement after it."""
+        series = self._series.setdefault(key[:_LONGEST_KEY], _Series())
+        # Of a clock that ran ahead, or of long ago.
+        series.rounds = [
+            each for each in series.rounds if one.at - _KEPT_SECONDS <= each.at <= one.at
+        ]
+        series.rounds.append(one)
+        del series.rounds[:-_MOST_ROUNDS]
+        found = self._judged(series, lower_is_better=lower_is_better)
+        series.baseline = found.baseline
+        while len(self._series) > _MOST_KEYS:
+            del self._series[min(self._series, key=lambda k: self._series[k].rounds[-1].at)]
+        return found
+
+    def known(self, key: str, *, lower_is_better: bool) -> SteadyState | None:
+        """The judgement as it was; None where no round is known."""
+        series = self._series.get(key[:_LONGEST_KEY])
+        return None if series is None else self._judged(series, lower_is_better=lower_is_better)
+
+    def last_at(self, key: str) -> float | None:
+        series = self._series.get(key[:_LONGEST_KEY])
+        return series.rounds[-1].at if series and series.rounds else None
+
+    def to_keep(self) -> dict[str, object]:
+        """Plain values. For other threads too."""
+        return {
+            key: {
+                "rounds": [astuple(each) for each in tuple(series.rounds)],
+                "baseline": None if series.baseline is None else asdict(series.baseline),
+            }
+            for key, series in dict(self._series).items()
+        }
+
+    def _judged(self, series: _Series, *, lower_is_better: bool) -> SteadyState:
+        return steady_state(
+            [each.value for each in series.rounds if not each.is_host_limited],
+            lower_is_better=lower_is_better,
+            rules=self._rules,
+            baseline=series.baseline,
+        )
+
+
+def main_op(profile: Profile) -> Op:
+    """The operation that a profile is about."""
+    if profile.sync in (Sync.FSYNC, Sync.FDATASYNC):
+        return Op.SYNC
+    return Op.WRITE if profile.rw in (Rw.WRITE, Rw.RANDWRITE) else Op.READ
+
+
+def is_latency(profile: Profile) -> bool:
+    """What is judged is the mean latency: a capped rate is the cap's, and syncs have none."""
+    return profile.is_rate_capped or main_op(profile) is Op.SYNC
+
+
+def measured(profile: Profile, job: JobResult) -> float | None:
+    """What a run says of the drive, in one number; None where it says nothing."""
+    found = job.ops.get(main_op(profile))
+    if found is None:
+        return None
+    if is_latency(profile):
+        return found.mean_seconds
+    if profile.block_bytes < _THROUGHPUT_BLOCK_BYTES:
+        return found.iops
+    return found.bytes_per_second
+
+
+def key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
+    """Everything that must be alike for two rounds to be compared."""
+    labels = (
+        *(drive, firmware, profile.name, engine, profile.rw.value, profile.block_bytes),
+        *(profile.depth, profile.jobs, int(profile.direct), profile.sync.value),
+        *(profile.size_bytes, profile.rate_iops),
+    )
+    return "|".join(map(str, labels))
+
+
+def _series(found: Any) -> _Series | None:
+    """What `to_keep` made; None where it is none."""
+    rows = found.get("rounds") if isinstance(found, Mapping) else None
+    if not isinstance(rows, list):
+        return None
+    rounds = [
+        Round(float(row[0]), float(row[1]), row[2])
+        for row in rows[-_MOST_ROUNDS:]
+        if isinstance(row, list)
+        and len(row) == 3
+        and _is_number(row[0])
+        and _is_number(row[1])
+        and isinstance(row[2], bool)
+    ]
+    kept = found.get("baseline")
+    names = ("mean", "least", "most", "deviation", "excursion")
+    usable = isinstance(kept, Mapping) and all(_is_number(kept.get(name)) for name in names)
+    baseline = SteadyWindow(**{name: float(kept[name]) for name in names}) if usable else None
+    if baseline is not None and not baseline.mean > 0:
+        baseline = None
+    return _Series(rounds, baseline) if rounds else None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e18 and math.isfinite(value)

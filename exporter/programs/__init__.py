@@ -1,0 +1,1 @@
+"""Running other programs, with limits on time, output and number."""

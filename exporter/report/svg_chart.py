@@ -1,0 +1,196 @@
+"""A chart as inline SVG, in colours that the page's style sheet gives.
+
+Own code, since no library in pure Python does this. pygal 3.1 leaves a script in every chart and
+has no marks with names on the x axis (https://github.com/Kozea/pygal/issues/274); leather 0.4 has
+neither marks nor bands and fixes its colours; charted 1.2 has both, but all its lines must have
+the same x, names overlap, ticks read 3.4e10, and a line was drawn above its place.
+"""
+
+import itertools
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from xml.etree import ElementTree as ET
+
+from exporter.report.axis import Axis, Point, measured, x_axis, y_axis, y_words
+from exporter.report.content import Chart, ChartLine, Mark
+from exporter.report.markup import element
+from exporter.report.words import MOST, columns, printable, quantity
+
+#: Kinds of line and band that the style sheet tells apart; more begin again.
+KINDS = 4
+
+#: Pixels, for text of 12 px in a wide font.
+_ROW = 16.0
+_LETTER = 7.6
+_MARGIN = 16.0
+_TICK = 4.0
+
+_LONGEST_MARK = 80
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    """The name of a mark like a flag at its line: lines of text, the first in this row."""
+
+    x: float
+    lines: tuple[str, ...]
+    is_left: bool
+    row: int
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        long = max(map(_width, self.lines)) + _LETTER
+        return (self.x - long, self.x) if self.is_left else (self.x, self.x + long)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plot:
+    """The area of the curves, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    x: Axis
+    y: Axis
+
+    def across(self, value: float) -> float:
+        return self.left + self.x.share(value) * (self.right - self.left)
+
+    def up(self, value: float) -> float:
+        return self.bottom - self.y.share(value) * (self.bottom - self.top)
+
+
+def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
+    """The chart so many pixels wide and high, more where marks need rows; None if it is empty."""
+    y = y_axis(chart, 5)
+    left = 12.0 + max((_width(words) for _, words in y.ticks), default=0.0)
+    x = x_axis(chart, width - _MARGIN - left, lambda words: _width(words) + 20)
+    if x is None:
+        return None
+    frame = _Plot(left, 0, width - _MARGIN, 0, x, y)
+    labels = _labels(chart.marks, frame)
+    rows = max((label.row + len(label.lines) for label in labels), default=0)
+    top = _ROW * (rows + 2)
+    bottom = max(height - 2.7 * _ROW, top + 120.0)
+    plot = _Plot(left, top, frame.right, bottom, x, y)
+    whole = bottom + 2.7 * _ROW
+    return element(
+        "svg",
+        *_bands(chart, plot),
+        *_axes(chart, plot),
+        *(drawn for n, line in enumerate(chart.lines) for drawn in _line(line, n, plot, chart)),
+        *(drawn for label in labels for drawn in _mark(label, plot)),
+        role="img",
+        aria_label=described(chart),
+        viewBox=f"0 0 {width} {whole:.0f}",
+        width=width,
+        height=round(whole),
+    )
+
+
+def described(chart: Chart) -> str:
+    """The chart in words, for who does not see it."""
+    said = [f"{chart.y_label} over {chart.x_label}."]
+    for line in chart.lines:
+        if points := measured(line.points):
+            low, high = min(y for _, y in points), max(y for _, y in points)
+            reach = f"{quantity(low, chart.y_unit)} to {quantity(high, chart.y_unit)}"
+            first, last = (quantity(y, chart.y_unit) for _, y in (points[0], points[-1]))
+            said.append(f"{line.name}: {reach}, first {first}, last {last}.")
+    said += [f"At {quantity(mark.at, chart.x_unit)}: {mark.words}." for mark in chart.marks]
+    for band in chart.bands:
+        low_high = f"{quantity(band.low, chart.y_unit)} to {quantity(band.high, chart.y_unit)}"
+        said.append(f"{band.words}: {low_high}.")
+    return " ".join(said)
+
+
+def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
+    """The names of marks, from left to right, each below those that it would meet.
+
+    A flag to the right is crossed by no line then: those of marks further right begin below it.
+    """
+    placed: list[_Label] = []
+    for mark in sorted((m for m in marks if abs(m.at) <= MOST), key=lambda mark: mark.at):
+        words = textwrap.shorten(printable(mark.words), _LONGEST_MARK, placeholder=" ...")
+        x = plot.across(mark.at)
+        is_left = x > (plot.left + plot.right) / 2
+        room = (x - plot.left if is_left else plot.right - x) - _LETTER
+        lines = tuple(textwrap.wrap(words, max(int(room / _LETTER), 1))) or ("",)
+        label = _Label(x, lines, is_left, 0)
+        left, right = label.reach
+        beside = [each for each in placed if each.reach[0] <= right and left <= each.reach[1]]
+        row = max((each.row + len(each.lines) for each in beside), default=0)
+        placed.append(replace(label, row=row))
+    return placed
+
+
+def _mark(label: _Label, plot: _Plot) -> Iterator[ET.Element]:
+    x, top = label.x, _ROW * label.row + 4
+    yield element("line", class_="mark", x1=x, x2=x, y1=top, y2=plot.bottom)
+    beside, anchor = (x - 5, "end") if label.is_left else (x + 5, "start")
+    for number, words in enumerate(label.lines):
+        y = _ROW * (label.row + number + 1)
+        yield element("text", words, class_="name", x=beside, y=y, text_anchor=anchor)
+
+
+def _bands(chart: Chart, plot: _Plot) -> Iterator[ET.Element]:
+    wide = plot.right - plot.left
+    for number, band in enumerate(chart.bands):
+        if abs(band.low) <= MOST and abs(band.high) <= MOST:
+            top, bottom = plot.up(max(band.low, band.high)), plot.up(min(band.low, band.high))
+            kind = f"band b{number % KINDS}"
+            high = bottom - top
+            yield element("rect", class_=kind, x=plot.left, y=top, width=wide, height=high)
+
+
+def _axes(chart: Chart, plot: _Plot) -> Iterator[ET.Element]:
+    for value, words in plot.y.ticks:
+        y = plot.up(value)
+        yield element("line", class_="grid", x1=plot.left, x2=plot.right, y1=y, y2=y)
+        yield element("text", words, x=plot.left - 6, y=y + 4, text_anchor="end")
+    bottom = plot.bottom
+    for y in {bottom, plot.up(0.0)}:
+        yield element("line", class_="axis", x1=plot.left, x2=plot.right, y1=y, y2=y)
+    for value, words in plot.x.ticks:
+        x = plot.across(value)
+        yield element("line", class_="axis", x1=x, x2=x, y1=bottom, y2=bottom + _TICK)
+        half = _width(words) / 2
+        x = min(x, plot.right + _MARGIN - half)
+        yield element("text", words, x=x, y=bottom + _ROW + 2, text_anchor="middle")
+    middle, below = (plot.left + plot.right) / 2, bottom + 2.2 * _ROW
+    yield element("text", chart.x_label, class_="label", x=middle, y=below, text_anchor="middle")
+    yield element("text", y_words(chart, plot.y), class_="label", x=4, y=plot.top - 14)
+
+
+def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[ET.Element]:
+    kind = f"l{number % KINDS}"
+    points = measured(line.points)
+    if line.dots or len(points) == 1:
+        for x, y in _thinned(points, plot):
+            at = f"{quantity(x, chart.x_unit)}: {quantity(y, chart.y_unit)}"
+            title = element("title", f"{line.name}, {at}")
+            cx, cy = plot.across(x), plot.up(y)
+            yield element("circle", title, class_=f"dot {kind}", cx=cx, cy=cy, r=4)
+    elif points:
+        path = " ".join(f"{plot.across(x):.1f},{plot.up(y):.1f}" for x, y in _thinned(points, plot))
+        yield element("polyline", class_=f"line {kind}", points=path)
+
+
+def _thinned(points: Sequence[Point], plot: _Plot) -> Iterator[Point]:
+    """Of more points than pixels, the least and the most in each column, in their order."""
+    if len(points) <= 2 * (plot.right - plot.left):
+        yield from points
+        return
+    for _, group in itertools.groupby(points, key=lambda point: int(plot.across(point[0]))):
+        column = list(group)
+        yield from sorted({min(column, key=_height), max(column, key=_height)}, key=column.index)
+
+
+def _height(point: Point) -> float:
+    return point[1]
+
+
+def _width(words: str) -> float:
+    return columns(printable(words)) * _LETTER

@@ -1,0 +1,1 @@
+"""Querying drives with smartctl, and keeping what they answered."""

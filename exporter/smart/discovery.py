@@ -1,0 +1,252 @@
+"""Which drives there are to ask: what smartctl's scan gives, what it overlooks, what is configured.
+
+smartctl --scan-open knows no disk hidden behind mptsas or hpsa, no slot of cciss, aacraid, areca
+and 3ware, and of /dev/nvme* the first hundred alone (lib/os_linux.cpp of smartmontools).
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+
+from exporter.drives.health import Protocol
+from exporter.linux import device_nodes, files, scsi_sysfs
+from exporter.linux.device_nodes import Nodes
+from exporter.smart import addressing
+from exporter.smart.addressing import AttachmentPoint
+from exporter.smart.drive_labels import labels
+from exporter.smart.smartctl import Address, Scanned, may_be_killed
+
+_PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
+
+#: What a type given without a scan tells of the protocol.
+_BY_TYPE = (
+    (re.compile(r"(?:nvme|snt)[^/]*", re.ASCII), Protocol.NVME),
+    (re.compile(r"(?:ata|sat|usb)(?!,auto).*", re.ASCII), Protocol.ATA),
+    (re.compile(r"scsi", re.ASCII), Protocol.SCSI),
+)
+
+#: What smartctl answers to a controller's volume: that its drives have another type.
+_CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
+
+
+_MADE = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What is different for one drive; None and empty are as for all.
+
+    type: smartctl's -d, instead of what was found; a block device that nothing finds is asked
+    where its type is said here.
+    off: never ask this drive.
+    """
+
+    type: str = ""
+    interval_seconds: float | None = None
+    timeout_seconds: float | None = None
+    off: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which of the drives are asked.
+
+    include, exclude: regular expressions searched in "PATH" and in "PATH TYPE" of what is found;
+    neither applies to a drive that is configured.
+    drives: what no scan finds, as path and type; a range stands for several ("cciss,0-3").
+    overrides: by device label, path, or path and type with a space between; the last is strongest.
+    """
+
+    include: str = ""
+    exclude: str = ""
+    drives: tuple[tuple[str, str], ...] = ()
+    overrides: Mapping[str, Override] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A drive to ask.
+
+    adapter: a PCI function that its commands share with others, else the path.
+    protocol: a guess, None where only the drive itself can tell.
+    volume: this may be a RAID volume, whose drives have addresses of their own: that it does not
+    answer is no failure.
+    """
+
+    address: Address
+    adapter: str
+    protocol: Protocol | None = None
+    configured: bool = False
+    volume: bool = False
+    interval_seconds: float | None = None
+    timeout_seconds: float | None = None
+
+
+def look(
+    sys: Path, root: Path, scanned: Iterable[Scanned], selection: Selection
+) -> tuple[tuple[Candidate, ...], Nodes]:
+    """The drives there are now, and the nodes that they were found by.
+
+    `root` is the / in which smartctl runs: names such as /dev/disk/by-id/... are links there.
+
+    Raises:
+        ConfigError: a configured range is none; `addressing.expanded` tells at start.
+    """
+    known = device_nodes.read(sys, root)
+    configured = [
+        address
+        for path, kind in selection.drives
+        for address in addressing.expanded(files.resolve(root, path), kind)
+    ]
+    return candidates(scanned, known, configured, selection), known
+
+
+def device_names(sys: Path) -> frozenset[str]:
+    """What changes when a drive comes or goes; not the devices that others are made of."""
+    blocks = (name for name in files.names(sys / "block") if not _MADE.match(name))
+    return frozenset((*blocks, *files.names(sys / "class" / "nvme")))
+
+
+def candidates(
+    scanned: Iterable[Scanned], known: Nodes, configured: Sequence[Address], selection: Selection
+) -> tuple[Candidate, ...]:
+    """One candidate for each seat; of two addresses of one, the configured or else the first."""
+    seats: dict[AttachmentPoint, Candidate] = {}
+    found = [*_scanned(scanned), *_overlooked(known)]
+    for row in (*found, *_named(selection.overrides, known, {row.address.path for row in found})):
+        if _is_wanted(row.address, selection):
+            seats.setdefault(
+                addressing.attachment_point(row.address, known), _candidate(row, known)
+            )
+    for address in configured:
+        _add_configured(seats, address, known)
+    shown = labels([each.address for each in seats.values()], known)
+    volumes = _volumes(seats, known)
+    return tuple(
+        replace(made, volume=made.volume or seat in volumes)
+        for seat, each in seats.items()
+        if (made := _overridden(each, shown[each.address], selection.overrides)) is not None
+    )
+
+
+def _scanned(rows: Iterable[Scanned]) -> list[Scanned]:
+    # What asks by writing to the volume is for the operator alone to try.
+    harmless = [row for row in rows if may_be_killed(row.address.type)]
+    # A disk's own node before its generic one, which a later smartctl may list as well.
+    return sorted(harmless, key=lambda row: row.address.path.startswith("/dev/sg"))
+
+
+def _overlooked(known: Nodes) -> Iterator[Scanned]:
+    for name in known.controllers:
+        if name in known.present:
+            yield Scanned(Address(f"/dev/{name}", "nvme"), Protocol.NVME.value)
+    for each in known.generics:
+        if each.is_hidden_disk and each.name in known.present:
+            # Without a type smartctl finds out whether an ATA drive is behind the SCSI address.
+            protocol = Protocol.ATA if each.vendor == "ATA" else Protocol.SCSI
+            yield Scanned(Address(f"/dev/{each.name}"), protocol.value)
+
+
+def _named(
+    overrides: Mapping[str, Override], known: Nodes, found: Collection[str]
+) -> Iterator[Scanned]:
+    """Drives that nothing finds, but that somebody knows the type of: those in USB enclosures."""
+    for name, override in overrides.items():
+        path = f"/dev/{name.removeprefix('/dev/')}"
+        if override.type and path not in found and known.place(path) is not None:
+            yield Scanned(Address(path, override.type))
+
+
+def _candidate(row: Scanned, known: Nodes) -> Candidate:
+    behind = addressing.slot(row.address)
+    said = _PROTOCOLS.get(row.protocol.lower()) or _guess(row.address.type)
+    return Candidate(
+        row.address,
+        _adapter(row.address, known),
+        # A controller's drives are called SCSI before they are asked, also those that are SATA.
+        None if behind else said,
+        volume=_CONTROLLER.search(row.open_error) is not None,
+    )
+
+
+def _is_wanted(address: Address, selection: Selection) -> bool:
+    # The second holds the first, but for a pattern that ends in "$".
+    texts = (address.path, f"{address.path} {address.type}")
+
+    def matches(pattern: str) -> bool:
+        return any(re.search(pattern, text) for text in texts)
+
+    if selection.include and not matches(selection.include):
+        return False
+    return not (selection.exclude and matches(selection.exclude))
+
+
+def _add_configured(
+    seats: dict[AttachmentPoint, Candidate], address: Address, known: Nodes
+) -> None:
+    seat = addressing.attachment_point(address, known)
+    before = seats.get(seat)
+    if before is not None and before.configured:
+        if seat.slot or before.address.type == address.type:
+            return
+        # Two types at one path are the two drives of a dock: usbjmicron,0 and usbjmicron,1.
+        seat = AttachmentPoint(seat.place, address.type)
+    elif before is not None and not address.type:
+        address = Address(address.path, before.address.type)
+    guess = None if addressing.slot(address) else _guess(address.type)
+    if guess is None and before is not None:
+        guess = before.protocol
+    seats[seat] = Candidate(address, _adapter(address, known), guess, configured=True)
+
+
+def _guess(kind: str) -> Protocol | None:
+    return next((protocol for pattern, protocol in _BY_TYPE if pattern.fullmatch(kind)), None)
+
+
+def _adapter(address: Address, known: Nodes) -> str:
+    place = known.place(address.path)
+    return (None if place is None else device_nodes.adapter(place)) or address.path
+
+
+def _volumes(seats: Mapping[AttachmentPoint, Candidate], known: Nodes) -> set[AttachmentPoint]:
+    """The seats of block devices on a SCSI host whose drives are also reached otherwise."""
+    hosts = {seat: _host(each.address, known) for seat, each in seats.items()}
+    direct = {seat for seat, each in seats.items() if addressing.is_direct(each.address, known)}
+    behind = {host for seat, host in hosts.items() if seat not in direct and host is not None}
+    return {
+        seat
+        for seat in direct
+        # What is seen on a link of its own is a drive, also beside volumes.
+        if hosts[seat] in behind
+        and scsi_sysfs.attachment(Path(), PurePath(seat.place)).transport == "scsi"
+    }
+
+
+def _host(address: Address, known: Nodes) -> PurePath | None:
+    place = known.place(address.path)
+    return None if place is None else device_nodes.scsi_host(place)
+
+
+def _overridden(
+    found: Candidate, label: str, overrides: Mapping[str, Override]
+) -> Candidate | None:
+    path, kind = found.address
+    for name in (label, path, f"{path} {kind}"):
+        override = overrides.get(name)
+        if override is None:
+            continue
+        if override.off:
+            return None
+        if override.type:
+            found = replace(
+                found,
+                address=Address(path, override.type),
+                protocol=_guess(override.type) or found.protocol,
+            )
+        found = replace(
+            found,
+            interval_seconds=override.interval_seconds or found.interval_seconds,
+            timeout_seconds=override.timeout_seconds or found.timeout_seconds,
+        )
+    return found

@@ -1,0 +1,259 @@
+"""A drive that has answered here before, and how it passes through the kept state.
+
+The drives ever seen here, so that one that vanished is missed, also over a reboot.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from exporter.drives.health import DriveIdentity
+from exporter.smart.addressing import usable_wwn
+from exporter.smart.smartctl import Address
+
+_LONGEST_TEXT = 256
+
+#: The year 5138; a damaged number would make a drive the last to go for ever.
+_LATEST_UNIX_TIME = 1e11
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDrive:
+    """A drive that has answered here before, as it was last seen.
+
+    path, type: its address then. missing: a complete look did not find it.
+    """
+
+    label: str
+    path: str
+    type: str
+    first_seen_unix_time: float
+    last_seen_unix_time: float
+    model: str | None = None
+    serial: str | None = None
+    firmware: str | None = None
+    wwn: str | None = None
+    missing: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What it may be forgotten by: serial number or WWN; where it has none, its label."""
+        return tuple(name for name in (self.serial, self.wwn) if name) or (self.label,)
+
+    def to_keep(self) -> dict[str, Any]:
+        """Plain values for the state file."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+
+_FIELDS = tuple(each.name for each in fields(KnownDrive))
+
+
+def restored(row: Any) -> KnownDrive | None:
+    """The drive of what `to_keep` gave; None where a value is missing or of another kind."""
+    if not isinstance(row, Mapping):
+        return None
+    values: dict[str, Any] = {name: row.get(name) for name in _FIELDS}
+    for name, value in values.items():
+        if name in ("label", "path", "type"):
+            usable = isinstance(value, str) and (value != "" or name == "type")
+        elif name.endswith("_unix_time"):
+            usable = _is_time(value)
+        elif name == "missing":
+            usable = isinstance(value, bool)
+        else:
+            usable = value is None or (isinstance(value, str) and value != "")
+        if not usable or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
+            return None
+    return KnownDrive(**values)
+
+
+def _is_time(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) and 0 <= value < _LATEST_UNIX_TIME
+
+
+log = logging.getLogger(__name__)
+
+#: More drives than any host has, with those that were replaced.
+_MOST_DRIVES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A drive that is there; `identity` is None as long as it has not answered."""
+
+    address: Address
+    label: str
+    identity: DriveIdentity | None = None
+
+
+class Inventory:
+    """Every drive once, whatever its address is at the moment.
+
+    `kept` is what `to_keep` gave, out of a file that may hold anything. A drive is the same by
+    its WWN, else by serial number and model, else by its address.
+    """
+
+    def __init__(self, kept: Any = None) -> None:
+        rows = kept if isinstance(kept, list) else []
+        found = [drive for row in rows if (drive := restored(row)) is not None]
+        if len(found) < len(rows) or not isinstance(kept, list | None):
+            lost = f"{len(rows) - len(found)} of {len(rows)} drives of" if rows else "all of"
+            log.warning("%s the kept inventory cannot be used: they are not missed", lost)
+        self._drives = _bounded(_told_apart(found))
+        self._is_complete = False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether a complete look has told, since the start, which drives are missing."""
+        return self._is_complete
+
+    @property
+    def drives(self) -> tuple[KnownDrive, ...]:
+        return tuple(self._drives)
+
+    @property
+    def missing(self) -> tuple[KnownDrive, ...]:
+        return tuple(drive for drive in self._drives if drive.missing)
+
+    def named(self, name: str) -> tuple[KnownDrive, ...]:
+        """The drives of a serial number or WWN; of a label, where a drive has neither."""
+        return tuple(drive for drive in self._drives if name in drive.names)
+
+    def at(self, address: Address) -> KnownDrive | None:
+        """The drive that is there, also where it has not answered since the start."""
+        there = (d for d in self._drives if not d.missing and (d.path, d.type) == address)
+        return next(there, None)
+
+    def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
+        """Note the drives that are there: one sighting for each, whatever its addresses.
+
+        complete: a scan has succeeded, and each drive that it found has been asked since: what
+        is not among the sightings is missing. A drive that does not answer is taken for the one
+        that was last at its address.
+        """
+        waiting = list(sightings)
+        left = list(self._drives)
+        now: list[KnownDrive] = []
+        for suits in (_same_there, _same, _silent_there):
+            waiting = _assigned(waiting, left, now, suits, unix_time)
+        now += (_seen(s, None, unix_time) for s in waiting if s.identity is not None)
+        now += (replace(drive, missing=drive.missing or complete) for drive in left)
+        self._drives = _bounded(_told_apart(now))
+        self._is_complete = self._is_complete or complete
+
+    def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
+        """Drop the missing drives that are meant, and say how many they were.
+
+        A drive that is there stays: it would be back at once.
+        """
+        before = len(self._drives)
+        self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
+        return before - len(self._drives)
+
+    def to_keep(self) -> list[dict[str, Any]]:
+        """Plain values for the state file."""
+        return [drive.to_keep() for drive in self._drives]
+
+
+def _assigned(
+    sightings: Iterable[Sighting],
+    left: list[KnownDrive],
+    now: list[KnownDrive],
+    suits: Callable[[Sighting, KnownDrive], bool],
+    unix_time: float,
+) -> list[Sighting]:
+    """Moves from `left` to `now` what suits a sighting; the sightings without are the rest."""
+    by_hint: dict[str, list[KnownDrive]] = {}
+    for drive in left:
+        for hint in (f"{drive.path} {drive.type}", *drive.names):
+            by_hint.setdefault(hint, []).append(drive)
+    taken: set[int] = set()
+    rest: list[Sighting] = []
+    for sighting in sightings:
+        near = (drive for hint in _hints(sighting) for drive in by_hint.get(hint, ()))
+        found = next((d for d in near if id(d) not in taken and suits(sighting, d)), None)
+        if found is None:
+            rest.append(sighting)
+        else:
+            taken.add(id(found))
+            now.append(_seen(sighting, found, unix_time))
+    left[:] = [drive for drive in left if id(drive) not in taken]
+    return rest
+
+
+def _hints(sighting: Sighting) -> Iterator[str]:
+    who = sighting.identity
+    if who is not None:
+        yield from (name for name in (usable_wwn(who.wwn), who.serial) if name)
+    yield f"{sighting.address.path} {sighting.address.type}"
+
+
+def _same_there(sighting: Sighting, drive: KnownDrive) -> bool:
+    return _same(sighting, drive) and sighting.address == (drive.path, drive.type)
+
+
+def _same(sighting: Sighting, drive: KnownDrive) -> bool:
+    who = sighting.identity
+    if who is None:
+        return False
+    wwn = usable_wwn(who.wwn)
+    if who.serial and drive.serial and who.serial != drive.serial:
+        return False
+    if wwn and drive.wwn:
+        return wwn == drive.wwn
+    if who.model and drive.model and who.model != drive.model:
+        return False
+    if who.serial and drive.serial:
+        return True
+    nameless = not (wwn or who.serial or drive.wwn or drive.serial)
+    return nameless and sighting.address == (drive.path, drive.type)
+
+
+def _silent_there(sighting: Sighting, drive: KnownDrive) -> bool:
+    return sighting.identity is None and sighting.address == (drive.path, drive.type)
+
+
+def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> KnownDrive:
+    (path, kind), label = sighting.address, sighting.label
+    drive = before or KnownDrive(label, path, kind, unix_time, unix_time)
+    who = sighting.identity
+    if who is None:
+        return replace(drive, label=label, missing=False)
+    return replace(
+        drive,
+        label=label,
+        path=path,
+        type=kind,
+        last_seen_unix_time=unix_time,
+        model=who.model or drive.model,
+        serial=who.serial or drive.serial,
+        firmware=who.firmware or drive.firmware,
+        wwn=usable_wwn(who.wwn) or drive.wwn,
+        missing=False,
+    )
+
+
+def _told_apart(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
+    """No two of one label and serial number, which is all that the page tells drives apart by.
+
+    The one that was seen later keeps the label, the other is called by its WWN too. If it has no
+    WWN either, nobody could tell it from the first: it is dropped.
+    """
+    found: dict[tuple[str, str | None], KnownDrive] = {}
+    for drive in sorted(drives, key=lambda d: (d.missing, -d.last_seen_unix_time)):
+        shown = drive
+        if (drive.label, drive.serial) in found:
+            if drive.wwn is None:
+                continue
+            shown = replace(drive, label=f"{drive.label.partition(' ')[0]} {drive.wwn}")
+        found.setdefault((shown.label, shown.serial), shown)
+    return list(found.values())
+
+
+def _bounded(drives: list[KnownDrive]) -> list[KnownDrive]:
+    """Those missing for longest go first: `_told_apart` puts them last."""
+    return drives[:_MOST_DRIVES]

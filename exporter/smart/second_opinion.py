@@ -1,0 +1,141 @@
+"""What pySMART makes of the text that smartctl prints beside its JSON: an independent reader.
+
+`smartctl --json=co` carries the text lines in `smartctl.output`, so one process serves both.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from exporter.drives.fields import Json
+from exporter.errors import NotThere, ParseError
+from exporter.smart import pysmart, self_tests
+
+#: In base units. By the names of DriveIdentity's and DriveHealth's fields; of an ATA table by
+#: "attribute 5 raw", "value", "worst" and "threshold".
+Value: TypeAlias = str | float | bool
+Opinion: TypeAlias = Mapping[str, Value]
+
+_PLAIN_NUMBER = re.compile(r"\d+")
+
+_DATA_UNIT_BYTES = 512_000
+
+
+def second_opinion(report: Json) -> Opinion:
+    """What pySMART reads; what it does not find, or has no field for, is missing.
+
+    report: smartctl's, of `--json=co` or `--json=o`.
+
+    Raises:
+        NotThere: no text in it, or pySMART is not installed.
+        ParseError: pySMART cannot read the text.
+    """
+    run, drive = report.get("smartctl"), report.get("device")
+    output = run.get("output") if isinstance(run, Mapping) else None
+    if not isinstance(output, list) or not output:
+        raise NotThere("smartctl's report has no text: it takes --json=co")
+    protocol = drive.get("protocol") if isinstance(drive, Mapping) else None
+    if not isinstance(protocol, str):
+        raise ParseError("smartctl's report does not say the drive's protocol")
+    device = pysmart.replayed([line for line in output if isinstance(line, str)], protocol)
+    return pysmart.guarded(lambda: dict(_known(_read(device, protocol))))
+
+
+def _known(pairs: Iterator[tuple[str, Value | None]]) -> Iterator[tuple[str, Value]]:
+    for name, value in pairs:
+        if value is not None and value != "":
+            yield name, value
+
+
+def _read(device: Any, protocol: str) -> Iterator[tuple[str, Value | None]]:
+    yield "model", device.model
+    yield "serial", device.serial
+    yield "firmware", device.firmware
+    yield "family", device.family
+    yield "capacity_bytes", device.size or None
+    yield "logical_block_bytes", device.logical_sector_size
+    yield "rotational", _rotational(device)
+    # WARN, an attribute that failed in the past, stands in the place of the drive's own verdict.
+    yield "healthy", {"PASS": True, "FAIL": False}.get(device.assessment)
+    for test in device.tests:
+        verdict = self_tests.passed(protocol, str(test.status))
+        if verdict is not None:
+            yield "self_test_passed", verdict
+            break
+    if device.if_attributes is not None:
+        yield from _READERS[protocol](device)
+
+
+def _rotational(device: Any) -> bool | None:
+    if device.is_ssd:
+        return False
+    return None if device.rotation_rate is None else True
+
+
+def _nvme(device: Any) -> Iterator[tuple[str, Value | None]]:
+    log = device.if_attributes
+    yield "temperature_celsius", log.temperature
+    yield "spare_ratio", _scaled(log.availableSpare, 0.01)
+    yield "spare_threshold_ratio", _scaled(log.availableSpareThreshold, 0.01)
+    yield "endurance_used_ratio", _scaled(log.percentageUsed, 0.01)
+    # Not bytesRead: that is the text in brackets, of three digits.
+    yield "host_read_bytes", _scaled(log.dataUnitsRead, _DATA_UNIT_BYTES)
+    yield "host_written_bytes", _scaled(log.dataUnitsWritten, _DATA_UNIT_BYTES)
+    yield "controller_busy_seconds", _scaled(log.controllerBusyTime, 60)
+    yield "power_on_seconds", _scaled(log.powerOnHours, 3600)
+    yield "power_cycles", log.powerCycles
+    yield "unsafe_shutdowns", log.unsafeShutdowns
+    yield "media_errors", log.integrityErrors
+    yield "error_log_entries", log.errorEntries
+    yield "over_temperature_warning_seconds", _scaled(log.warningTemperatureTime, 60)
+    yield "over_temperature_critical_seconds", _scaled(log.criticalTemperatureTime, 60)
+
+
+def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
+    rows = {row.num: row for row in device.attributes if row is not None}
+    for number, row in rows.items():
+        yield f"attribute {number} raw", " ".join(row.raw.split())
+        yield f"attribute {number} value", row.value_int
+        yield f"attribute {number} worst", row.worst
+        yield f"attribute {number} threshold", row.thresh
+    # Its own `temperature` prefers 190, which is the airflow's on many drives.
+    yield "temperature_celsius", _first_digits(rows.get(194, rows.get(190)))
+    yield "reallocated_sectors", _number(rows.get(5))
+    yield "pending_sectors", _number(rows.get(197))
+    yield "power_cycles", _number(rows.get(12))
+    yield "power_on_seconds", _scaled(_first_digits(rows.get(9)), 3600)
+
+
+def _number(row: Any) -> int | None:
+    """A raw value that is a number and no more: of packed ones it takes the first digits."""
+    return int(row.raw) if row is not None and _PLAIN_NUMBER.fullmatch(row.raw) else None
+
+
+def _first_digits(row: Any) -> int | None:
+    """Of "34 (Min/Max 18/52)" and "123h+45m"; of a hexadecimal number they mean nothing."""
+    return None if row is None or row.raw.startswith("0x") else row.raw_int
+
+
+def _scsi(device: Any) -> Iterator[tuple[str, Value | None]]:
+    counts = device.if_attributes.diagnostics
+    yield "temperature_celsius", device.temperature
+    yield "reallocated_sectors", counts.Reallocated_Sector_Ct
+    yield "power_on_seconds", _scaled(counts.Power_On_Hours, 3600)
+    if counts.Life_Left is not None:
+        yield "endurance_used_ratio", (100 - counts.Life_Left) * 0.01
+    errors = (counts.Uncorrected_Reads, counts.Uncorrected_Writes, counts.Uncorrected_Verifies)
+    known = [count for count in errors if count is not None]
+    yield "media_errors", sum(known) if known else None
+    yield "host_read_bytes", _scaled(counts.Reads_GB, 1e9)
+    yield "host_written_bytes", _scaled(counts.Writes_GB, 1e9)
+
+
+_READERS: Mapping[str, Callable[[Any], Iterator[tuple[str, Value | None]]]] = {
+    "NVMe": _nvme,
+    "ATA": _ata,
+    "SCSI": _scsi,
+}
+
+
+def _scaled(number: float | None, unit: float) -> float | None:
+    return None if number is None else number * unit

@@ -1,0 +1,265 @@
+"""The words in which smartctl's self-test logs give a result, and the protocols' codes for them.
+
+From ACS (self-test execution status), the NVMe base specification (self-test result) and SPC
+(self-test results log page); the words are smartmontools' (ataprint, nvmeprint, scsiprint).
+
+Starting, watching and aborting a drive's own self-test, by pySMART over our runner.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from exporter.errors import CommandError, NotThere, ParseError
+from exporter.programs.command import Completed, StatusRunner
+from exporter.smart import pysmart, smartctl_text
+from exporter.smart.smartctl import Address, version
+
+_ATA = {
+    "Completed without error": 0,
+    "Aborted by host": 1,
+    "Interrupted (host reset)": 2,
+    "Fatal or unknown error": 3,
+    "Completed: unknown failure": 4,
+    "Completed: electrical failure": 5,
+    "Completed: servo/seek failure": 6,
+    "Completed: read failure": 7,
+    "Completed: handling damage": 8,
+    "Self-test routine in progress": 15,
+}
+
+_NVME = {
+    "Completed without error": 0,
+    "Aborted: Self-test command": 1,
+    "Aborted: Controller Reset": 2,
+    "Aborted: Namespace removed": 3,
+    "Aborted: Format NVM command": 4,
+    "Fatal or unknown test error": 5,
+    "Completed: unknown failed segment": 6,
+    "Completed: failed segments": 7,
+    "Aborted: unknown reason": 8,
+    "Aborted: sanitize operation": 9,
+    "Running": 15,  # pySMART's word for the test that the log's header tells of
+}
+
+_SCSI = {
+    "Completed, segment failed": 4,
+    "Completed": 0,
+    "Aborted (by user command)": 1,
+    "Aborted (device reset ?)": 2,
+    "Unknown error, incomplete": 3,
+    "Failed in first segment": 5,
+    "Failed in second segment": 6,
+    "Failed in segment": 7,
+    "Self test in progress": 15,
+}
+
+_CODES: Mapping[str, Mapping[str, int]] = {"ATA": _ATA, "NVMe": _NVME, "SCSI": _SCSI}
+
+IN_PROGRESS = 15
+
+#: Stopped from outside: they say nothing of the drive.
+_ABORTED: Mapping[str, frozenset[int]] = {
+    "ATA": frozenset({1, 2}),
+    "NVMe": frozenset({1, 2, 3, 4, 8, 9}),
+    "SCSI": frozenset({1, 2}),
+}
+
+
+def code(protocol: str, words: str) -> int | None:
+    """The protocol's code for a result; None for words of a smartctl still to come."""
+    for known, number in _CODES.get(protocol, {}).items():
+        if words.startswith(known):
+            return number
+    return None
+
+
+def passed(protocol: str, words: str) -> bool | None:
+    """The verdict; None for a test that was stopped from outside, or goes on, and the unknown."""
+    number = code(protocol, words)
+    if number is None or number == IN_PROGRESS or number in _ABORTED[protocol]:
+        return None
+    return number == 0
+
+
+#: What tells of a self-test, without the other logs of --all: this is asked every few seconds.
+#: pySMART knows an ATA drive by its attributes.
+_LOOK = ("-i", "-H", "-c", "-A", "-l", "selftest")
+
+#: The first smartctl that starts and reads an NVMe drive's self-tests; those before take -t, do
+#: nothing, and say nothing.
+_OLDEST_FOR_NVME = (7, 4)
+
+#: Of smartctl's exit status: the device could not be opened, or did not say who it is.
+_NO_DATA = 0b11
+
+_NVME_WITHOUT = "Self-tests not supported"
+
+Kind = Literal["short", "long"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTest:
+    """An entry of the drive's self-test log, in smartctl's words."""
+
+    description: str
+    result: str
+    passed: bool | None
+    power_on_hours: str = ""
+    first_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTestProgress:
+    """A test that runs; done_ratio is what the drive says is behind it, in steps of its own."""
+
+    done_ratio: float | None
+
+
+class SelfTests:
+    """One drive's self-tests. Opening it asks the drive who it is.
+
+    Raises, as do all its methods:
+        CommandError: smartctl could not be run, or not open the drive.
+        NotThere: this drive or this smartctl has no self-tests, or pySMART is not installed.
+        ParseError: pySMART cannot read what smartctl printed.
+    """
+
+    def __init__(
+        self, runner: StatusRunner, program: str, address: Address, timeout_seconds: float
+    ) -> None:
+        self._runner = runner
+        self._program = program
+        self._address = address
+        self._timeout_seconds = timeout_seconds
+        self._problem: CommandError | None = None
+        first = self._look().output.splitlines()
+        self.protocol = self._protocol(first)
+        self._knows_duration = any("recommended polling time" in line for line in first)
+        self._device: Any = self._asked(lambda: pysmart.device(self._answer, self.protocol))
+        self._before = self._log()
+
+    def start(self, kind: Kind) -> None:
+        """Have the drive begin a test in the background.
+
+        Raises:
+            CommandError: one runs already, or smartctl did not start it.
+        """
+        self._device.messages.clear()
+        code, said, _ = self._asked(lambda: self._device.run_selftest(kind))
+        self._before = self._log()
+        if code == 1:
+            done = self._device._test_progress  # noqa: SLF001  what its methods return is the same
+            left = "" if done is None else f", {100 - done} % remaining"
+            raise CommandError(f"{self._address}: a self-test runs already{left}")
+        if code == 2:
+            raise NotThere(f"{self._address}: the drive has no {kind} self-test")
+        if code != 0:
+            raise CommandError(f"{self._address}: the self-test was not started: {said}")
+
+    def look(self) -> SelfTestProgress | None:
+        """How far the test is; None where none runs."""
+        self._device.messages.clear()
+        code, _, done = self._asked(self._device.get_selftest_result)
+        if code != 1:
+            return None
+        return SelfTestProgress(None if done is None else min(max(done / 100, 0.0), 1.0))
+
+    def abort(self) -> None:
+        """Have the drive end the test that runs, if one does."""
+        status = self._asked(self._device.abort_selftest)
+        if status & 0b111:
+            raise CommandError(f"{self._address}: smartctl -X failed with status {status}")
+
+    def result(self) -> LoggedTest | None:
+        """The newest entry of the log as last read; None where the test has left none.
+
+        Two like tests within the hour leave like entries: in a log that is full, and looks as it
+        did, the newest is taken for this test's.
+        """
+        log = self._log()
+        if not log or (log == self._before and len(log) < 20):
+            return None
+        return log[0]
+
+    def planned_seconds(self, kind: Kind) -> float | None:
+        """How long the drive says that the test takes; pySMART has a number for any drive."""
+        minutes = self._device.test_polling_time.get(kind)
+        return minutes * 60.0 if self._knows_duration and minutes else None
+
+    def _log(self) -> tuple[LoggedTest, ...]:
+        """What has ended, newest first; drives may list the test that runs, too."""
+        tests = []
+        for test in self._device.tests:
+            words = str(test.status)
+            if code(self.protocol, words) != IN_PROGRESS:
+                tests.append(
+                    LoggedTest(
+                        description=str(test.type),
+                        result=words,
+                        passed=passed(self.protocol, words),
+                        power_on_hours=str(test.hours),
+                        first_error="" if test.LBA in (None, "-") else str(test.LBA),
+                    )
+                )
+        return tuple(tests)
+
+    def _protocol(self, lines: Sequence[str]) -> str:
+        protocol = smartctl_text.protocol(lines)
+        if protocol is None:
+            said = "; ".join(smartctl_text.complaints(lines))
+            raise NotThere(f"{self._address}: no drive that smartctl can test: {said or 'none'}")
+        if protocol == "NVMe":
+            found = version("\n".join(lines[:1]))
+            if found is not None and found < _OLDEST_FOR_NVME:
+                raise NotThere(
+                    f"{self._address}: smartctl {found[0]}.{found[1]} knows no self-tests of NVMe "
+                    "drives; 7.4 or newer is needed"
+                )
+            if any(line.startswith(_NVME_WITHOUT) for line in lines):
+                raise NotThere(f"{self._address}: the drive has no self-tests")
+        return protocol
+
+    def _look(self) -> Completed:
+        done = self._run(_LOOK)
+        if done.status < 0 or done.status & _NO_DATA:
+            said = "; ".join(smartctl_text.complaints(done.output.splitlines()))
+            raise CommandError(
+                f"{self._address}: smartctl failed with status {done.status}: "
+                f"{said or 'it said no more'}"
+            )
+        return done
+
+    def _run(self, asked: Sequence[str]) -> Completed:
+        kind = ("-d", self._address.type) if self._address.type else ()
+        argv = [self._program, *kind, *asked, self._address.path]
+        return self._runner.complete(argv, self._timeout_seconds)
+
+    def _answer(self, arguments: Sequence[str]) -> tuple[list[str], int]:
+        """What pySMART asks of smartctl, of our drive and with our limits.
+
+        A failure is kept: what is raised through pySMART may not arrive.
+        """
+        try:
+            if "--all" in arguments:
+                done = self._look()
+            elif "-t" in arguments:
+                done = self._run(("-t", arguments[list(arguments).index("-t") + 1]))
+            else:
+                done = self._run(("-X",))
+        except CommandError as e:
+            self._problem = e
+            return [], _NO_DATA
+        return smartctl_text.tidy(done.output.splitlines()), done.status
+
+    def _asked(self, call: Callable[[], Any]) -> Any:
+        """Call into pySMART, and raise what went wrong below it first."""
+        self._problem = None
+        try:
+            found = pysmart.guarded(call)
+        except ParseError:
+            if self._problem is None:
+                raise
+        if self._problem is not None:
+            raise self._problem
+        return found

@@ -1,0 +1,195 @@
+"""smartctl: how it is called and what it prints. Suits 7.0 to 8.0.
+
+Options are taken from smartctl(8) and NEWS of smartmontools 7.0 to 7.5: an option that one of
+these does not know would cost every value of the drive (exit bit 0), so only what 7.0 knows is
+asked for. Options of another protocol than the drive's are ignored by smartctl.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from exporter.drives.fields import Fields, Json
+from exporter.errors import CommandError, ParseError
+
+
+class Address(NamedTuple):
+    """How smartctl is told of a drive: `-d TYPE PATH`. An empty type leaves it to smartctl."""
+
+    path: str
+    type: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.path} -d {self.type}" if self.type else self.path
+
+
+class Logs(str, Enum):
+    """What is asked of a drive: `DAILY` is `REGULAR` and the logs that seldom change."""
+
+    REGULAR = "regular"
+    DAILY = "daily"
+
+
+class _LogArguments(NamedTuple):
+    regular: tuple[tuple[str, ...], ...]
+    daily: tuple[tuple[str, ...], ...]
+
+
+_ALWAYS = (("-i",), ("-H",), ("-A",))
+
+#: Not -x: up to 7.4 it reads the write cache reordering state, after which the next command of
+#: some SSDs fails (smartmontools ticket 1702), and long logs with commands that drain the queue.
+_ATA = _LogArguments(
+    regular=(
+        ("-g", "wcache"),
+        ("-l", "devstat,1"),  # power-on hours, sectors written and read
+        ("-l", "devstat,4"),  # uncorrectable errors
+        ("-l", "devstat,5"),  # temperature and its limits
+        ("-l", "devstat,6"),  # interface CRC errors
+        ("-l", "devstat,7"),  # percentage used endurance indicator
+    ),
+    daily=(("-c",), ("-l", "error"), ("-l", "selftest"), ("-l", "sataphy")),
+)
+_SCSI = _LogArguments(
+    regular=(("-l", "error"), ("-l", "ssd"), ("-l", "sasphy")),
+    daily=(("-l", "selftest"),),
+)
+#: -c costs nothing, it prints what -i has read: the temperature limits among it.
+_NVME = _LogArguments(regular=(("-c",),), daily=(("-l", "error"), ("-l", "selftest")))
+
+#: By the beginning of the type. What stands in none may turn out to be any (a controller's
+#: drives are SATA or SAS, `sntjmicron/sat` is NVMe or SATA) and is asked for everything.
+_ATA_TYPES = ("ata", "sat", "usb", "jmb39x", "jms56x", "3ware", "hpt", "marvell", "intelliprop")
+_NVME_TYPES = ("nvme", "snt")
+
+#: These bridges are talked to by writes to a sector of the volume, which smartctl restores at
+#: its end: it must not be killed, and nobody but the operator may ask for it (smartctl(8)).
+_NEVER_KILLED = ("jmb39x", "jms56x")
+
+#: What `-n standby,3` makes of the exit status. Nothing else does: bits 0 and 1 never meet.
+STANDBY_STATUS = 3
+
+#: The first one with --json.
+OLDEST = (7, 0)
+
+_VERSION = re.compile(r"^smartctl (\d{1,3})\.(\d{1,3})\b", re.MULTILINE)
+_TYPE = re.compile(r"[\w+,./:-]{0,64}", re.ASCII)
+_MOST_DEVICES = 4096
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+
+
+def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True) -> list[str]:
+    """The argument list that asks a drive for its logs.
+
+    spins: a disk that stands still is left alone and answers `STANDBY`. False for a drive known
+    to be an SSD: its logs are read in every power mode, which wakes nothing that could be heard.
+
+    Raises:
+        CommandError: path or type are nothing that smartctl could be given.
+    """
+    if not address.path.startswith("/") or not address.path.isprintable():
+        raise CommandError(f"{address.path!r}: a drive is named by an absolute path")
+    if not _TYPE.fullmatch(address.type):
+        raise CommandError(f"{address.path}: {address.type!r} is no device type of smartctl")
+    protocols = _protocols(address.type)
+    asked = [*_ALWAYS, *(option for each in protocols for option in each.regular)]
+    if logs is Logs.DAILY:
+        asked += (option for each in protocols for option in each.daily)
+    argv = [program, "--json=c"]
+    if address.type:
+        argv += ("-d", address.type)
+    if protocols == (_NVME,):
+        # The drive database knows of no NVMe drive, and reading it is 8 of 9.5 ms of CPU.
+        argv += ("-B", "/dev/null")
+    else:
+        argv += ("-n", f"standby,{STANDBY_STATUS}" if spins else "never")
+    for option in dict.fromkeys(asked):
+        argv += option
+    return [*argv, address.path]
+
+
+def scan_arguments(program: str) -> list[str]:
+    """The argument list that looks for drives. It opens each, and hangs where one of them does."""
+    return [program, "--json=c", "--scan-open"]
+
+
+def may_be_killed(device_type: str) -> bool:
+    """Whether a call for a drive of this type can be ended before its time without harm."""
+    return not any(part.startswith(_NEVER_KILLED) for part in device_type.split("+"))
+
+
+class Scanned(NamedTuple):
+    """A drive that a scan found; open_error is why it could not be opened, else empty."""
+
+    address: Address
+    protocol: str = ""
+    open_error: str = ""
+
+
+def parse_scan(output: bytes) -> tuple[Scanned, ...]:
+    """The drives of `smartctl --scan-open --json=c`; a row that is not understood is left out.
+
+    Raises:
+        ParseError: this is not smartctl's JSON.
+    """
+    found = []
+    for row in Fields(report(output)).rows("devices", most=_MOST_DEVICES):
+        path, kind = row.get("name"), row.get("type")
+        if not isinstance(path, str) or not path.startswith("/") or not path.isprintable():
+            continue
+        if not isinstance(kind, str) or not _TYPE.fullmatch(kind):
+            kind = ""
+        protocol, problem = row.text("protocol") or "", row.text("open_error") or ""
+        found.append(Scanned(Address(path, kind), protocol, problem))
+    return tuple(dict.fromkeys(found))
+
+
+def report(output: bytes) -> Json:
+    """The JSON object that smartctl printed.
+
+    It begins with the first line that opens one: 7.2 and older print other things before. Bytes
+    that are no UTF-8 (7.3 and older pass on what drives say) and halves of surrogate pairs are
+    replaced, so that every text can be written; NaN and infinities are None, not known.
+
+    Raises:
+        ParseError: there is no object, it is cut off, or it is no JSON.
+    """
+    text = output.decode("utf-8", "replace")
+    start = 0 if text.startswith("{") else text.find("\n{") + 1
+    if not text.startswith("{", start):
+        raise ParseError(f"smartctl printed no JSON: {text[:200]!r}")
+    if "\\ud" in text or "\\uD" in text:
+        text = _SURROGATE.sub(r"\\ufffd", text)
+    try:
+        found, _ = _DECODER.raw_decode(text, start)
+    except (ValueError, RecursionError) as e:
+        raise ParseError(f"smartctl's JSON is not understood: {str(e)[:200]}") from e
+    if not isinstance(found, Mapping):  # pragma: no cover  what begins with { is one
+        raise ParseError("smartctl's JSON is no object")
+    return found
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if abs(number) != float("inf") else None
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=lambda _: None)
+
+
+def version(text: str) -> tuple[int, int] | None:
+    """(7, 3) out of the first line that every smartctl prints, with or without --version."""
+    found = _VERSION.search(text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _protocols(device_type: str) -> tuple[_LogArguments, ...]:
+    if device_type.startswith(_NVME_TYPES) and "/" not in device_type:
+        return (_NVME,)
+    if device_type.startswith(_ATA_TYPES) and not device_type.startswith("sat,auto"):
+        return (_ATA,)
+    if device_type == "scsi" or device_type.startswith("scsi+"):
+        return (_SCSI,)
+    return (_ATA, _SCSI, _NVME)

@@ -1,0 +1,317 @@
+"""The tables of wear over time, and the SQL that fills, thins and reads them.
+
+The SQLite file in which wear over time is kept, and what to do when it cannot be used.
+
+The file uses a rollback journal and full synchronisation, SQLite's defaults: a transaction is whole
+after kill -9, a power cut and on a full disk. There are a few in a day, so that a write-ahead log,
+with its two more files and its shared memory, would gain nothing.
+"""
+
+import contextlib
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from exporter.drives.wear_counter import WearObservation
+
+VERSION = 1
+
+#: 400 days and both sides of 100 steps fit; more says a counter that flaps.
+ROWS_PER_DRIVE = 1000
+
+_SCHEMA = f"""
+CREATE TABLE drive (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE observation (
+    drive INTEGER NOT NULL,
+    at REAL NOT NULL,
+    power_on_seconds REAL,
+    used_ratio REAL,
+    step_ratio REAL,
+    host_written_bytes INTEGER,
+    nand_written_bytes INTEGER,
+    PRIMARY KEY (drive, at)
+) WITHOUT ROWID;
+PRAGMA user_version = {VERSION}
+"""
+
+_COLUMNS = "at, power_on_seconds, used_ratio, step_ratio, host_written_bytes, nand_written_bytes"
+
+_THE_DRIVE = "(SELECT id FROM drive WHERE key = ?1)"
+
+Rows = Mapping[str, Sequence[WearObservation]]
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Settings, checks and, in an empty file, the tables.
+
+    Raises:
+        sqlite3.Error: it is no database, a broken one, or of another version.
+    """
+    for setting in ("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    ((version,),) = connection.execute("PRAGMA user_version").fetchall()
+    ((tables,),) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchall()
+    if not version and not tables:
+        with transaction(connection):
+            for statement in _SCHEMA.split(";"):
+                connection.execute(statement)
+        return
+    if version != VERSION:
+        raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
+    for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
+        if row != ("ok",):
+            raise sqlite3.DatabaseError(f"it is broken: {row[0]}")
+    connection.execute(f"SELECT drive, {_COLUMNS} FROM observation LIMIT 0")  # noqa: S608  ours
+    connection.execute("SELECT id, key FROM drive LIMIT 0")
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def write(
+    connection: sqlite3.Connection,
+    later: Mapping[str, float],
+    added: Rows,
+    oldest: Mapping[str, float | None],
+) -> None:
+    """By drive: forget what is later, add rows, forget what is older and the oldest of too many."""
+    for key, at in later.items():
+        connection.execute(
+            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND at > ?2",  # noqa: S608
+            (key, at),
+        )
+    for key, its in added.items():
+        connection.execute("INSERT OR IGNORE INTO drive (key) VALUES (?)", (key,))
+        connection.executemany(
+            f"INSERT OR REPLACE INTO observation (drive, {_COLUMNS})"  # noqa: S608
+            f" VALUES ({_THE_DRIVE}, ?2, ?3, ?4, ?5, ?6, ?7)",
+            [(key, *astuple(row)) for row in its],
+        )
+        connection.execute(
+            f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND (at < ?2 OR at <="  # noqa: S608
+            f" (SELECT at FROM observation WHERE drive = {_THE_DRIVE}"
+            " ORDER BY at DESC LIMIT 1 OFFSET ?3))",
+            (key, oldest.get(key), ROWS_PER_DRIVE),
+        )
+
+
+def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) -> None:
+    """Forget the drives of which nothing was seen since then, and the longest gone of too many."""
+    connection.execute(
+        "DELETE FROM observation WHERE drive IN"
+        " (SELECT drive FROM observation GROUP BY drive HAVING MAX(at) < ?1"
+        " UNION SELECT drive FROM (SELECT drive FROM observation"
+        " GROUP BY drive ORDER BY MAX(at) DESC LIMIT -1 OFFSET ?2))",
+        (oldest, most),
+    )
+    connection.execute("DELETE FROM drive WHERE id NOT IN (SELECT drive FROM observation)")
+
+
+def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
+    """A drive's rows by time, each the fields of a `WearObservation`, of whatever kind."""
+    return connection.execute(
+        f"SELECT {_COLUMNS} FROM observation"  # noqa: S608  our own words
+        f" WHERE drive = {_THE_DRIVE} ORDER BY at",
+        (key,),
+    ).fetchall()
+
+
+log = logging.getLogger(__name__)
+
+DRIVES = 4096
+
+#: 4,096 drives of 1,000 rows make about as much; what is larger was not written by us.
+_LARGEST_BYTES = 512 << 20
+
+_LARGEST_INTEGER = (1 << 63) - 1
+
+#: No clock shows more, nor does any drive's: the year 5138.
+_LATEST_SECONDS = 1e11
+
+#: Drives report up to 2.55.
+_LARGEST_RATIO = 10.0
+
+#: Words of SQLite's messages for what the file is not to blame for; Python 3.10 has no codes.
+_PASSING = ("unable to open", "is full", "locked", "disk I/O error")
+
+
+class WearDatabase:
+    """Rows of observations by drive. Failures are said once and cost no more than the file.
+
+    read_only: for a command beside the daemon, perhaps of another user: the file is neither made
+        nor mended nor kept aside, and writing does nothing.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._read_only = read_only
+        self._connection: sqlite3.Connection | None = None
+        self._said = False
+
+    def rows(self, key: str) -> tuple[WearObservation, ...] | None:
+        """A drive's rows by time; None while the file cannot be used."""
+        with self._guarded():
+            return tuple(_usable(rows(self._connect(), key)))
+        return None
+
+    def write(
+        self,
+        later: Mapping[str, float],
+        rows: Rows,
+        oldest: Mapping[str, float | None],
+        sweep: float | None = None,
+    ) -> bool:
+        """In one transaction: forget what is later, add rows, forget the oldest. True if done.
+
+        later, oldest: by drive, the unix time after which, and before which, rows are dropped.
+        sweep: drives of which nothing was seen since then are forgotten, and the longest gone of
+            too many.
+        """
+        if self._read_only:
+            return False
+        for _ in range(2):  # once more, into a new file, where the old one is broken
+            with self._guarded():
+                connection = self._connect()
+                with transaction(connection):
+                    write(connection, later, rows, oldest)
+                    if sweep is not None:
+                        delete_old_rows(connection, sweep, DRIVES)
+                if self._said:
+                    log.info("%s can be written again; nothing is lost", self._path)
+                    self._said = False
+                return True
+            if self._said:
+                break
+        return False
+
+    def close(self) -> None:
+        """Let the file go; it is opened again when it is next asked for."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._connection is None:
+            if not self._read_only:
+                self._make()
+            mode = "ro" if self._read_only else "rw"
+            connection = sqlite3.connect(
+                f"{self._path.absolute().as_uri()}?mode={mode}",
+                uri=True,
+                timeout=1.0,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=16,
+            )
+            try:
+                prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _make(self) -> None:
+        """An empty file of our own, which SQLite would make for all to read."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            os.close(os.open(self._path, flags, 0o600))
+        except FileExistsError:
+            if self._path.stat().st_size > _LARGEST_BYTES:
+                raise sqlite3.DatabaseError(f"it is larger than {_LARGEST_BYTES} bytes") from None
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
+            # The last from SQLite's own message, where it quotes a broken name.
+            self.close()
+            if not self._read_only and not self._passing(e) and self._set_aside(str(e)):
+                return
+            if not self._said:
+                meanwhile = (
+                    "what is known of wear over time is not told"
+                    if self._read_only
+                    else "wear over time is kept in memory until it can be"
+                )
+                log.warning(
+                    "%s cannot be used: %s; %s; mend the disk or the rights",
+                    self._path,
+                    e,
+                    meanwhile,
+                )
+            self._said = True
+
+    def _passing(self, e: Exception) -> bool:
+        """Whether the disk or the rights are to blame, and not the file."""
+        if isinstance(e, OSError):
+            return True
+        if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
+            return False
+        if "readonly" in str(e):
+            # Without blame on the rights, the file says of itself that it must not be written.
+            return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
+        return any(words in str(e) for words in _PASSING)
+
+    def _set_aside(self, why: str) -> bool:
+        """Keep the file under another name; False where it cannot be moved."""
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        aside = self._path.with_name(f"{self._path.name}.kept-{stamp}")
+        try:
+            os.replace(self._path, aside)
+        except OSError:
+            return False
+        # An old journal must never be rolled back into the new file.
+        with contextlib.suppress(OSError):
+            os.replace(f"{self._path}-journal", f"{aside}-journal")
+        log.warning("%s is not usable: %s; kept as %s, begun anew", self._path, why, aside.name)
+        return True
+
+
+def storable(seen: WearObservation) -> WearObservation:
+    """Without what no drive means and no column holds: NVMe counts in 128 bits, SQLite in 64.
+
+    Raises:
+        ValueError: the instant is none.
+    """
+    if _number(seen.at, _LATEST_SECONDS) is None:
+        raise ValueError(f"{seen.at!r} is no instant")
+    return WearObservation(
+        seen.at,
+        _number(seen.power_on_seconds, _LATEST_SECONDS),
+        _number(seen.used_ratio, _LARGEST_RATIO),
+        _number(seen.step_ratio, 1.0),
+        _count(seen.host_written_bytes),
+        _count(seen.nand_written_bytes),
+    )
+
+
+def _number(value: float | None, most: float) -> float | None:
+    return value if isinstance(value, float | int) and 0 <= value <= most else None
+
+
+def _count(value: int | None) -> int | None:
+    return value if isinstance(value, int) and 0 <= value <= _LARGEST_INTEGER else None
+
+
+def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:
+    """Those that have an instant."""
+    for row in rows:
+        with contextlib.suppress(ValueError):
+            yield storable(WearObservation(*row))

@@ -1,1 +1,0 @@
-"""Programs that we run: one module each for its arguments and what it prints."""

@@ -1,0 +1,103 @@
+"""The devices in a word each, for the page that people see first.
+
+The short page for people.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+from exporter import __version__
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.sampler import Sampler
+from exporter.linux.topology import Topology
+from exporter.metrics import device_collector
+
+_HEADING = (
+    *("Device", "Model", "Class", "SMART", "Wear", "In flight", "Busiest second (1 min)"),
+    "Bottleneck",
+)
+
+
+def rows(
+    sampler: Sampler, seen: Topology | None, drives: Sequence[WatchedDrive], now: float
+) -> list[tuple[str, ...]]:
+    """A heading, the block devices, and after them drives that are none, or are gone.
+
+    To be called while the sampler is settled.
+    """
+    by_label = {drive.label: drive for drive in drives if not drive.is_missing}
+    found: list[tuple[str, ...]] = [_HEADING]
+    counted_devices = sampler.disks or {}
+    for name, counted in counted_devices.items():
+        activity = sampler.activities[name]
+        known = seen.devices.get(name) if seen else None
+        leaf = activity.drive.leaf
+        found.append(
+            (
+                name,
+                device_collector.model(known.identity) if known else "",
+                activity.drive.kind.value if leaf else "stacked",
+                *_smart(by_label.get(name)),
+                str(counted.io_now),
+                f"{activity.busy_ratio_max.value(now) or 0.0:.0%}",
+                activity.verdict.value(now).value if leaf else "",
+            )
+        )
+    for drive in drives:
+        if drive.is_missing or drive.label not in counted_devices:
+            where = f" ({', '.join(drive.blocks)})" if drive.blocks else ""
+            found.append(
+                (drive.label + where, drive.identity.model or "", "", *_smart(drive), "", "", "")
+            )
+    return found
+
+
+def _smart(drive: WatchedDrive | None) -> tuple[str, str]:
+    """Health and wear in a word."""
+    if drive is None:
+        return "", ""
+    if drive.is_missing:
+        return "missing", ""
+    if not drive.up:
+        return "no answer", ""
+    health = drive.health
+    if health is None or health.unreadable:
+        return "no SMART", ""
+    worn = "" if health.endurance is None else f"{health.endurance.used_ratio:.0%}"
+    if health.healthy is None:
+        return health.power_mode or "", worn
+    return "passed" if health.healthy else "FAILING", worn
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>ssd-exporter</title>
+<meta name="viewport" content="width=device-width">
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem }}
+table {{ border-collapse: collapse; margin: 1rem 0 }}
+th, td {{ border-bottom: 1px solid #ccc; padding: .3rem .8rem .3rem 0; text-align: left }}
+</style></head><body>
+<h1>ssd-exporter</h1>
+<p>Version {version}. {state}</p>
+<p><a href="/metrics">Metrics</a> · <a href="/-/healthy">Healthy?</a>
+ · <a href="/-/ready">Ready?</a></p>
+{table}
+</body></html>
+"""
+
+
+def page(state: str, table: Sequence[Sequence[str]]) -> str:
+    """How the monitor fares, and a table of plain text whose first row is the heading."""
+    return _PAGE.format(version=escape(__version__), state=escape(state), table=_table(table))
+
+
+def _table(table: Sequence[Sequence[str]]) -> str:
+    heading, *rows = table
+    if not rows:
+        return "<p>No device is watched: see --collector.disk.device-include.</p>"
+    lines = [_line("th", heading), *(_line("td", row) for row in rows)]
+    return f"<table>\n{''.join(lines)}</table>"
+
+
+def _line(tag: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>\n"

@@ -1,0 +1,431 @@
+"""All drives asked once, for a command that somebody waits for."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.clock import SystemClock
+from exporter.commands import check, drive_query
+from exporter.commands.drive_query import DriveQuery
+from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
+from exporter.drives.health import DriveIdentity
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.errors import ConfigError
+from exporter.programs.child import End, Finished
+from exporter.programs.children import SystemChildren
+from exporter.programs.command import SystemRunner
+from exporter.smart.document_directory import DocumentWriter
+from exporter.smart.drive_problems import Answers, CheckThresholds, Status
+from exporter.smart.inventory import Inventory, Sighting
+from exporter.smart.poll_document import Heartbeat, PollDocument
+from exporter.smart.smartctl import Address
+from tests.drives import reports
+from tests.fakes import FakeClock
+from tests.linux import node_trees, trees
+from tests.linux.trees import Sys
+from tests.smart import smartctl_texts
+from tests.smart.scripted_smartctl import Smartctl, printed
+from tests.stand_ins.children import FakeChildren
+from tests.stand_ins.smartctl import StandIn
+
+SCAN = '{"devices":[{"name":"/dev/sda","type":"sat","protocol":"ATA"}]}'
+
+
+class Host:
+    """A host of one SATA drive, and of a virtual disk if asked for."""
+
+    def __init__(self, place: Path) -> None:
+        os.umask(0o022)
+        self.sys = Sys(place / "sys")
+        trees.sata(self.sys)
+        (place / "proc" / "1").mkdir(parents=True)
+        (place / "proc" / "1" / "mountinfo").touch()
+        (place / "root" / "dev").mkdir(parents=True)
+        (place / "root" / "dev" / "sda").touch()
+        self.stand_in = StandIn(place / "bin")
+        self.stand_in.says("--scan-open", SCAN)
+        usual = Settings()
+        self.settings = replace(
+            usual,
+            path=replace(
+                usual.path,
+                procfs=place / "proc",
+                sysfs=self.sys.root,
+                rootfs=place / "root",
+                smartctl=self.stand_in.program,
+            ),
+            smart=replace(
+                usual.smart,
+                source=SmartSource.EXEC,
+                directory=place / "agent",
+                timeout_seconds=1.0,
+            ),
+        )
+
+    def ask(
+        self,
+        source: SmartSource = SmartSource.EXEC,
+        kept: Mapping[str, object] | None = None,
+        **smart: Any,
+    ) -> list[WatchedDrive]:
+        clock = SystemClock()
+        smart = {"source": source, **smart}
+        chosen = replace(self.settings, smart=replace(self.settings.smart, **smart))
+        asked = DriveQuery(
+            chosen,
+            clock,
+            lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
+            SystemRunner(),
+            kept=kept or {},
+            history=None,
+            progress=lambda _answered: None,
+        )
+        self.outputs = asked.outputs
+        self.answers = asked.ask()
+        return list(self.answers.drives)
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def test_a_drive_is_asked_and_known_by_its_block_device(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    (drive,) = host.ask()
+    assert ("sda", True, "Flashworks S500") == (drive.label, drive.up, drive.identity.model)
+    assert drive.health is not None
+    assert {"drive": 31.0} == drive.health.temperatures
+
+
+def test_what_smartctl_said_is_kept_for_a_capture(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    host.ask()
+    assert ["scan", "sda sat"] == list(host.outputs())
+
+
+def test_a_drive_that_hangs_does_not_keep_anybody_waiting_for_ever(host: Host) -> None:
+    host.stand_in.hangs("sda")
+    (drive,) = host.ask()
+    assert not drive.up
+    assert "took longer than 1 s" in drive.message
+
+
+def test_a_virtual_disk_is_said_to_have_no_smart(host: Host) -> None:
+    trees.virtio(host.sys)
+    host.stand_in.says("sda", GOOD)
+    _, virtual = host.ask()
+    assert ("vda", None) == (virtual.label, virtual.health)
+    assert "it has no SMART" in virtual.message
+
+
+def test_a_smartctl_too_old_for_json_is_read_as_text(host: Host) -> None:
+    old = smartctl_texts.ata().replace("smartctl 7.4", "smartctl 6.6")
+    host.stand_in.does(
+        "sda",
+        'case "$*" in *--json*)\n'
+        'echo "smartctl 6.6 2017-11-05 r4594 [x86_64-linux] (local build)"\n'
+        'echo "=======> UNRECOGNIZED OPTION: json=c"; exit 1 ;;\nesac\n'
+        f"cat <<'TEXT'\n{old}\nTEXT\n",
+    )
+    (drive,) = host.ask()
+    assert drive.up
+    assert drive.health is not None
+    assert drive.health.temperatures
+    assert any("too old for JSON" in each for each in drive.health.messages)
+
+
+def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
+    now = SystemClock().wall()
+    writer = DocumentWriter(host.settings.smart.directory)
+    report = {
+        "device": {"protocol": "ATA"},
+        "model_name": "Flashworks S500",
+        "serial_number": "S1",
+        "temperature": {"current": 44},
+    }
+    writer.write(PollDocument("/dev/sda", "sat", "success", now, 0.1, 900.0, 0, report=report))
+    writer.write(Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),)))
+    (drive,) = host.ask(SmartSource.AUTO)
+    assert drive.health is not None
+    assert {"drive": 44.0} == drive.health.temperatures
+    assert [] == host.stand_in.calls()
+
+
+def test_an_agent_that_is_wanted_and_silent_is_an_error_with_the_remedy(host: Host) -> None:
+    with pytest.raises(ConfigError, match="no such directory; start ssd-smart-agent"):
+        host.ask(SmartSource.DIRECTORY)
+
+
+def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) -> None:
+    now = SystemClock().wall()
+    directory = host.settings.smart.directory
+    writer = DocumentWriter(directory)
+    writer.write(Heartbeat(now - 900.0, 15.0, now, ()))
+    with pytest.raises(ConfigError, match="the last heartbeat is 900 s old"):
+        host.ask(SmartSource.DIRECTORY)
+    (directory / "agent.json").write_text("{")
+    with pytest.raises(ConfigError, match="no word of the agent: document: no JSON"):
+        host.ask(SmartSource.DIRECTORY)
+    directory.chmod(0o777)
+    with pytest.raises(ConfigError, match="others than its owner can write it: not believed"):
+        host.ask(SmartSource.DIRECTORY)
+
+
+def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host) -> None:
+    now = SystemClock().wall()
+    DocumentWriter(host.settings.smart.directory).write(
+        Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),))
+    )
+    (drive,) = host.ask(SmartSource.AUTO)
+    assert ("sda", False) == (drive.label, drive.was_asked)
+    assert "the agent has not told of it yet" == drive.message
+    assert frozenset() == host.answers.owing
+
+
+def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
+    now = SystemClock().wall()
+    writer = DocumentWriter(host.settings.smart.directory)
+    writer.write(PollDocument("/dev/sda", "sat", "success", now, 0.1, 900.0, 0))
+    (document,) = host.settings.smart.directory.iterdir()
+    document.write_text("{")
+    writer.write(Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),)))
+    host.ask(SmartSource.AUTO)
+    assert "the agent's word is not believed: document: no JSON" in host.answers.problem
+
+
+@pytest.mark.parametrize("does", ["exit 2", "kill -KILL $$", "echo garbage", "exec sleep 1000"])
+def test_a_disk_of_the_kernels_that_does_not_answer_owes_one(host: Host, does: str) -> None:
+    host.stand_in.does("sda", does)
+    (drive,) = host.ask()
+    assert (False, True) == (drive.up, drive.was_asked)
+    assert {"sda"} == host.answers.owing
+
+
+def test_a_drive_that_smartctl_may_not_ask_owes_nothing(host: Host) -> None:
+    said = reports.smartctl("Smartctl open device: /dev/sda failed: Permission denied", status=2)
+    host.stand_in.says("sda", json.dumps(said), 2)
+    (drive,) = host.ask()
+    assert not drive.was_asked
+    assert frozenset() == host.answers.owing
+
+
+def test_behind_a_controller_only_a_drive_that_was_known_owes_an_answer(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    host.stand_in.does("0", "exit 2")
+    behind = SmartDrive("/dev/bus/0", "megaraid,3")
+    host.ask(drive=(behind,))
+    assert frozenset() == host.answers.owing
+    inventory = Inventory()
+    who = DriveIdentity(model="Flashworks S500", serial="S3")
+    sighting = Sighting(Address("/dev/bus/0", "megaraid,3"), "bus/0:megaraid,3", who)
+    inventory.update([sighting], 1000.0, complete=True)
+    host.ask(kept={"inventory": inventory.to_keep()}, drive=(behind,))
+    assert {"bus/0:megaraid,3"} == host.answers.owing
+
+
+RAWIO, ADMIN, MKNOD = 1 << 17, 1 << 21, 1 << 27
+EVERYTHING = 2**41 - 1
+BEHIND = "/dev/bus/0", "megaraid,3"
+
+
+def holds(host: Host, rights: int) -> None:
+    """This process has these capabilities."""
+    status = host.settings.path.procfs / "self" / "status"
+    status.parent.mkdir(exist_ok=True)
+    status.write_text(f"Name:\tssd-exporter\nCapEff:\t{rights:016x}\nCapBnd:\t0\n")
+
+
+def knowing(*addresses: tuple[str, str]) -> dict[str, object]:
+    """The state of a daemon that knows a drive at each."""
+    inventory = Inventory()
+    sightings = [
+        Sighting(
+            Address(*each),
+            ":".join(each).removeprefix("/dev/"),
+            DriveIdentity(model="Flashworks S500", serial=f"K{number}"),
+        )
+        for number, each in enumerate(addresses)
+    ]
+    inventory.update(sightings, 1000.0, complete=True)
+    return {"inventory": inventory.to_keep()}
+
+
+def judged(host: Host) -> dict[str, list[tuple[Status, str]]]:
+    """What `check` says of each drive."""
+    result = check.report(host.answers, CheckThresholds())
+    return {row.drive.label: [(p.status, p.text) for p in row.problems] for row in result.rows}
+
+
+@pytest.mark.parametrize(
+    ("held", "needed"),
+    [
+        (0, "CAP_SYS_ADMIN and CAP_MKNOD"),
+        (RAWIO | MKNOD, "CAP_SYS_ADMIN"),
+        (RAWIO | ADMIN, "CAP_MKNOD"),
+    ],
+)
+def test_behind_a_controller_that_is_out_of_reach_no_drive_has_vanished(
+    host: Host, held: int, needed: str
+) -> None:
+    """The scan does not name these drives then, and does not say why."""
+    holds(host, held)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    message = (
+        "cannot be asked: it is behind a MegaRAID controller, and smartctl needs"
+        f" {needed} to reach it; run this as root, or grant what is missing"
+    )
+    assert {"sda": [], "bus/0:megaraid,3": [(Status.UNKNOWN, message)]} == judged(host)
+    assert frozenset() == host.answers.owing
+
+
+def test_a_configured_drive_of_a_controller_that_is_out_of_reach_owes_nothing(host: Host) -> None:
+    holds(host, RAWIO)
+    host.stand_in.says("sda", GOOD)
+    said = "Smartctl open device: /dev/bus/0 [megaraid_disk_03] failed: cannot open /dev/"
+    said += "megaraid_sas_ioctl_node or /dev/megadev0"
+    host.stand_in.says("0", json.dumps(reports.smartctl(said, status=2)), 2)
+    host.ask(kept=knowing(BEHIND), drive=(SmartDrive(*BEHIND),))
+    ((status, text),) = judged(host)["bus/0:megaraid,3"]
+    assert (Status.UNKNOWN, True) == (status, text.startswith("cannot be asked: it is behind"))
+    assert frozenset() == host.answers.owing
+
+
+def test_who_may_make_no_node_needs_none_where_it_is_there(host: Host) -> None:
+    holds(host, ADMIN)
+    (host.settings.path.rootfs / "dev" / "megaraid_sas_ioctl_node").touch()
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+@pytest.mark.parametrize("held", [EVERYTHING, None])
+def test_with_all_rights_or_unknown_ones_it_has_vanished(host: Host, held: int | None) -> None:
+    if held is not None:
+        holds(host, held)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+def test_beside_a_drive_that_answers_through_the_controller_it_has_vanished(host: Host) -> None:
+    """smartctl has the rights then, by a file's capabilities or a program that gives them."""
+    holds(host, 0)
+    there = '{"name":"/dev/bus/0","type":"sat+megaraid,4","protocol":"ATA"}'
+    host.stand_in.says("--scan-open", SCAN.replace("]}", f",{there}]}}"))
+    host.stand_in.says("sda", GOOD)
+    host.stand_in.says("0", GOOD.replace("S1", "S4"))
+    host.ask(kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+    assert [] == judged(host)["bus/0:megaraid,4"]
+
+
+def test_a_drive_of_its_own_has_vanished_whatever_the_rights(host: Host) -> None:
+    holds(host, 0)
+    host.stand_in.says("sda", GOOD)
+    host.ask(kept=knowing(("/dev/sdb", "sat")))
+    assert has_vanished(judged(host)["sdb:sat"])
+
+
+def test_where_the_agent_asks_the_rights_of_the_command_mean_nothing(host: Host) -> None:
+    holds(host, 0)
+    now = SystemClock().wall()
+    DocumentWriter(host.settings.smart.directory).write(Heartbeat(now, 15.0, now, ()))
+    host.ask(SmartSource.AUTO, kept=knowing(BEHIND))
+    assert has_vanished(judged(host)["bus/0:megaraid,3"])
+
+
+def has_vanished(problems: list[tuple[Status, str]]) -> bool:
+    return [(Status.CRITICAL, "it has vanished; if it was removed: ssd-exporter forget K0")] == (
+        problems
+    )
+
+
+def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
+    assert ("sda:jmb39x,0", False) == (drive.label, drive.was_asked)
+    assert drive.message.startswith("asked by the daemon only")
+    assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
+
+
+def test_a_bridge_named_by_its_disk_is_left_to_the_daemon_too(host: Host) -> None:
+    host.stand_in.says("sda", GOOD)
+    host.settings = replace(host.settings, device={"sda": DeviceSettings(smart_type="jms56x,1")})
+    (drive,) = host.ask()
+    assert drive.message.startswith("asked by the daemon only")
+    assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
+
+
+def test_a_look_that_failed_is_told(host: Host) -> None:
+    host.stand_in.does("--scan-open", "echo garbage")
+    host.stand_in.says("sda", GOOD)
+    host.ask()
+    assert host.answers.problem.startswith("looking for drives failed")
+
+
+def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
+    """Asked on a fake clock."""
+    clock = FakeClock()
+    return DriveQuery(
+        replace(host.settings, smart=replace(host.settings.smart, **smart)),
+        clock,
+        lambda: FakeChildren(clock, smartctl),
+        SystemRunner(),
+        kept={},
+        history=None,
+        progress=lambda _answered: None,
+    ).ask()
+
+
+def test_a_look_that_hangs_takes_nothing_of_the_drives_time(host: Host) -> None:
+    """It takes its 30 s, and the drive then its 30 of 40."""
+    smartctl = Smartctl()
+    smartctl.scan = Finished(None, End.TIMED_OUT, -9, message="smartctl was ended")
+    smartctl.says("/dev/sda", "", printed(json.loads(GOOD), seconds=25.0))
+    answers = on_fakes(host, smartctl, timeout_seconds=30.0)
+    assert [("sda", True)] == [(each.label, each.up) for each in answers.drives]
+    assert "smartctl was ended" in answers.problem
+
+
+def test_a_drive_that_was_not_asked_by_the_deadline_is_there_and_owes_an_answer(
+    host: Host,
+) -> None:
+    """One process, and the first drive hangs for all the time that there is."""
+    names = ("sda", "sdb")
+    trees.sata_on_sas(host.sys, "sdb")
+    node_trees.dev(host.sys, *names)
+    smartctl = Smartctl(*((f"/dev/{name}", "sat", "ATA") for name in names))
+    hangs = Finished(None, End.STUCK, seconds=42.0, message="it cannot be ended")
+    for name in names:
+        smartctl.says(f"/dev/{name}", "sat", hangs)
+    answers = on_fakes(host, smartctl, timeout_seconds=30.0, processes=1)
+    assert set(names) == {each.label for each in answers.drives}
+    assert set(names) == answers.owing
+    assert any("nothing was heard of it within 40 s" in d.message for d in answers.drives)
+
+
+def test_smartctl_is_also_looked_for_where_an_ordinary_users_path_does_not_lead(
+    tmp_path: Path,
+) -> None:
+    StandIn(tmp_path / "sbin")
+    beyond = [str(tmp_path / "sbin")]
+    assert str(tmp_path / "sbin" / "smartctl") == drive_query.located("smartctl", "/none", beyond)
+    StandIn(tmp_path / "bin")
+    first = drive_query.located("smartctl", str(tmp_path / "bin"), beyond)
+    assert str(tmp_path / "bin" / "smartctl") == first
+    assert "smartctl" == drive_query.located("smartctl", "/none", ["/none"])
+
+
+GOOD = (
+    '{"smartctl":{"version":[7,3],"exit_status":0},'
+    '"device":{"name":"/dev/sda","type":"sat","protocol":"ATA"},'
+    '"model_name":"Flashworks S500","serial_number":"S1","rotation_rate":0,'
+    '"smart_status":{"passed":true},"temperature":{"current":31}}'
+)

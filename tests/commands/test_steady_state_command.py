@@ -1,0 +1,129 @@
+"""``ssd-exporter steady-state``: real fio on small files, and what a daemon has kept."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from exporter.probe.profiles import PROFILES
+from exporter.state import StateFile
+from tests.commands.measured import GATE, Place, end, pretending
+from tests.commands.test_steady_state_command_kept_rounds import kept
+
+pytestmark = pytest.mark.real
+
+#: A round of each takes a quarter of a second.
+QUICK = """
+[probe.profile.page_write]
+size_bytes = 4194304
+number_ios = 25
+rate_iops = 100
+[probe.profile.page_read]
+size_bytes = 4194304
+number_ios = 25
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, QUICK + GATE)
+
+
+def where(place: Place) -> str:
+    return f"--directory={place.directory}"
+
+
+def test_rounds_are_run_until_they_are_steady_or_enough(place: Place) -> None:
+    page = place.path / "page.html"
+    ended = place.run(
+        "steady-state", where(place), "--rounds=6", "--json", f"--html={page}", "--yes"
+    )
+    data = json.loads(ended.out)["data"]
+    (found,) = data["series"]
+    is_steady = "steady" == found["phase"]
+    assert (0 if is_steady else 1) == ended.status, ended.said
+    assert 5 <= len(found["rounds"]) <= 6
+    assert ("page_write", "seconds", 100) == (found["profile"], found["unit"], found["rate_iops"])
+    rounds = len(found["rounds"])
+    assert data["charged_bytes"] >= 2 * (4_194_304 + rounds * 25 * 16_384)
+    assert f"round {rounds} of at most 6" in ended.said
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert not place.directory.exists(), "what was made is gone"
+
+
+def test_the_daemon_s_own_directory_keeps_its_file(place: Place) -> None:
+    place.config.write_text(f'[probe]\ndirectory = "{place.directory}"\n{QUICK}{GATE}')
+    ended = place.run("steady-state", "page_read", "--rounds=5", "--yes")
+    assert ended.status in (0, 1), ended.said
+    assert "page_read" in ended.out
+    assert 1 == len(list(place.directory.iterdir()))
+
+
+def test_ctrl_c_leaves_the_rounds_that_were_done(place: Place) -> None:
+    with place.begin("steady-state", where(place), "--rounds=500", "--json", "--yes") as child:
+        place.await_fio()
+        ended = end(child, signal.SIGINT)
+    assert 3 == ended.status, ended.said
+    assert "Traceback" not in ended.said
+    assert "Ctrl-C" in ended.said + ended.out
+    assert [] == place.fios()
+    assert not place.directory.exists()
+
+
+@pytest.mark.parametrize("rounds", ["4", "0", "-1", "1001"])
+def test_too_few_or_too_many_rounds_are_refused(place: Place, rounds: str) -> None:
+    ended = place.run("steady-state", where(place), f"--rounds={rounds}", "--yes")
+    assert 2 == ended.status
+    assert "it must be 5 to 1000" in ended.complaint
+
+
+def test_a_profile_that_is_none_is_said(place: Place) -> None:
+    ended = place.run("steady-state", "page", where(place))
+    assert 2 == ended.status
+    assert "'page' is no profile" in ended.complaint
+
+
+def test_a_fio_that_says_nothing_is_no_round(place: Place) -> None:
+    fio = place.program("fio", pretending("exit 0"))
+    ended = place.run("steady-state", where(place), f"--fio.path={fio}", "--yes")
+    assert 3 == ended.status
+    assert "no round was measured" in ended.complaint
+
+
+def keep(place: Place, runs: int = 5) -> None:
+    rounds = kept(PROFILES["fsync"], PROFILES["page_read"], runs=runs)
+    StateFile(place.state).save({"probe": {"rounds": rounds}})
+
+
+def test_what_the_daemon_has_kept_is_judged_without_a_run(place: Place) -> None:
+    keep(place)
+    ended = place.run("steady-state", "--kept")
+    assert 0 == ended.status, ended.said
+    assert "fsync is steady at 100 µs" in ended.out
+    assert "page_read is steady" in ended.out
+    assert "a drive, firmware 1.0" in ended.out
+    assert "" == ended.said
+    one = place.run("steady-state", "fsync", "--kept", "--json")
+    assert ["fsync"] == [each["profile"] for each in json.loads(one.out)["data"]["series"]]
+
+
+def test_too_few_that_are_kept_are_not_judged(place: Place) -> None:
+    keep(place, runs=4)
+    assert 3 == place.run("steady-state", "--kept").status
+
+
+def test_where_nothing_is_kept_it_is_said(place: Place) -> None:
+    ended = place.run("steady-state", "--kept")
+    assert 2 == ended.status
+    assert "the daemon has kept no rounds in" in ended.complaint
+    keep(place)
+    ended = place.run("steady-state", "burst", "--kept")
+    assert "has kept no rounds of burst in" in ended.complaint
+
+
+def test_a_state_that_cannot_be_read_is_said(place: Place) -> None:
+    (place.state / "state.json").write_text("{")
+    ended = place.run("steady-state", "--kept")
+    assert 2 == ended.status
+    assert "cannot be read" in ended.complaint

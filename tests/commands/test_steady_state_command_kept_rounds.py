@@ -1,0 +1,79 @@
+"""The daemon's own rounds, read back by their keys."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.commands import steady_state_command
+from exporter.probe import round_history
+from exporter.probe.profiles import PROFILES, Profile
+from exporter.probe.round_history import Round, RoundHistory
+from exporter.probe.steady_state import SteadyPhase
+
+
+def kept(*profiles: Profile, drive: str = "a drive", runs: int = 5) -> Any:
+    rounds = RoundHistory()
+    for profile in profiles:
+        key = round_history.key(drive, "1.0", profile, "libaio")
+        for number in range(runs):
+            rounds.add(key, Round(1000.0 + number, 1e-4), lower_is_better=True)
+    return json.loads(json.dumps(rounds.to_keep()))
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_every_profile_is_read_back_as_it_was_judged(profile: Profile) -> None:
+    ((drive, firmware, series),) = steady_state_command.series(kept(profile), None)
+    assert ("a drive", "1.0", "libaio") == (drive, firmware, series.engine)
+    found = series.profile
+    assert round_history.key("a drive", "1.0", found, "libaio") == (
+        round_history.key("a drive", "1.0", profile, "libaio")
+    )
+    assert round_history.is_latency(profile) == round_history.is_latency(found)
+    assert SteadyPhase.STEADY is series.judgement.phase
+    assert "1970-01-01 00:16 UTC" == series.rounds[0].when
+
+
+def test_one_profile_is_picked_out() -> None:
+    rounds = kept(*PROFILES.values())
+    assert ["fsync"] == [s.profile.name for _, _, s in steady_state_command.series(rounds, "fsync")]
+    assert [] == list(steady_state_command.series(rounds, "other"))
+
+
+def test_a_drive_may_hold_what_parts_the_keys() -> None:
+    rounds = kept(PROFILES["fsync"], drive="a|b|c")
+    assert ["a|b|c"] == [drive for drive, _, _ in steady_state_command.series(rounds, None)]
+
+
+def test_two_of_a_kind_are_two() -> None:
+    profile = PROFILES["page_read"]
+    rounds = kept(profile, replace(profile, depth=2))
+    assert [1, 2] == [s.profile.depth for _, _, s in steady_state_command.series(rounds, None)]
+
+
+@pytest.mark.parametrize(
+    "key", ["", "|" * 11, "d|f|n|e|randread|x|1|1|1|none|1|None", "d|f|n|e|bad|1|1|1|1|none|1|5"]
+)
+def test_a_key_that_is_none_is_left_out(key: str) -> None:
+    (one,) = kept(PROFILES["fsync"]).values()
+    assert [] == list(steady_state_command.series({key: one}, None))
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    )
+)
+def test_anything_kept_is_rounds_or_nothing(found: Any) -> None:
+    list(steady_state_command.series(found, None))
+    (one,) = kept(PROFILES["fsync"]).values()
+    list(steady_state_command.series({"d|f|n|e|read|1|1|1|1|none|1|None": found, "x": one}, None))
+
+
+@given(st.floats())
+def test_any_time_can_be_shown(at: float) -> None:
+    assert isinstance(steady_state_command._when(at), str)

@@ -1,0 +1,312 @@
+"""What ATA drives count of errors, and what they have in reserve."""
+
+import pytest
+from hypothesis import given
+
+from exporter.drives.ata import AtaCounts, ata_counts, count
+from exporter.drives.ata_count_table import COUNT_RULES
+from exporter.drives.fields import Fields
+from exporter.drives.health import AtaAttribute, DriveIdentity
+from exporter.drives.makes import MAKES
+from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
+
+INTEL = drive("Intel S3520 Series SSDs")
+SAMSUNG = drive("Samsung based SSDs")
+MICRON = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs")
+PHISON = drive("Phison Driven SSDs", "KINGSTON SA400S37240G")
+DISK = drive("Example Barracuda 9", "ST9000EX001", rotational=True)
+
+
+def counted(identity: DriveIdentity, *table: AtaAttribute) -> AtaCounts:
+    return ata_counts(NOTHING, identity, table)
+
+
+#: One attribute per row of the table and spelling: counter, id and name.
+NAMED = (
+    ("media_errors", 187, "Reported_Uncorrect"),
+    ("media_errors", 187, "Reported_Uncorr_Errors"),
+    ("media_errors", 187, "Reported_UE_Counts"),
+    ("media_errors", 187, "Uncorrectable_Error_Cnt"),
+    ("media_errors", 187, "Uncorrectable_ECC_Ct"),
+    ("media_errors", 160, "Uncorrectable_Error_Cnt"),
+    ("media_errors", 160, "Uncorrectable_Sectors"),
+    ("media_errors", 160, "UECC_Sector_Count"),
+    ("media_errors", 13, "Lifetime_UECC_Ct"),
+    ("media_errors", 1, "Uncorrectable_ECC_Cnt"),
+    ("media_errors", 195, "Uncorrectable_Error_Cnt"),
+    ("media_errors", 195, "Uncorrectable_Err_Ct"),
+    ("media_errors", 197, "Total_Unc_Read_Failures"),
+    ("media_errors", 198, "Offline_Uncorrectable"),
+    ("media_errors", 198, "Offline_UErr_Media_Scan"),
+    ("media_errors", 198, "Uncor_Read_Error_Ct"),
+    ("reallocated_sectors", 5, "Reallocated_Sector_Ct"),
+    ("reallocated_sectors", 5, "Reallocate_NAND_Blk_Cnt"),
+    ("reallocated_sectors", 5, "Reallocated_Block_Count"),
+    ("reallocated_sectors", 5, "Realloc_Flash_Blocks_Ct"),
+    ("reallocated_sectors", 5, "Retired_Block_Count"),
+    ("reallocated_sectors", 5, "New_Bad_Blk_Count"),
+    ("reallocated_sectors", 5, "New_Bad_Block_Count"),
+    ("reallocated_sectors", 5, "Later_Bad_Block"),
+    ("reallocated_sectors", 5, "Runtime_Bad_Block"),
+    ("reallocated_sectors", 166, "Grown_Bad_Block_Count"),
+    ("reallocated_sectors", 166, "Total_Later_Bad_Blk_Ct"),
+    ("reallocated_sectors", 170, "Grown_Failing_Block_Ct"),
+    ("reallocated_sectors", 170, "Grown_Bad_Blocks"),
+    ("reallocated_sectors", 178, "Runtime_Invalid_Blk_Cnt"),
+    ("reallocated_sectors", 183, "Runtime_Bad_Block"),
+    ("reallocated_sectors", 196, "Lifetime_Retried_Blk_Ct"),
+    ("reallocated_sectors", 235, "Later_Bad_Block"),
+    ("pending_sectors", 197, "Current_Pending_Sector"),
+    ("pending_sectors", 197, "Current_Pending_ECC_Cnt"),
+    ("pending_sectors", 197, "Pending_Sector_Count"),
+    ("program_failures", 171, "Program_Fail_Count"),
+    ("program_failures", 181, "Program_Fail_Cnt_Total"),
+    ("program_failures", 181, "Block_Program_Failures"),
+    ("program_failures", 175, "Program_Fail_Cnt"),
+    ("program_failures", 195, "Program_Failure_Blk_Ct"),
+    ("erase_failures", 172, "Erase_Fail_Count"),
+    ("erase_failures", 172, "Erase_Fail_Ct"),
+    ("erase_failures", 172, "Block_Erase_Failure"),
+    ("erase_failures", 182, "Erase_Fail_Count_Total"),
+    ("erase_failures", 176, "Erase_Fail_Cnt"),
+    ("erase_failures", 196, "Erase_Failure_Blk_Ct"),
+    ("interface_errors", 199, "UDMA_CRC_Error_Count"),
+    ("interface_errors", 199, "SATA_FIS_CRC_Errors"),
+    ("interface_errors", 218, "CRC_Error_Count"),
+    ("interface_errors", 210, "SATA_CRC_Error_Count"),
+    ("interface_errors", 168, "SATA_Phy_Error_Count"),
+    ("interface_errors", 168, "SATA_PHY_Err_Ct"),
+    ("unsafe_shutdowns", 174, "Unexpect_Power_Loss_Ct"),
+    ("unsafe_shutdowns", 174, "Unsafe_Shutdown_Count"),
+    ("unsafe_shutdowns", 174, "Pwr_Cycle_Ct_Unplanned"),
+    ("unsafe_shutdowns", 192, "Unexpect_Power_Loss_Cnt"),
+    ("unsafe_shutdowns", 192, "Unclean_Shutdown_Ct"),
+    ("unsafe_shutdowns", 235, "POR_Recovery_Count"),
+    ("unsafe_shutdowns", 236, "Unstable_Power_Count"),
+)
+
+
+@pytest.mark.parametrize(("counter", "number", "name"), NAMED)
+def test_an_attribute_that_the_database_names_is_counted(
+    counter: str, number: int, name: str
+) -> None:
+    counts = counted(drive("Example Flash Works SSDs"), row(number, name, raw=7))
+    assert {counter: 7} == {
+        field: getattr(counts, field)
+        for field in AtaCounts.__slots__
+        if getattr(counts, field) is not None
+    }
+
+
+#: Drives that an old database does not know: counter, id, model.
+UNNAMED = (
+    ("media_errors", 187, "SAMSUNG MZ7L3480HCHQ-00A07"),
+    ("media_errors", 187, "INTEL SSDSC2KB480GZ"),
+    ("reallocated_sectors", 183, "SAMSUNG MZ7L3480HCHQ-00A07"),
+    ("program_failures", 171, "Micron_5400_MTFDDAK480TGA"),
+    ("erase_failures", 172, "INTEL SSDSC2KB480GZ"),
+    ("unsafe_shutdowns", 174, "Micron_5400_MTFDDAK480TGA"),
+    ("unsafe_shutdowns", 235, "SAMSUNG MZ7L3480HCHQ-00A07"),
+)
+
+
+@pytest.mark.parametrize(("counter", "number", "model"), UNNAMED)
+def test_an_attribute_without_a_name_is_counted_by_make(
+    counter: str, number: int, model: str
+) -> None:
+    attribute = row(number, "Unknown_Attribute", raw=9)
+    assert 9 == getattr(counted(drive(None, model), attribute), counter)
+    assert getattr(counted(drive(None, "EXAMPLE"), attribute), counter) is None
+
+
+def test_every_rule_of_the_table_is_exercised_above() -> None:
+    exercised = {(counter, number) for counter, number, _ in (*NAMED, *UNNAMED)}
+    exercised.add(("reallocated_sectors", 170))  # and below, for its pair
+    unexercised = [
+        rule
+        for rule in COUNT_RULES
+        if not any((rule.counter, number) in exercised for number in rule.attributes)
+    ]
+    assert [] == unexercised
+    makes = {make.name for make in MAKES}
+    assert set() == {m for rule in COUNT_RULES for m in (*rule.makes, *rule.not_makes)} - makes
+
+
+def test_the_standards_counters_come_first() -> None:
+    fields = statistics((4, 0x08, 3), (6, 0x18, 12))
+    counts = ata_counts(
+        fields,
+        SAMSUNG,
+        [row(187, "Uncorrectable_Error_Cnt", raw=1), row(199, "CRC_Error_Count", raw=2)],
+    )
+    assert 3 == counts.media_errors
+    assert 12 == counts.interface_errors
+
+
+def test_a_standard_counter_of_zero_is_a_count() -> None:
+    assert 0 == ata_counts(statistics((4, 0x08, 0)), SAMSUNG, []).media_errors
+
+
+# The pitfalls.
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "expected"),
+    [
+        (12, "12", 12),
+        (12, "", 12),
+        (12 + (3 << 16), "12 (3 0)", 12),
+        (0, "0 (0 2)", 0),
+        (4_294_993_511_000, "1000 400 600", None),
+        (4_294_993_511_000, "4294993511000", None),
+        (4_294_993_511_000, "", None),
+        (5 << 32, "5/0", None),
+        (1, "0x000000000001", None),
+        (0xFFFF_FFFF, "4294967295", None),
+        (0xFFFF_FFFE, "4294967294", 0xFFFF_FFFE),
+        (7, "seven", None),
+    ],
+)
+def test_p4_a_packed_raw_value_is_its_first_number_or_none(
+    raw: int, text: str, expected: int | None
+) -> None:
+    assert expected == count(row(5, "Reallocated_Sector_Ct", raw=raw, text=text))
+
+
+def test_p4_of_phisons_pair_the_grown_bad_blocks_are_counted() -> None:
+    pair = row(170, "Bad_Blk_Ct_Lat/Erl", raw=(3 << 24) + 40, text="3/40")
+    assert 3 == counted(PHISON, pair).reallocated_sectors
+
+
+def test_p4_unaligned_accesses_are_no_program_failures() -> None:
+    packed = row(181, "Program_Fail_Cnt_Total", raw=4_294_993_511_000)
+    assert counted(drive(None, "M4-CT256M4SSD2"), packed).program_failures is None
+    named = row(181, "Non4k_Aligned_Access", raw=12, text="0 4 8")
+    m4 = drive("Crucial/Micron RealSSD m4/C400/P400")
+    assert counted(m4, named).program_failures is None
+
+
+@pytest.mark.parametrize(
+    ("identity", "attribute", "counter"),
+    [
+        (
+            drive("Indilinx Barefoot based SSDs"),
+            row(199, "Write_Sectors_Tot_Ct", raw=9_000),
+            "interface_errors",
+        ),
+        (
+            drive("Indilinx Barefoot based SSDs"),
+            row(197, "Read_Failure_Blk_Ct", raw=3),
+            "pending_sectors",
+        ),
+        (INTEL, row(175, "Power_Loss_Cap_Test", raw=640), "program_failures"),
+        (INTEL, row(175, "Power_Loss_Cap_Test", raw=640), "unsafe_shutdowns"),
+        (
+            drive("StorFly CFast SATA 6Gbps SSDs"),
+            row(160, "Uncorrectable_Error_Cnt", raw=98),
+            "media_errors",
+        ),
+        (SAMSUNG, row(195, "ECC_Error_Rate", 200, 12), "media_errors"),
+        (MICRON, row(171, "Avail_OP_Block_Count", raw=80), "program_failures"),
+        (SAMSUNG, row(1, "Raw_Read_Error_Rate", raw=12), "media_errors"),
+    ],
+)
+def test_p2_an_id_does_not_count_what_its_name_does_not_say(
+    identity: DriveIdentity, attribute: AtaAttribute, counter: str
+) -> None:
+    assert getattr(counted(identity, attribute), counter) is None
+
+
+def test_p8_entries_of_the_error_log_are_no_media_errors() -> None:
+    """Benign commands make entries; so does one that the drive does not know."""
+    log = {"ata_smart_error_log": {"summary": {"count": 4_711, "logged_count": 5}}}
+    assert AtaCounts() == ata_counts(Fields(log), SAMSUNG, [])
+
+
+def test_heads_that_retract_are_no_power_loss() -> None:
+    retract = row(192, "Power-Off_Retract_Count", raw=87)
+    assert counted(DISK, retract).unsafe_shutdowns is None
+    assert counted(drive("Silicon Motion based SSDs"), retract).unsafe_shutdowns is None
+
+
+def test_what_turns_has_no_flash_to_fail_and_no_reserve() -> None:
+    counts = counted(
+        DISK,
+        row(5, "Reallocated_Sector_Ct", raw=8),
+        row(181, "Program_Fail_Cnt_Total", raw=3),
+        row(182, "Erase_Fail_Count_Total", raw=3),
+        row(197, "Current_Pending_Sector", raw=2),
+        row(198, "Offline_Uncorrectable", raw=1),
+        row(199, "UDMA_CRC_Error_Count", 200, 6),
+        row(232, "Available_Reservd_Space", 100),
+    )
+    expected = AtaCounts(
+        media_errors=1, reallocated_sectors=8, pending_sectors=2, interface_errors=6
+    )
+    assert expected == counts
+
+
+def test_a_count_that_is_hidden_leaves_the_next_row() -> None:
+    counts = counted(
+        MICRON,
+        row(187, "Reported_Uncorrect", raw=1 << 40),
+        row(198, "Offline_Uncorrectable", raw=5),
+    )
+    assert 5 == counts.media_errors
+
+
+# Reserves.
+
+
+@pytest.mark.parametrize(
+    ("identity", "attribute", "ratio", "limit"),
+    [
+        (INTEL, row(232, "Available_Reservd_Space", 99, threshold=10), 0.99, 0.1),
+        (INTEL, row(170, "Available_Reservd_Space", 97, threshold=10), 0.97, 0.1),
+        (
+            drive("Marvell based SanDisk SSDs"),
+            row(232, "Perc_Avail_Resrvd_Space", 100, 100, threshold=5),
+            1.0,
+            0.05,
+        ),
+        (drive("StorFly CFast SATA 6Gbps SSDs"), row(249, "Spares_Remaining_Perc", 88), 0.88, None),
+        (MICRON, row(170, "Reserved_Block_Pct", 96, threshold=10), 0.96, 0.1),
+        (
+            drive("Crucial/Micron Client SSDs"),
+            row(180, "Unused_Reserve_NAND_Blk", 94, 4_000),
+            0.94,
+            None,
+        ),
+        (SAMSUNG, row(179, "Used_Rsvd_Blk_Cnt_Tot", 95, 56, threshold=10), 0.95, 0.1),
+        (SAMSUNG, row(180, "Unused_Rsvd_Blk_Cnt_Tot", 93, 220, threshold=10), 0.93, 0.1),
+    ],
+)
+def test_a_reserve_is_its_normalized_value(
+    identity: DriveIdentity, attribute: AtaAttribute, ratio: float, limit: float | None
+) -> None:
+    counts = counted(identity, attribute)
+    assert (ratio, limit) == (counts.spare_ratio, counts.spare_threshold_ratio)
+
+
+def test_p5_a_reserve_of_value_zero_is_not_supported() -> None:
+    """Micron's 180 has 0 there with thousands of spare blocks in raw."""
+    unused = row(180, "Unused_Rsvd_Blk_Cnt_Tot", 0, 12_000, prefailure=True)
+    assert counted(MICRON, unused).spare_ratio is None
+    both = counted(MICRON, unused, row(170, "Reserved_Block_Pct", 100, threshold=10))
+    assert 1.0 == both.spare_ratio
+
+
+def test_a_reserve_that_smartctl_names_for_want_of_better_is_none() -> None:
+    attribute = row(232, "Available_Reservd_Space", 100)
+    assert counted(drive(None, "EXAMPLE SATA 480"), attribute).spare_ratio is None
+
+
+@given(drives, tables)
+def test_any_table_yields_counts_in_range(
+    identity: DriveIdentity, table: tuple[AtaAttribute, ...]
+) -> None:
+    counts = ata_counts(NOTHING, identity, table)
+    for field in AtaCounts.__slots__:
+        found = getattr(counts, field)
+        most = 1 if field.endswith("_ratio") else (1 << 32) - 2
+        assert found is None or 0 <= found <= most

@@ -1,0 +1,656 @@
+"""How worn an ATA drive is: the standard's figure, each make's rule, and the known pitfalls."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.ata_endurance import FORMULAS, ata_endurance, family_endurance
+from exporter.drives.fields import Fields, Json
+from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
+from exporter.drives.makes import MAKES, make_of
+from exporter.drives.wear_table import WEAR_RULES
+from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
+
+SAMSUNG = drive("Samsung based SSDs", "Samsung SSD 860 EVO 500GB")
+INTEL = drive("Intel S3520 Series SSDs", "INTEL SSDSC2BB480G7")
+PHISON = drive("Phison Driven SSDs", "KINGSTON SKC400S37256G")
+MICRON = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs", "Micron_5300_MTFDDAK480TDS")
+MX500 = drive("Crucial/Micron Client SSDs", "CT500MX500SSD1")
+WD = drive("WD Blue / Red / Green SSDs", "WDC WDS100T2B0A-00SM50")
+HYNIX = "SK hynix SATA SSDs"
+MARVELL_SANDISK = "Marvell based SanDisk SSDs"
+
+
+def family_rule(percent: float, step: float = 1.0) -> Endurance:
+    ratio: Any = pytest.approx(percent / 100)
+    step_ratio: Any = pytest.approx(step / 100)
+    return Endurance(ratio, EnduranceSource.FAMILY_RULE, step_ratio)
+
+
+#: A drive for every row of the table: (make, attribute), who it is, its row, percent used.
+RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
+    (
+        "intel_dell",
+        drive("Dell Certified Intel S3520 Series SSDs", "SSDSCKJB240G7R"),
+        row(245, "Percent_Life_Remaining", 93, 93),
+        7,
+    ),
+    (
+        "intel_lenovo",
+        drive("Lenovo OEM Intel D3-S4510 Series SSDs", "SSDSC2KB480G8L"),
+        row(233, "Media_Wearout_Indicator", 88),
+        12,
+    ),
+    (
+        "intel_540",
+        drive("Intel 540 Series SSDs", "INTEL SSDSC2KW240H6"),
+        row(233, "Media_Wearout_Indicator", 95),
+        5,
+    ),
+    (
+        "intel_540",
+        drive("Intel SSD Pro 5400s Series", "INTEL SSDSC2KF240H6"),
+        row(226, "Workld_Media_Wear_Indic", 100, 3 * 1024 + 512),
+        3.5,
+    ),
+    ("intel", INTEL, row(233, "Media_Wearout_Indicator", 61), 39),
+    ("samsung", SAMSUNG, row(177, "Wear_Leveling_Count", 83, 251), 17),
+    (
+        "samsung",
+        drive("Samsung based SSDs", "SAMSUNG MZNLF128HCHP-00004"),
+        row(173, "Wear_Leveling_Count", 90, 120),
+        10,
+    ),
+    (
+        "micron_dell",
+        drive(None, "MTFDDAV480TDS", "D3DJ010"),
+        row(245, "Unknown_Attribute", 100, 96),
+        4,
+    ),
+    (
+        "micron_m500dc",
+        drive("Micron M500DC/M510DC Enterprise SSDs", "Micron_M500DC_MTFDDAK480MBB"),
+        row(202, "Percent_Lifetime_Remain", 70, 30),
+        30,
+    ),
+    ("micron_5000", MICRON, row(202, "Percent_Lifetime_Remain", 96, 4), 4),
+    ("micron_client", MX500, row(202, "Percent_Lifetime_Remain", 79, 21), 21),
+    (
+        "micron_m4",
+        drive("Crucial/Micron RealSSD m4/C400/P400", "M4-CT256M4SSD2"),
+        row(202, "Perc_Rated_Life_Used", 91, 9),
+        9,
+    ),
+    ("wd", WD, row(230, "Media_Wearout_Indicator", 7, 0x0008_0003_0742, "0x000800030742"), 7.66),
+    (
+        "sandisk_hp",
+        drive(MARVELL_SANDISK, "SanDisk SD8SN8U-256G-1006"),
+        row(201, "Lifetime_Remaining%", 94, 6),
+        6,
+    ),
+    (
+        "sandisk_lenovo_233",
+        drive(MARVELL_SANDISK, "SanDisk SD8SN8U-256G1001"),
+        row(233, "Total_NAND_Writes_GiB", 92, 4000),
+        8,
+    ),
+    (
+        "sandisk_oem",
+        drive(MARVELL_SANDISK, "SanDisk SD9SN8W-256G1012"),
+        row(230, "Perc_Write/Erase_Count", 89, 77),
+        11,
+    ),
+    (
+        "sandisk",
+        drive(MARVELL_SANDISK, "SanDisk SDSSDHII480G"),
+        row(230, "Perc_Write/Erase_Count", 100, 0x0533, "0 0 1331"),
+        5,
+    ),
+    (
+        "sandisk_sdssdp",
+        drive("SanDisk based SSDs", "SanDisk SDSSDP128G"),
+        row(230, "Perc_Write/Erase_Count", 100, 1234),
+        12.34,
+    ),
+    (
+        "cloudspeed",
+        drive("Sandisk SATA Cloudspeed Max and GEN2 ESS SSDs", "SDLF1CRR-019T-1HA1"),
+        row(245, "Drive_Life_Remaining%", 97, 97),
+        3,
+    ),
+    (
+        "phison_kioxia",
+        drive("Phison Driven SSDs", "KIOXIA-EXCERIA SATA SSD"),
+        row(231, "SSD_Life_Left", 98, 98),
+        2,
+    ),
+    ("phison", PHISON, row(231, "SSD_Life_Left", 100, 71), 29),
+    (
+        "smi_usb",
+        drive("Silicon Motion based USB SSDs", "EXAMPLE USB"),
+        row(169, "Remaining_Lifetime_Perc", 100, 99),
+        1,
+    ),
+    (
+        "smi_usb",
+        drive("Silicon Motion based USB SSDs", "EXAMPLE USB"),
+        row(231, "SSD_Life_Left", 98, 98),
+        2,
+    ),
+    (
+        "smi",
+        drive("Silicon Motion based SSDs", "TS64GMTS400"),
+        row(169, "Remaining_Lifetime_Perc", 100, 88),
+        12,
+    ),
+    (
+        "smi",
+        drive("Silicon Motion based SSDs", "KINGSTON SKC600512G"),
+        row(231, "SSD_Life_Left", 86, 86),
+        14,
+    ),
+    (
+        "swissbit_x600",
+        drive("Swissbit X-600m Series Industrial mSATA SSD", "SFSA032GU1AA4TO-I-DB-216-STD"),
+        row(248, "Perc_Rated_Life_Remain", 95, 95),
+        5,
+    ),
+    (
+        "swissbit",
+        drive("Swissbit X-7x Family SATA SSD", "SFSA120GQ1AK1TA"),
+        row(248, "SSD_Remaining_Life_Perc", 100, 91),
+        9,
+    ),
+    (
+        "swissbit",
+        drive("Swissbit X-7x Family SATA SSD", "SFSA120GQ1AK1TA"),
+        row(231, "Life_Remaining_Percent", 90, 90),
+        10,
+    ),
+    (
+        "atp_value",
+        drive("ATP SATA III Value Line SSDs", "ATP SATA III 2.5 inch"),
+        row(231, "Percent_Lifetime_Remain", 99, 99),
+        1,
+    ),
+    (
+        "atp",
+        drive("ATP SATA III Superior Line SSDs", "ATP SATA III 2.5 inch SSD"),
+        row(202, "Percent_Lifetime_Used", 100, 18),
+        18,
+    ),
+    (
+        "atp",
+        drive("ATP SATA III aMLC M.2 2242/80 Embedded SSDs", "ATP I-Temp M.2 2242"),
+        row(248, "PCT_Life_Remaining", 82, 82),
+        18,
+    ),
+    (
+        "apacer",
+        drive("Apacer AS340/350 SSDs", "Apacer AS340 240GB"),
+        row(231, "Lifetime_Left", 100, 65),
+        35,
+    ),
+    (
+        "innodisk",
+        drive("Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs", "2.5 SATA SSD 3ME2"),
+        row(169, "Remaining_Lifetime_Perc", 80, 80),
+        20,
+    ),
+    (
+        "innodisk",
+        drive("Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs", "2.5 SATA SSD 3TG6-P"),
+        row(248, "Remaining_Life", 100, 77),
+        23,
+    ),
+    (
+        "storfly",
+        drive("StorFly CFast SATA 6Gbps SSDs", "StorFly VSFCS2CC060G-100"),
+        row(248, "Lifetime_Remaining%", 75, 75),
+        25,
+    ),
+    (
+        "storfly",
+        drive("StorFly CFast SATA 6Gbps SSDs", "StorFly VSFCS2CC060G-100"),
+        row(169, "Lifetime_Remaining%", 74, 74),
+        26,
+    ),
+    (
+        "xmore",
+        drive("Xmore Industrial SATA SSDs", "SSD256GXACMTS-256T"),
+        row(231, "Percent_Lifetime_Remain", 100, 64),
+        36,
+    ),
+    (
+        "smart_modular",
+        drive("SMART Modular Technologies mSATA XL+ SLC SSDs", "SH9MST6D064GJSI"),
+        row(202, "Perc_Rated_Life_Used", 100, 6),
+        6,
+    ),
+    (
+        "smart_modular",
+        drive("SMART Modular Technologies mSATA XL+ SLC SSDs", "SH9MST6D064GJSI"),
+        row(231, "Perc_Rated_Life_Remain", 93, 93),
+        7,
+    ),
+    (
+        "toshiba",
+        drive("Toshiba HG6 Series SSD", "TOSHIBA THNSNJ256GCST"),
+        row(173, "Erase_Count", 181, 0),
+        19,
+    ),
+    (
+        "hynix_used",
+        drive(HYNIX, "HFS500G32TND-N1A2A"),
+        row(231, "SSD_Life_Left", 99, 13),
+        13,
+    ),
+    ("hynix_left", drive(HYNIX, "HFS256G32TNF-N3A0A"), row(231, "SSD_Life_Left", 100, 85), 15),
+    ("hynix_sc", drive(HYNIX, "SK hynix SC401 SATA 512GB"), row(231, "SSD_Life_Left", 1, 94), 6),
+    ("hynix_feh", drive(HYNIX, "HFS960G32FEH-7A10A"), row(231, "SSD_Life_Left", 91, 0), 9),
+    ("hynix_feh", drive(HYNIX, "HFS960G3EFEH-7A10A"), row(245, "SSD_Life_Left", 96, 0), 4),
+    ("hynix", drive(HYNIX, "SHGS31-500GS-2"), row(231, "SSD_Life_Left", 84, 0), 16),
+    (
+        "kingston_uv",
+        drive("Kingston SSDNow UV400/500", "KINGSTON SUV500240G"),
+        row(231, "SSD_Life_Left", 68, 68),
+        32,
+    ),
+    (
+        "seagate",
+        drive("Seagate IronWolf 110 SATA SSD", "ZA960NM10001"),
+        row(231, "SSD_Life_Left", 92, 0x0102030405005C, "0x0102030405005c"),
+        8,
+    ),
+    (
+        "sandforce",
+        drive("SandForce Driven SSDs", "KINGSTON SV300S37A240G"),
+        row(231, "SSD_Life_Left", 96, 1),
+        4,
+    ),
+    (
+        "plextor",
+        drive("Plextor M3/M5/M6/M7/S2G Series SSDs", "PLEXTOR PX-256M6S"),
+        row(232, "Available_Reservd_Space", 87, 0),
+        13,
+    ),
+    (
+        "indilinx",
+        drive("Indilinx Barefoot based SSDs", "OCZ-VERTEX"),
+        row(209, "Remaining_Lifetime_Perc", 44, 44),
+        56,
+    ),
+    (
+        "indilinx_everest",
+        drive("Indilinx Barefoot_2/Everest/Martini based SSDs", "OCZ-VERTEX4"),
+        row(233, "Media_Wearout_Indicator", 59, 0),
+        41,
+    ),
+    (
+        "barefoot_3",
+        drive("Indilinx Barefoot 3 based SSDs", "OCZ-VECTOR150"),
+        row(233, "Remaining_Lifetime_Perc", 98, 98),
+        2,
+    ),
+    (
+        "maxio",
+        drive("Maxio based SSDs (variant 2)", "EXAMPLE 240GB"),
+        row(231, "SSD_Life_Left", 97, 97),
+        3,
+    ),
+    (
+        "ssstc",
+        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
+        row(231, "Percent_Lifetime_Remain", 96, 0),
+        4,
+    ),
+    (
+        "ssstc",
+        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
+        row(202, "Percent_Lifetime_Remain", 95, 0),
+        5,
+    ),
+    (
+        "ssstc",
+        drive("SSSTC ERX GD/CD Series SSDs", "SSSTC ER2-GD480A"),
+        row(233, "Percent_Lifetime_Remain", 94, 0),
+        6,
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("make", "identity", "attribute", "percent"),
+    RULED,
+    ids=[f"{make}-{attribute.id}" for make, _, attribute, _ in RULED],
+)
+def test_each_rule_reads_its_make(
+    make: str, identity: DriveIdentity, attribute: AtaAttribute, percent: float
+) -> None:
+    assert make == make_of(identity)
+    found = family_endurance(identity, [attribute])
+    assert found is not None
+    assert EnduranceSource.FAMILY_RULE == found.source
+    assert pytest.approx(percent / 100) == found.used_ratio
+
+
+def test_every_rule_of_the_table_is_exercised_above() -> None:
+    ruled = {(make, attribute.id) for make, _, attribute, _ in RULED}
+    assert {(rule.make, rule.attribute) for rule in WEAR_RULES} == ruled
+
+
+def test_the_table_is_sound() -> None:
+    """Makes and formulas exist, each row has a source, and no make lacks a rule by oversight."""
+    makes = {make.name for make in MAKES}
+    ruled = {rule.make for rule in WEAR_RULES}
+    assert {"apple", "jmicron", "sandisk_small", "warpdrive"} == makes ^ ruled
+    assert set() == {rule.formula for rule in WEAR_RULES} ^ set(FORMULAS)
+    assert [] == [rule for rule in WEAR_RULES if len(rule.source) < 10]
+    assert len(makes) == len(MAKES)
+
+
+@pytest.mark.parametrize(
+    ("model", "make"),
+    [
+        ("INTEL SSDSC2KB480G8", "intel"),
+        ("SOLIDIGM SSDSC2KB960GZ", "intel"),
+        ("SSDSC2KB480G8R", "intel_dell"),
+        ("SAMSUNG MZ7L3960HCJR-00A07", "samsung"),
+        ("MZ7LH480HAHQ-00005", "samsung"),
+        ("Samsung SSD 870 QVO 4TB", "samsung"),
+        ("Micron_5400_MTFDDAK960TGA", "micron_5000"),
+        ("MTFDDAK3T8TDT", "micron_5000"),
+        ("MTFDDAK512TBN", "micron_client"),
+        ("CT1000MX500SSD1", "micron_client"),
+        ("WDC WDS500G2B0A-00SM50", "wd"),
+        ("KINGSTON SEDC600M960G", "phison"),
+        ("KINGSTON SA400S37240G", "phison"),
+        ("KINGSTON SKC600256G", "smi"),
+        ("HFS512G39TND-N210A", "hynix_used"),
+        ("TOSHIBA THNSNK256GVN8", "toshiba"),
+        ("ST4000NM000A-2HZ100", None),
+        ("WDC WD40EFRX-68N32N0", None),
+        ("QEMU HARDDISK", None),
+    ],
+)
+def test_a_drive_that_an_old_database_does_not_know_is_known_by_its_model(
+    model: str, make: str | None
+) -> None:
+    assert make == make_of(drive(None, model))
+
+
+def test_old_and_new_names_of_a_family_are_one_make() -> None:
+    for family in (
+        "Micron 5100 Pro / 5200 SSDs",
+        "Micron 5100 Pro / 52x0 / 5300 SSDs",
+        "Micron 5100 / 52x0 / 5300 / 5400 SSDs",
+    ):
+        assert "micron_5000" == make_of(drive(family, "Micron_5200_MTFDDAK960TDN"))
+    for family in ("WD Blue and Green SSDs", "WD Blue / Red / Green SSDs"):
+        assert "wd" == make_of(drive(family))
+    for family in (
+        "Intel S4510/S4610/S4500/S4600 Series SSDs",
+        "Intel/Solidigm S46x0/S45x0 Series SSDs",
+    ):
+        assert "intel" == make_of(drive(family))
+
+
+# The standard's own figure.
+
+
+def test_the_standards_own_figure_comes_first() -> None:
+    worn = [row(177, "Wear_Leveling_Count", 83)]
+    assert Endurance(0.19, EnduranceSource.ATA_DEVSTAT) == ata_endurance(
+        statistics((7, 8, 19)), SAMSUNG, worn
+    )
+
+
+def test_a_figure_that_the_drive_calls_invalid_is_not_taken() -> None:
+    worn = [row(177, "Wear_Leveling_Count", 83)]
+    assert family_rule(17) == ata_endurance(statistics((7, 8, 0), valid=False), SAMSUNG, worn)
+
+
+def test_more_than_all_of_the_endurance_can_be_used() -> None:
+    found = ata_endurance(statistics((7, 8, 255)), SAMSUNG, [])
+    assert Endurance(2.55, EnduranceSource.ATA_DEVSTAT) == found
+
+
+def test_a_figure_beyond_one_byte_is_a_fault_and_no_wear() -> None:
+    fields = statistics((7, 8, 256))
+    assert ata_endurance(fields, SAMSUNG, []) is None
+    assert 1 == len(fields.faults)
+
+
+def test_what_turns_does_not_wear() -> None:
+    turning = drive("Samsung based SSDs", rotational=True)
+    worn = [row(177, "Wear_Leveling_Count", 83)]
+    assert ata_endurance(statistics((7, 8, 19)), turning, worn) is None
+    assert family_endurance(turning, worn) is None
+
+
+# Intel's finer source.
+
+
+@pytest.mark.parametrize(
+    ("value", "raw", "percent", "step"),
+    [
+        (43, 58_880, 57.5, 1 / 1024),  # agrees: 57 and 57.5
+        (22, 80_640, 78.75, 1 / 1024),  # past 65535
+        (85, 65_535, 15, 1),  # not valid
+        (80, 2_048, 20, 1),  # the workload timer was set later
+        (80, 18_000, 20, 1),  # by a little: 17.6
+        (100, 102_400, 0, 1),  # 100 % of a new drive, as Dell's
+        (99, 0, 1, 1),  # nothing there
+        (1, 112_640, 110, 1 / 1024),  # 233 stops at 1
+        (1, 40_000, 99, 1),
+    ],
+)
+def test_intel_is_read_in_thousandths_where_both_sources_agree(
+    value: int, raw: int, percent: float, step: float
+) -> None:
+    found = family_endurance(
+        INTEL,
+        [
+            row(226, "Workld_Media_Wear_Indic", 100, raw),
+            row(233, "Media_Wearout_Indicator", value),
+        ],
+    )
+    assert found is not None
+    assert pytest.approx(percent / 100, abs=1e-5) == found.used_ratio
+    assert pytest.approx(step / 100) == found.step_ratio
+
+
+def test_an_invalid_workload_is_no_wear_where_there_is_nothing_else() -> None:
+    intel_540 = drive("Intel 540 Series SSDs")
+    assert family_endurance(intel_540, [row(226, "Workld_Media_Wear_Indic", 100, 65_535)]) is None
+
+
+# The pitfalls of wear on SATA, by number.
+
+
+def test_p1_smartctls_own_endurance_is_not_taken() -> None:
+    """smartctl 7.5 guesses 0 % from a normalized value that is stuck at 100."""
+    report: Json = {
+        "endurance_used": {"current_percent": 0},
+        "spare_available": {"current_percent": 100},
+    }
+    found = ata_endurance(Fields(report), PHISON, [row(231, "SSD_Life_Left", 100, 70)])
+    assert family_rule(30) == found
+    assert ata_endurance(Fields(report), drive("Apple SD/SM/TS...E/F/G SSDs"), []) is None
+
+
+@pytest.mark.parametrize(
+    ("identity", "attribute"),
+    [
+        (WD, row(233, "NAND_GB_Written_TLC", 100, 5_000)),
+        (INTEL, row(231, "Temperature_Celsius", 40, 40)),
+        (PHISON, row(233, "Flash_Writes_GiB", 100, 9_000)),
+        (SAMSUNG, row(245, "Timed_Workld_Media_Wear", 100, 65_535)),
+        (SAMSUNG, row(233, "Media_Wearout_Indicator", 50, 0)),
+        (
+            drive("Dell Certified Intel S3520 Series SSDs", "SSDSCKJB240G7R"),
+            row(233, "Total_LBAs_Written", 100, 120_000),
+        ),
+        (
+            drive("Lenovo OEM Intel D3-S4510 Series SSDs"),
+            row(231, "SATA_Phy_Error_Count", 100, 3),
+        ),
+        (drive("Silicon Motion based SSDs"), row(177, "Wear_Leveling_Count", 100, 350)),
+    ],
+)
+def test_p2_an_id_means_nothing_without_the_make(
+    identity: DriveIdentity, attribute: AtaAttribute
+) -> None:
+    assert family_endurance(identity, [attribute]) is None
+
+
+def test_p3_what_counts_up_is_not_read_as_what_is_left() -> None:
+    """A new WD drive has the value 1, and Micron's *Remain counts what is used in raw."""
+    new = row(230, "Media_Wearout_Indicator", 1, 0x0001_0001_0015)
+    assert family_rule(0.21, step=0.01) == family_endurance(WD, [new])
+    assert family_rule(19) == family_endurance(MX500, [row(202, "Percent_Lifetime_Remain", 81, 19)])
+    assert family_rule(80) == family_endurance(PHISON, [row(231, "SSD_Life_Left", 20, 80)])
+
+
+def test_p4_packed_raw_values_are_not_read_whole() -> None:
+    packed = 0x1907_0001_1907
+    assert family_rule(25.07, step=0.01) == family_endurance(
+        WD, [row(230, "Media_Wearout_Indicator", 25, packed, "0x190700011907")]
+    )
+    bad_hundredths = row(230, "Media_Wearout_Indicator", 25, 0x19FF)
+    assert family_endurance(WD, [bad_hundredths]) is None
+    seagate = drive("Seagate Nytro SATA SSD", "XA960LE10063")
+    assert family_rule(3) == family_endurance(
+        seagate, [row(231, "SSD_Life_Left", 97, 0x61_0000_0000_61)]
+    )
+
+
+@pytest.mark.parametrize("value", [None, 0, 101, 200, 253, 255])
+def test_p5_a_value_that_is_not_supported_is_no_wear(value: int | None) -> None:
+    assert family_endurance(SAMSUNG, [row(177, "Wear_Leveling_Count", value, 300)]) is None
+    assert family_endurance(INTEL, [row(233, "Media_Wearout_Indicator", value)]) is None
+    assert family_endurance(PHISON, [row(231, "SSD_Life_Left", value, 0)]) is None
+
+
+def test_p5_toshiba_counts_from_200_so_100_is_not_supported_there() -> None:
+    toshiba = drive("Toshiba HG6 Series SSD")
+    assert family_rule(0) == family_endurance(toshiba, [row(173, "Erase_Count", 200)])
+    assert family_endurance(toshiba, [row(173, "Erase_Count", 100)]) is None
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        drive("Apple SD/SM/TS...E/F/G SSDs", "APPLE SSD SM0256G"),
+        drive("JMicron/Maxiotek based SSDs", "TOSHIBA THNSNC128GMLJ"),
+        drive("Seagate Nytro WarpDrive and Nytro XP6000"),
+        drive("SanDisk based SSDs", "SanDisk SSD U100 16GB"),
+        drive("Hosin Global HG2258 based SSDs"),
+        drive(None, "EXAMPLE SATA 480"),
+    ],
+)
+def test_p6_a_make_without_a_wear_attribute_tells_no_wear(identity: DriveIdentity) -> None:
+    table = [
+        row(5, "Reallocated_Sector_Ct"),
+        row(173, "Erase_Count", 100, 12),
+        row(177, "Wear_Leveling_Count", 100, 4),
+        row(230, "Perc_Write/Erase_Count", 100, 900),
+        row(231, "Temperature_Celsius", 35, 35),
+        row(233, "Media_Wearout_Indicator", 100, 0),
+    ]
+    assert ata_endurance(NOTHING, identity, table) is None
+
+
+def test_p7_wear_is_the_drives_own_and_not_what_was_written() -> None:
+    """A drive may wear by time: little written, 2 % used."""
+    table = [
+        row(177, "Wear_Leveling_Count", 98, 99),
+        row(241, "Total_LBAs_Written", 99, 600_000_000),
+    ]
+    assert family_rule(2) == family_endurance(SAMSUNG, table)
+
+
+# Rows that mean something else than their make's.
+
+
+def test_micron_rows_whose_halves_disagree_mean_something_else() -> None:
+    """Under Dell's firmware 202 is another thing: 100 and 444."""
+    table = [row(202, "Percent_Lifetime_Remain", 100, 44), row(245, "Unknown_Attribute", 100, 98)]
+    assert family_endurance(MICRON, table) is None
+    dell = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs", "MTFDDAV240TDU", "D3DJ004")
+    assert family_rule(2) == family_endurance(dell, table)
+
+
+def test_all_of_a_micron_may_be_used_up() -> None:
+    worn_out = row(202, "Percent_Lifetime_Remain", 0, 112)
+    assert family_rule(112) == family_endurance(MICRON, [worn_out])
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("attribute", "percent"),
+    [
+        (row(231, "SSD_Life_Left_Perc", 91, 91), 9),
+        (row(248, "Percent_Lifetime_Remain", 100, 100), 0),
+        (row(248, "Percent_Lifetime_Remain", 100, 0), 0),
+        (row(173, "Drive_Life_Used%", 100, 23), 23),
+    ],
+)
+def test_a_family_without_a_rule_is_guessed_by_a_name_that_speaks_of_life(
+    attribute: AtaAttribute, percent: float
+) -> None:
+    found = family_endurance(drive("Example Flash Works SSDs"), [attribute])
+    assert Endurance(percent / 100, EnduranceSource.NAME_GUESS) == found
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        row(231, "SSD_Life_Left", 100, 70),  # stuck, or something else
+        row(231, "SSD_Life_Left", 0, 74),
+        row(173, "Percent_Life_Used", 100, 101),
+        row(178, "SSD_LifeLeft(0.01%)", 97, 9_700),
+        row(180, "Unused_Rsvd_Blk_Cnt_Tot", 95, 95),
+        row(179, "Used_Rsvd_Blk_Cnt_Tot", 95, 5),
+        row(17, "Spare_Blocks_Remaining", 95, 95),
+        row(177, "Wear_Leveling_Count", 95, 95),
+    ],
+)
+def test_a_name_that_does_not_settle_it_is_no_wear(attribute: AtaAttribute) -> None:
+    assert family_endurance(drive("Example Flash Works SSDs"), [attribute]) is None
+
+
+@given(drives, tables, st.integers(-1, 300))
+def test_any_table_yields_a_ratio_in_range_or_none(
+    identity: DriveIdentity, table: tuple[AtaAttribute, ...], standard: int
+) -> None:
+    for found in (
+        family_endurance(identity, table),
+        ata_endurance(NOTHING, identity, table),
+        ata_endurance(statistics((7, 8, standard)), identity, table),
+    ):
+        assert found is None or (0 <= found.used_ratio <= 2.55 and 0 < found.step_ratio <= 0.01)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+        lambda children: (
+            st.lists(children, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(("pages", "number", "table", "offset", "value", "flags", "valid")),
+                children,
+                max_size=4,
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_any_device_statistics_are_a_fault_at_most(log: object) -> None:
+    fields = Fields({"ata_device_statistics": log})
+    found = ata_endurance(fields, SAMSUNG, [])
+    assert found is None or EnduranceSource.ATA_DEVSTAT == found.source

@@ -1,0 +1,151 @@
+"""Who a drive says it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.health import Protocol
+from exporter.drives.smart_report import read
+from tests.drives.reports import ata, nvme, scsi, with_value, without
+
+
+@pytest.mark.parametrize("protocol", ["NVMe", "nvme", "NVME"])
+def test_the_protocol_is_known_in_any_case(protocol: str) -> None:
+    report = with_value(nvme(), ("device", "protocol"), protocol)
+    assert Protocol.NVME is read(report).identity.protocol
+
+
+@pytest.mark.parametrize("protocol", [None, "", "Unknown", 7, ["ATA"]])
+def test_a_protocol_that_is_not_named_shows_in_the_logs(protocol: object) -> None:
+    found = [
+        read(with_value(report, ("device", "protocol"), protocol)).identity.protocol
+        for report in (nvme(), ata(), scsi())
+    ]
+    assert [Protocol.NVME, Protocol.ATA, Protocol.SCSI] == found
+
+
+@pytest.mark.parametrize("type_", ["nvme", "sat", "scsi", "sntrealtek", "megaraid,0"])
+def test_a_type_alone_says_nothing_of_the_protocol(type_: str) -> None:
+    assert read({"device": {"type": type_}}).identity.protocol is None
+
+
+@pytest.mark.parametrize(
+    ("printed", "serial"),
+    [
+        ("EXS480B0002", "EXS480B0002"),
+        ("  EXS480  B0002 ", "EXS480 B0002"),
+        ("0", None),
+        ("000000000000", None),
+        ("0000 0000", None),
+        ("", None),
+        ("   ", None),
+        ("....", None),
+        ("\0\0\0\0", None),
+        ("AA000000000000000001", "AA000000000000000001"),
+        (None, None),
+        (12, None),
+    ],
+)
+def test_placeholders_are_no_serial_numbers(printed: object, serial: str | None) -> None:
+    assert serial == read(with_value(ata(), ("serial_number",), printed)).identity.serial
+
+
+@pytest.mark.parametrize(
+    ("wwn", "text"),
+    [
+        ({"naa": 5, "oui": 0x00A1B2, "id": 1}, "naa.500a1b2000000001"),
+        ({"naa": 5, "oui": 0, "id": 0}, None),
+        ({"naa": 0, "oui": 0, "id": 0}, None),
+        ({"naa": 16, "oui": 1, "id": 1}, None),
+        ({"naa": 5, "oui": 1 << 24, "id": 1}, None),
+        ({"naa": 5, "oui": 1, "id": 1 << 36}, None),
+        ({"naa": 5, "oui": 1}, None),
+        (None, None),
+        ("0x500a1b2000000001", None),
+    ],
+)
+def test_an_ata_name_reads_as_in_sysfs(wwn: object, text: str | None) -> None:
+    assert text == read(with_value(ata(), ("wwn",), wwn)).identity.wwn
+
+
+@given(st.integers(0, (1 << 24) - 1), st.integers(1, (1 << 36) - 1))
+def test_every_ata_name_has_16_digits(oui: int, unique: int) -> None:
+    wwn = read(with_value(ata(), ("wwn",), {"naa": 5, "oui": oui, "id": unique})).identity.wwn
+    assert wwn is not None
+    assert (5 << 60 | oui << 36 | unique) == int(wwn.removeprefix("naa."), 16)
+    assert len("naa.") + 16 == len(wwn)
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ("0x500A1B2C03040506", "naa.500a1b2c03040506"),
+        ("0x3333333000000001", "naa.3333333000000001"),
+        (f"0x6{'0' * 30}1", f"naa.6{'0' * 30}1"),
+        ("0x00a1b20c0d0e0f10", "eui.00a1b20c0d0e0f10"),
+        ("0x0000000000000000", None),
+        ("0x500A1B2C", None),
+        ("error: bad structure", None),
+        ("iqn.2001-04.com.example:one", None),
+        ("", None),
+    ],
+)
+def test_a_logical_units_designator_reads_as_in_sysfs(printed: str, text: str | None) -> None:
+    assert text == read(with_value(scsi(), ("logical_unit_id",), printed)).identity.wwn
+
+
+def test_the_lowest_namespace_names_an_nvme_drive() -> None:
+    namespaces = [
+        {"id": 3, "eui64": {"oui": 1, "ext_id": 3}},
+        {"id": 1},
+        {"id": 2, "eui64": {"oui": 1, "ext_id": 2}},
+        None,
+    ]
+    report = with_value(nvme(), ("nvme_namespaces",), namespaces)
+    assert "eui.0000010000000002" == read(report).identity.wwn
+
+
+def test_an_eui_64_of_nothing_but_0_is_none() -> None:
+    report = with_value(nvme(), ("nvme_namespaces", 0, "eui64"), {"oui": 0, "ext_id": 0})
+    assert read(report).identity.wwn is None
+
+
+def test_an_nvme_drives_capacity_is_the_whole_drives() -> None:
+    """`user_capacity` is the namespace that was asked."""
+    assert 960_197_124_096 == read(nvme()).identity.capacity_bytes
+    namespace = read(without(nvme(), "nvme_total_capacity")).identity
+    assert 480_000_000_000 == namespace.capacity_bytes
+
+
+@pytest.mark.parametrize("nothing", [0, None, -1, "?"])
+def test_no_capacity_is_unknown(nothing: object) -> None:
+    report = with_value(ata(), ("user_capacity", "bytes"), nothing)
+    assert read(report).identity.capacity_bytes is None
+
+
+def test_the_namespaces_block_size_serves_where_there_is_no_general_one() -> None:
+    assert 4096 == read(without(nvme(), "logical_block_size")).identity.logical_block_bytes
+
+
+@pytest.mark.parametrize(
+    ("rate", "rotational"), [(0, False), (1, False), (5400, True), (None, None), ("?", None)]
+)
+def test_a_drive_that_turns_is_no_ssd(rate: object, rotational: bool | None) -> None:
+    assert rotational is read(with_value(ata(), ("rotation_rate",), rate)).identity.rotational
+
+
+def test_every_nvme_drive_is_an_ssd() -> None:
+    assert read(nvme()).identity.rotational is False
+
+
+def test_sats_vendor_is_no_part_of_the_model() -> None:
+    report = scsi() | {
+        "scsi_vendor": "ATA",
+        "scsi_product": "EXAMPLE SATA SSD",
+        "scsi_model_name": "ATA EXAMPLE SATA SSD",
+    }
+    assert "EXAMPLE SATA SSD" == read(report).identity.model
+
+
+def test_vendor_and_product_name_a_drive_without_a_model() -> None:
+    assert "EXAMPLE SASSSD800" == read(without(scsi(), "scsi_model_name")).identity.model

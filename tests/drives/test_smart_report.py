@@ -1,0 +1,176 @@
+"""Whatever smartctl prints: what is not understood costs itself."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.health import DriveHealth, DriveIdentity, DriveReport, SelfTest, WrittenBytes
+from exporter.drives.smart_report import read
+from tests.drives.reports import JSON, ata, nvme, paths, scsi, with_value
+
+EXAMPLES = (nvme(), ata(), scsi())
+
+#: Where a report hangs together: who reads the protocol wrongly, or takes the drive to be asleep,
+#: reads all else wrongly too.
+OF_THE_WHOLE = {("device",), ("device", "protocol"), ("smartctl",)}
+
+
+def fields_of(report: DriveReport) -> dict[str, Any]:
+    return {
+        f"{type(part).__name__}.{each.name}": getattr(part, each.name)
+        for part in (report.identity, report.health)
+        for each in dataclasses.fields(part)
+    }
+
+
+@given(JSON)
+def test_any_value_gives_records(value: Any) -> None:
+    report = read(value)
+    if not isinstance(value, dict):
+        assert (DriveIdentity(), DriveHealth()) == (report.identity, report.health)
+        assert 1 == len(report.faults)
+
+
+@given(st.data())
+def test_any_value_at_any_place_costs_at_most_what_stands_there(data: st.DataObject) -> None:
+    good = data.draw(st.sampled_from(EXAMPLES))
+    path = data.draw(st.sampled_from(list(paths(good))))
+    broken = read(with_value(good, path, data.draw(JSON)))
+    is_sound(broken)
+    if path not in OF_THE_WHOLE:
+        before, after = fields_of(read(good)), fields_of(broken)
+        changed = {name for name in before if before[name] != after[name]}
+        assert changed <= depends_on(path), f"{path} cost {changed}"
+
+
+@given(st.dictionaries(st.sampled_from([str(p[0]) for e in EXAMPLES for p in paths(e)]), JSON))
+def test_known_keys_with_any_values_give_sound_records(report: dict[str, Any]) -> None:
+    is_sound(read(report))
+
+
+def is_sound(report: DriveReport) -> None:
+    """No negative count, no number that is none, no sensor without a reading, no empty name."""
+    for name, value in fields_of(report).items():
+        if isinstance(value, int | float):
+            assert not math.isnan(value), name
+            assert value < math.inf, name
+            assert value >= 0 or "celsius" in name, name
+        assert value != "" or name == "DriveHealth.unreadable"
+    assert all(-40 <= each <= 150 and each != 0 for each in report.health.temperatures.values())
+
+
+#: What depends on which make a drive is of.
+OF_THE_MAKE = {
+    *("endurance", "spare_ratio", "spare_threshold_ratio", "host_read", "host_written"),
+    *("nand_written", "media_errors", "reallocated_sectors", "pending_sectors", "plp_healthy"),
+    *("program_failures", "erase_failures", "interface_errors", "unsafe_shutdowns"),
+}
+
+#: What rests on each of a report's keys, and on nothing that stands elsewhere.
+RESTS_ON = {
+    "nvme_smart_health_information_log": {
+        *("healthy", "endurance", "spare_ratio", "spare_threshold_ratio", "temperatures"),
+        *("over_temperature_warning_seconds", "over_temperature_critical_seconds"),
+        *("critical_warnings", "host_read", "host_written", "media_errors", "error_log_entries"),
+        *("power_on_seconds", "power_cycles", "unsafe_shutdowns", "controller_busy_seconds"),
+        "plp_healthy",
+    },
+    "nvme_composite_temperature_threshold": {
+        *("temperature_warning_celsius", "temperature_critical_celsius"),
+    },
+    "nvme_self_test_log": {"self_test"},
+    "nvme_namespaces": {"wwn", "logical_block_bytes"},
+    "nvme_total_capacity": {"capacity_bytes"},
+    "user_capacity": {"capacity_bytes"},
+    "logical_block_size": {"logical_block_bytes", "host_read", "host_written", "nand_written"},
+    "model_name": {"model", *OF_THE_MAKE},
+    "serial_number": {"serial"},
+    "firmware_version": {"firmware"},
+    "wwn": {"wwn"},
+    "smart_status": {"healthy", "messages"},
+    "temperature": {
+        *("temperatures", "temperature_warning_celsius", "temperature_critical_celsius"),
+        "over_temperature_warning_seconds",
+    },
+    "power_on_time": {"power_on_seconds", "self_test"},
+    "power_cycle_count": {"power_cycles"},
+    "interface_speed": {"link_bytes_per_second", "link_max_bytes_per_second"},
+    "ata_smart_attributes": {"attributes", *OF_THE_MAKE},
+    "ata_smart_error_log": {"error_log_entries"},
+    "ata_smart_self_test_log": {"self_test"},
+    "rotation_rate": {"rotational", "endurance"},
+    "scsi_vendor": {"model", "unreadable"},
+    "scsi_product": {"model"},
+    "scsi_model_name": {"model"},
+    "scsi_revision": {"firmware"},
+    "logical_unit_id": {"wwn"},
+    "scsi_percentage_used_endurance_indicator": {"endurance"},
+    "scsi_grown_defect_list": {"reallocated_sectors"},
+    "scsi_pending_defects": {"pending_sectors"},
+    "scsi_error_counter_log": {"host_read", "host_written", "media_errors"},
+    "scsi_sas_port_0": {"link_bytes_per_second", "interface_errors"},
+    "scsi_sas_port_1": {"link_bytes_per_second", "interface_errors"},
+    "scsi_self_test_0": {"self_test"},
+    "smartctl": {"exit_status", "messages"},
+}
+
+
+def depends_on(path: tuple[str | int, ...]) -> set[str]:
+    names = {each.name for each in dataclasses.fields(DriveIdentity)}
+    return {
+        f"{'DriveIdentity' if name in names else 'DriveHealth'}.{name}"
+        for name in RESTS_ON.get(str(path[0]), set())
+    }
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_key_of_a_future_version_does_no_harm(example: dict[str, Any]) -> None:
+    future = example | {"json_format_version": [9, 9], "spare_available": {"current_percent": 3}}
+    assert read(example) == read(future)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_report_cut_after_any_key_keeps_what_is_left(example: dict[str, Any]) -> None:
+    keys = list(example)
+    for end in range(len(keys)):
+        report = read({key: example[key] for key in keys[:end]})
+        assert () == report.faults
+
+
+@pytest.mark.parametrize("depth", [100, 900])
+def test_a_value_nested_deeply_is_a_fault_like_any_other(depth: int) -> None:
+    nested = json.loads("[" * depth + "]" * depth)
+    report = read(with_value(nvme(), ("serial_number",), nested))
+    assert (None, 1) == (report.identity.serial, len(report.faults))
+
+
+def test_a_fault_stands_once_however_often_its_field_is_read() -> None:
+    log = ("nvme_smart_health_information_log", "available_spare")
+    assert 1 == len(read(with_value(nvme(), log, "all")).faults)
+
+
+def test_a_fault_says_where_and_what() -> None:
+    report = read(with_value(ata(), ("smart_status", "passed"), "yes"))
+    assert ("smart_status.passed: 'yes' is not usable",) == report.faults
+
+
+@pytest.mark.parametrize("value", [[], None, 12, "text", True, 1.5])
+def test_what_is_no_object_is_a_fault_and_nothing_else(value: Any) -> None:
+    report = read(value)
+    assert (DriveIdentity(), DriveHealth(), 1) == (
+        report.identity,
+        report.health,
+        len(report.faults),
+    )
+
+
+def test_records_are_values() -> None:
+    """Equal reports give equal records, so that a change can be seen."""
+    assert read(nvme()) == read(nvme())
+    assert WrittenBytes is type(read(nvme()).health.host_written)
+    assert SelfTest is type(read(nvme()).health.self_test)

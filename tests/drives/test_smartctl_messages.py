@@ -1,0 +1,228 @@
+"""What smartctl says of its run, and why SMART is not to be had."""
+
+import pytest
+
+from exporter.drives.health import DriveHealth, DriveIdentity
+from exporter.drives.smart_report import read
+from tests.drives.reports import Report, ata, device, nvme, scsi, smartctl, with_value, without
+
+
+def unreadable(report: Report) -> str:
+    return read(report).health.unreadable
+
+
+def test_a_run_that_succeeds_complains_of_nothing() -> None:
+    health = read(ata()).health
+    assert (0, (), "") == (health.exit_status, health.messages, health.unreadable)
+
+
+@pytest.mark.parametrize("status", [0, 4, 64, 216, 255])
+def test_the_exit_status_is_kept_as_it_is(status: int) -> None:
+    assert status == read(ata() | smartctl(status=status)).health.exit_status
+
+
+@pytest.mark.parametrize("status", [-1, 256, "much", None, [4]])
+def test_an_exit_status_that_is_none_is_0(status: object) -> None:
+    report = with_value(ata(), ("smartctl", "exit_status"), status)
+    assert 0 == read(report).health.exit_status
+
+
+def test_a_complaint_leaves_what_was_read() -> None:
+    complaint = "Read Device Statistics page 0x00 failed"
+    health = read(ata() | smartctl(complaint, status=4)).health
+    assert ((complaint,), "", {"drive": 33.0}) == (
+        health.messages,
+        health.unreadable,
+        health.temperatures,
+    )
+
+
+def test_a_message_stands_once_and_messages_have_an_end() -> None:
+    assert ("a",) == read(smartctl("a", "a", "a")).health.messages
+    assert 20 == len(read(smartctl(*(f"message {n}" for n in range(500)))).health.messages)
+
+
+def test_the_drive_databases_warning_is_taken_from_the_text() -> None:
+    """No version prints it in a field of its own; `--json=o` adds the text."""
+    report = ata()
+    report["smartctl"]["output"] = [
+        "Local Time is:    today",
+        "",
+        "==> WARNING: A firmware update for this drive may be available,",
+        "see the following web page:",
+        "https://example.org/firmware",
+        "",
+        "SMART support is: Available",
+    ]
+    warning = (
+        "WARNING: A firmware update for this drive may be available, "
+        "see the following web page: https://example.org/firmware"
+    )
+    assert (warning,) == read(report).health.messages
+
+
+def test_a_warning_may_be_the_last_of_the_text() -> None:
+    report = with_value(ata(), ("smartctl", "output"), ["==> WARNING: a", "b"])
+    assert ("WARNING: a b",) == read(report).health.messages
+
+
+@pytest.mark.parametrize("output", [None, "==> WARNING: x", 3, {"a": 1}, [None, 3, ["==>"]]])
+def test_text_that_is_none_warns_of_nothing(output: object) -> None:
+    assert () == read(with_value(ata(), ("smartctl", "output"), output)).health.messages
+
+
+@pytest.mark.parametrize(
+    ("words", "mode"),
+    [
+        ("STANDBY", "standby"),
+        ("STANDBY_Y", "standby_y"),
+        ("SLEEP", "sleep"),
+        ("STANDBY BY TIMER", "standby"),
+        ("STANDBY_Y BY COMMAND", "standby_y"),
+        ("LOW POWER", "low_power"),
+        ("STANDBY (OS)", "standby"),
+    ],
+)
+@pytest.mark.parametrize("type_", [("sat", "ATA"), ("scsi", "SCSI")])
+def test_a_drive_left_asleep_has_a_power_mode_and_nothing_else(
+    words: str, mode: str, type_: tuple[str, str]
+) -> None:
+    """`-n standby,3`: the exit status is no bit field then."""
+    report = smartctl(f"Device is in {words} mode, exit(3)", status=3, severity="information")
+    report |= device(*type_)
+    assert DriveHealth(power_mode=mode) == read(report).health
+
+
+def test_a_drive_left_asleep_is_who_it_was() -> None:
+    report = smartctl("Device is in STANDBY mode, exit(3)", status=3) | device("sat", "ATA")
+    report["power_mode"] = {"ata_value": 0, "name": "STANDBY"}
+    found = read(report)
+    assert (DriveHealth(power_mode="standby"), "ata") == (found.health, found.identity.protocol)
+
+
+@pytest.mark.parametrize(
+    ("printed", "mode"),
+    [
+        ({"ata_value": 255, "name": "ACTIVE or IDLE"}, "active"),
+        ({"ata_value": 129, "name": "IDLE_A"}, "idle_a"),
+        ("IDLE", "idle"),
+        ("IDLE_ BY COMMAND", "idle"),
+        ({"ata_value": 255}, None),
+        (None, None),
+        ("", None),
+        (3, None),
+        ([], None),
+    ],
+)
+def test_the_power_mode_of_a_drive_that_answers(printed: object, mode: str | None) -> None:
+    report = read(ata() | {"power_mode": printed})
+    assert mode == report.health.power_mode
+    assert {"drive": 33.0} == report.health.temperatures
+
+
+def without_smart(vendor: str, **more: object) -> Report:
+    """A disk that has a name and a size, as SCSI knows it."""
+    return {
+        **smartctl(status=4),
+        **device("scsi", "SCSI"),
+        "scsi_vendor": vendor,
+        "scsi_product": "EXAMPLE SATA SSD",
+        "scsi_model_name": f"{vendor} EXAMPLE SATA SSD",
+        "serial_number": "EXS480B0002",
+        "smart_support": {"available": False},
+        "temperature": {"current": 0},
+        **more,
+    }
+
+
+def test_a_sata_drive_seen_as_plain_scsi_is_reported_as_that() -> None:
+    """Without CAP_SYS_RAWIO smartctl ends with status 0 and no SMART."""
+    words = unreadable(without_smart("ATA"))
+    assert "SATA drive that answers as plain SCSI" in words
+    assert "CAP_SYS_RAWIO" in words
+
+
+def test_it_is_reported_also_where_the_bridge_says_something() -> None:
+    assert "plain SCSI" in unreadable(without_smart("ATA", smart_status={"passed": True}))
+
+
+def test_smartctl_7_3_leaves_out_whose_it_is_and_it_is_reported_all_the_same() -> None:
+    report = without_smart("ATA")
+    for key in ("scsi_vendor", "scsi_product", "scsi_model_name"):
+        del report[key]
+    assert "CAP_SYS_RAWIO" in unreadable(report)
+
+
+def test_a_disk_without_smart_says_so() -> None:
+    assert "it has no SMART" in unreadable(without_smart("QEMU"))
+
+
+def test_an_ata_drive_without_smart_says_so() -> None:
+    report = smartctl(status=4) | device("sat", "ATA") | {"smart_support": {"available": False}}
+    assert "the drive says that it has no SMART" == unreadable(report)
+
+
+def test_smart_that_is_switched_off_can_be_switched_on() -> None:
+    report = without(ata(), "smart_status", "ata_smart_attributes", "temperature", "power_on_time")
+    report["smart_support"]["enabled"] = False
+    assert "smartctl -s on" in unreadable(report)
+
+
+def test_a_scsi_drive_whose_warnings_are_off_is_still_read() -> None:
+    assert "" == unreadable(with_value(scsi(), ("smart_support", "enabled"), value=False))
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("/dev/vda: Unable to detect device type", "a virtual disk has no SMART"),
+        ("/dev/sdx: Unknown USB bridge [0x152d:0x0562 (0x204)]", "USB bridge 0x152d:0x0562: set"),
+        ("/dev/sdx: Unsupported USB bridge [0x0411:0x0157 (0x100)]", "0x0411:0x0157 passes no"),
+        (
+            "/dev/sda: DELL or MegaRaid controller, please try adding '-d megaraid,N'",
+            "with the type megaraid,N",
+        ),
+        ("AMCC/3ware controller, please try adding '-d 3ware,N',", "with the type 3ware,N"),
+        ("/dev/sdx: requires option '-d cciss,N'", "in the configuration, cciss,N"),
+        ("Smartctl open device: /dev/nvme0 failed: Permission denied", "CAP_SYS_ADMIN for NVMe"),
+        ("Smartctl open device: /dev/sdx [SAT] failed: Operation not permitted", "another type"),
+        (
+            "Read NVMe Identify Controller failed: scsi error unsupported scsi opcode",
+            "does not understand",
+        ),
+        ("/dev/sdx: Unknown device type 'foo'", "smartctl says: /dev/sdx: Unknown device type"),
+    ],
+)
+def test_a_complaint_that_explains_itself_is_put_in_words(message: str, words: str) -> None:
+    assert words in unreadable(smartctl(message, status=2))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (2, "refuses all else"),
+        (4, "refuses the commands"),
+        (0, "says nothing of its health"),
+    ],
+)
+def test_a_drive_that_only_says_who_it_is_is_not_healthy_by_that(status: int, words: str) -> None:
+    """As a drive that belongs to a RAID volume does, seen beside its controller."""
+    report = without_smart("EXAMPLE") | smartctl(status=status)
+    del report["smart_support"]
+    found = read(report).health
+    assert words in found.unreadable
+    assert found.healthy is None
+
+
+def test_a_device_that_does_not_open_has_no_name() -> None:
+    assert "cannot open the device" in unreadable(smartctl(status=2) | device("sat", "ATA"))
+
+
+def test_limits_alone_are_no_health() -> None:
+    report = without(nvme(), "nvme_smart_health_information_log", "smart_status", "power_on_time")
+    report["temperature"] = {"op_limit_max": 75}
+    assert "nothing of its health" in unreadable(report)
+
+
+def test_an_empty_report_explains_nothing() -> None:
+    assert (DriveIdentity(), DriveHealth()) == (read({}).identity, read({}).health)

@@ -1,0 +1,88 @@
+"""A line through a counter, and how far its slope can be trusted."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.trend import Point, Trend, trend
+
+
+def points(*pairs: tuple[float, float]) -> list[Point]:
+    return [Point(seconds, value) for seconds, value in pairs]
+
+
+def test_a_straight_line_is_itself() -> None:
+    assert Trend(2.0, 0.0) == trend(points((0, 1), (1, 3), (2, 5), (3, 7)))
+
+
+def test_a_vector_by_hand() -> None:
+    """About the middle (1, 4/3): slope = (1 * 4/3 + 1 * 5/3) / 2 = 3/2.
+
+    Residuals 1/6, -1/3, 1/6: their squares sum to 1/6, so the slope is off by
+    sqrt(1/6 / 1 / 2) = 0.2887, or 0.1925 of it. The increments 1 and 2 scatter about 1.5 by
+    0.5**2 * 2 / 1 = 0.5, so their mean is off by sqrt(0.5 / 2) / 1.5 = 0.3333, and the line by
+    sqrt(6/5) of that: 0.3651. That is the larger; t is 6.314 for one degree of freedom.
+    """
+    line = trend(points((0, 0), (1, 1), (2, 3)))
+    assert line is not None
+    assert pytest.approx(1.5) == line.rate
+    assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
+
+
+def test_waits_scatter_where_the_values_are_given() -> None:
+    """As (0, 0), (1, 1), (2, 3) with the axes exchanged, and so is the scatter of increments."""
+    line = trend(points((0, 0), (1, 1), (3, 2)), by_value=True)
+    assert line is not None
+    assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        [],
+        [(0, 0), (1, 1)],
+        [(0, 1), (1, 1), (2, 1)],
+        [(0, 2), (1, 1), (2, 0)],
+        [(5, 0), (5, 1), (5, 2)],
+    ],
+    ids=["none", "two", "flat", "falling", "one instant"],
+)
+def test_what_does_not_rise_has_no_trend(pairs: list[tuple[float, float]]) -> None:
+    assert trend(points(*pairs)) is None
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_more_data_narrow_the_spread(by_value: bool) -> None:
+    chance = random.Random(4)
+    instants = [0.0]
+    for _ in range(100):
+        instants.append(instants[-1] + chance.lognormvariate(0, 0.5))
+    walk = [Point(seconds, float(index)) for index, seconds in enumerate(instants)]
+    few, many = trend(walk[:10], by_value=by_value), trend(walk, by_value=by_value)
+    assert few is not None
+    assert many is not None
+    assert 0 < many.spread < few.spread
+
+
+def test_a_wandering_counter_is_not_trusted_as_its_residuals_would() -> None:
+    """The true rate lies within the spread in nine of ten runs, whichever error there is."""
+    chance = random.Random(5)
+    for wanders in (True, False):
+        held = 0
+        for _ in range(300):
+            value, walk = 0.0, []
+            for second in range(30):
+                value = value + chance.gauss(1, 0.5) if wanders else second + chance.gauss(0, 0.5)
+                walk.append(Point(second, value))
+            line = trend(walk)
+            assert line is not None
+            held += line.rate / (1 + line.spread) <= 1 <= line.rate * (1 + line.spread)
+        assert held >= 0.85 * 300
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e11), st.floats(0, 1e18))), st.booleans())
+def test_any_points_have_an_answer(pairs: list[tuple[float, float]], by_value: bool) -> None:
+    line = trend(points(*sorted(pairs)), by_value=by_value)
+    assert line is None or (line.rate > 0 and line.spread >= 0)

@@ -1,0 +1,123 @@
+"""What counts as one run of a wear counter, what as a step, and what as a jump."""
+
+from dataclasses import replace
+
+import pytest
+
+from exporter.drives.wear_counter import DAY, Rise, WearCounter, WearObservation, since_reset
+
+NOW = 1_800_000_000.0
+WINDOW = 400 * DAY
+
+
+def look(
+    days: float,
+    used_ratio: float | None = 0.1,
+    *,
+    powered_days: float | None = None,
+    written: int | None = None,
+    step: float | None = 0.01,
+) -> WearObservation:
+    powered = None if powered_days is None else powered_days * DAY
+    return WearObservation(NOW + days * DAY, powered, used_ratio, step, written)
+
+
+def run(*looks: WearObservation) -> tuple[WearObservation, ...]:
+    return since_reset(looks, NOW, WINDOW)
+
+
+def over(*looks: WearObservation) -> WearCounter:
+    counter = WearCounter.over(looks, NOW, suspect_ratio=0.03, powered_ratio=0.95)
+    assert counter is not None
+    return counter
+
+
+def suspects(*looks: WearObservation) -> list[bool]:
+    return [rise.suspect for rise in over(*looks).rises]
+
+
+def test_all_of_the_window_is_one_run() -> None:
+    looks = (look(-400), look(-200, 0.2), look(0, 0.2))
+    assert looks == run(*looks)
+
+
+def test_what_is_older_than_the_window_or_of_the_future_is_left_out() -> None:
+    assert (look(-400),) == run(look(-400.1), look(-400), look(0.1))
+
+
+def test_a_wear_level_that_falls_begins_a_new_run() -> None:
+    """A firmware update, or an erased drive."""
+    assert (look(-2, 0.1), look(-1, 0.11)) == run(look(-3, 0.5), look(-2, 0.1), look(-1, 0.11))
+
+
+def test_written_bytes_that_fall_begin_a_new_run() -> None:
+    looks = (look(-3, written=500), look(-2, written=7), look(-1, written=9))
+    assert looks[1:] == run(*looks)
+
+
+def test_a_counter_of_another_resolution_begins_a_new_run() -> None:
+    """Another log or rule is read since."""
+    assert (look(-2, 0.112, step=0.001),) == run(look(-3, 0.1), look(-2, 0.112, step=0.001))
+
+
+def test_a_report_without_the_counts_ends_no_run() -> None:
+    looks = (look(-3, 0.1, written=5), look(-2, None, step=None), look(-1, 0.1, written=5))
+    assert looks == run(*looks)
+
+
+def test_a_drive_that_tells_no_wear_has_no_counter() -> None:
+    assert WearCounter.over((look(-1, None),), NOW, 0.03, 0.95) is None
+    assert WearCounter.over((look(-1, 0.1, step=None),), NOW, 0.03, 0.95) is None
+    assert WearCounter.over((), NOW, 0.03, 0.95) is None
+
+
+def test_a_step_lies_halfway_between_the_looks_about_it() -> None:
+    counter = over(look(-3, 0.1), look(-2, 0.1), look(-1, 0.11), look(0, 0.11))
+    (rise,) = counter.rises
+    expected = Rise(replace(rise.after, seconds=NOW - 1.5 * DAY, value=0.11), DAY, suspect=False)
+    assert expected == rise
+
+
+def test_three_points_in_a_day_are_wear_and_four_a_defect() -> None:
+    assert [False] == suspects(look(-1, 0.04), look(-0.5, 0.07))
+    assert [True] == suspects(look(-1, 0.04), look(-0.5, 0.08))
+    four = [look(hour / 24, 0.1 + hour / 100) for hour in range(-4, 1)]
+    assert [True] * 4 == suspects(*four)
+    assert [False] * 3 == suspects(*four[1:])
+
+
+def test_what_rose_while_nobody_looked_counts_by_its_days() -> None:
+    assert [False] == suspects(look(-20, 0.1), look(0, 0.5))
+    assert [True] == suspects(look(-10, 0.1), look(0, 0.5))
+
+
+def test_a_jump_is_left_out_of_the_points() -> None:
+    """As on the 990 PRO of 2022: 98 to 94 in a night, and by the drive's own wear after."""
+    counter = over(look(-40, 0.02), look(-20, 0.03), look(-19, 0.09), look(-1, 0.1))
+    assert counter.suspect
+    assert [False, True, False] == [rise.suspect for rise in counter.rises]
+    assert pytest.approx([0.02, 0.03, 0.03, 0.04]) == [point.value for point in counter.points]
+    assert 0.1 == counter.used_ratio
+
+
+def test_the_wall_is_the_axis_of_a_host_that_is_always_on() -> None:
+    counter = over(look(-10, powered_days=90), look(0, powered_days=100))
+    assert (NOW, 1.0) == (counter.now, counter.wall_seconds)
+
+
+def test_the_drives_own_hours_are_the_axis_of_a_host_that_is_off_at_night() -> None:
+    counter = over(look(-12, powered_days=100), look(-2, powered_days=105), look(0))
+    assert (NOW, 1.0) == (counter.now, counter.wall_seconds), "one look without hours"
+    counter = over(look(-10, powered_days=100), look(0, powered_days=105))
+    assert [100 * DAY, 105 * DAY] == [point.seconds for point in counter.points]
+    assert (105 * DAY, 2.0) == (counter.now, counter.wall_seconds)
+    assert (2.0, 4.0, 6.0) == counter.wall(1, 2, 3)
+
+
+@pytest.mark.parametrize("powered", [(0, 0), (5, 4), (0, 9.6), (0, 40)])
+def test_hours_that_stand_still_go_back_or_run_too_fast_are_no_axis(
+    powered: tuple[float, float],
+) -> None:
+    before, after = powered
+    counter = over(look(-10, powered_days=before), look(0, powered_days=after))
+    assert 1.0 == counter.wall_seconds

@@ -1,0 +1,334 @@
+"""When a drive is worn out: each method by hand, and all of them on simulated drives."""
+
+import itertools
+import random
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exporter.drives.wear_counter import DAY, WearObservation
+from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules, estimate
+from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
+
+RULES = WearoutRules()
+UNCLAMPED = replace(RULES, most_seconds=1e15)
+
+#: Bytes written a day, where nothing else is said.
+DAILY = 10**11
+
+
+def look(
+    day: float,
+    used_ratio: float | None = 0.1,
+    step: float | None = 0.01,
+    written: int | None = None,
+) -> WearObservation:
+    return WearObservation(EPOCH + day * DAY, None, used_ratio, step, written)
+
+
+def stepped(*days: float, first: float = 0.10) -> list[WearObservation]:
+    """A look at the start, and both looks about each step, a quarter of an hour apart."""
+    looks = [look(days[0] - 5, first)]
+    for index, day in enumerate(days):
+        used = round(first + index / 100, 4)
+        looks += [look(day - 450 / DAY, used), look(day + 450 / DAY, round(used + 0.01, 4))]
+    return looks
+
+
+def at(
+    looks: Sequence[WearObservation], day: float, rules: WearoutRules = UNCLAMPED
+) -> WearoutEstimate:
+    found = estimate(looks, EPOCH + day * DAY, rules)
+    assert found is not None
+    assert 0 <= found.low_seconds <= found.mid_seconds <= found.high_seconds
+    return found
+
+
+def days(found: WearoutEstimate) -> list[float]:
+    return [found.low_seconds / DAY, found.mid_seconds / DAY, found.high_seconds / DAY]
+
+
+def test_steps_by_hand() -> None:
+    """A step every 10 days, the third, to 13 %, 5 days ago: 87 steps of 10 days from then.
+
+    Each instant is known to a quarter of an hour in 20 days, so the rate to 900 s / 20 d; the last
+    step to half of that, and a counter that rounds up has one step more to go.
+    """
+    found = at(stepped(10, 20, 30), 35)
+    unsure, half = 1 + 900 / (20 * DAY), 450 / DAY
+    expected = [870 / unsure - 5 - half, 870 - 5, 880 * unsure - 5 + half]
+    assert WearoutMethod.STEPS == found.method
+    assert pytest.approx(expected) == days(found)
+    assert not found.suspect
+
+
+def test_an_overdue_step_by_hand() -> None:
+    """The next one, to 14 %, comes at day 60 at the earliest.
+
+    A line through (10, 11) (20, 12) (30, 13) (60, 14): 80 / 1400 = 0.05714 points a day, and 86
+    to go. Since day 30 the drive wore at most a point in 30 days: 87 * 30 at that pace.
+    """
+    low, mid, high = days(at(stepped(10, 20, 30), 60))
+    assert pytest.approx(86 * 1400 / 80) == mid
+    assert low < 86 * 1400 / 80
+    assert high >= 87 * 30
+
+
+def test_fraction_by_hand() -> None:
+    """0.05 points a day, read to 0.01: 88.5 to go; the rise of 1.5 points is known to 0.01."""
+    looks = [look(day, 0.1 + 0.0005 * day, 0.0001) for day in range(31)]
+    found = at(looks, 30)
+    unsure = 1 + 0.0001 / 0.015
+    expected = [0.8849 / 0.0005 / unsure, 1770, 0.8851 / 0.0005 * unsure]
+    assert WearoutMethod.FRACTION == found.method
+    assert pytest.approx(expected) == days(found)
+
+
+def test_lifetime_ratio_by_hand() -> None:
+    """10 TB were 10 %, so 90 TB are left, at 0.1 TB a day; 10 % is 9 to 11."""
+    looks = [look(day, 0.1, written=10**13 + (day - 14) * DAILY) for day in range(15)]
+    found = at(looks, 14)
+    assert WearoutMethod.LIFETIME_RATIO == found.method
+    assert pytest.approx([100 / 0.11 - 100, 900, 100 / 0.09 - 100]) == days(found)
+
+
+def test_rated_tbw_by_hand() -> None:
+    """100 TB are warranted, 10 TB written, 0.1 TB a day."""
+    looks = [look(day, None, None, 10**13 + (day - 14) * DAILY) for day in range(15)]
+    assert estimate(looks, EPOCH + 14 * DAY, RULES) is None
+    found = estimate(looks, EPOCH + 14 * DAY, RULES, rated_bytes=10**14)
+    assert found is not None
+    assert WearoutMethod.RATED_TBW == found.method
+    assert pytest.approx([900, 900, 900]) == days(found)
+
+
+def test_the_best_method_that_the_data_allow_is_taken() -> None:
+    looks = stepped(10, 20, 30)
+    assert WearoutMethod.STEPS == at(looks, 30.1).method
+    assert estimate(looks[:-1], EPOCH + 30 * DAY, RULES) is None, "two steps"
+    written = [replace(seen, host_written_bytes=int(seen.at)) for seen in looks]
+    assert WearoutMethod.STEPS == at(written, 31).method
+    assert WearoutMethod.LIFETIME_RATIO == at(written[:-1], 30).method
+    new = [replace(seen, used_ratio=0.0) for seen in written]
+    assert estimate(new, EPOCH + 31 * DAY, RULES) is None, "less than 3 % used"
+    found = estimate(new, EPOCH + 31 * DAY, RULES, rated_bytes=10**12)
+    assert found is not None
+    assert WearoutMethod.RATED_TBW == found.method
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [
+        [],
+        [look(0)],
+        [look(0, None, None)],
+        [look(0, written=10**13)],
+        [look(0, written=10**13), look(0.9, written=10**13 + DAILY)],
+        [look(0, written=10**13), look(30, written=10**13)],
+        [look(0, 0.02, written=10**13), look(30, 0.02, written=2 * 10**13)],
+        [look(day, 0.1 + 0.001 * day, 0.001) for day in range(14)],
+        [look(day, 0.1 + 0.001 * (day // 15), 0.001) for day in range(31)],
+        stepped(10, 20),
+    ],
+    ids=[
+        *("nothing", "one look", "no wear", "no rate", "less than a day", "nothing written"),
+        *("too new", "fraction too short", "fraction too coarse", "two steps"),
+    ],
+)
+def test_what_says_too_little_says_nothing(looks: list[WearObservation]) -> None:
+    last = looks[-1].at if looks else EPOCH
+    assert estimate(looks, last, RULES) is None
+
+
+@pytest.mark.parametrize("used", [1.0, 1.3, 2.55])
+def test_endurance_that_is_used_up_has_no_date(used: float) -> None:
+    looks = [*stepped(10, 20, 30), look(31, used, written=10**13), look(33, used, written=10**14)]
+    assert estimate(looks, EPOCH + 33 * DAY, RULES, rated_bytes=10**16) is None
+    rated = [look(day, None, None, 10**13 + day) for day in range(3)]
+    assert estimate(rated, EPOCH + 3 * DAY, RULES, rated_bytes=10**13) is None
+
+
+def test_no_more_than_ten_years_are_said() -> None:
+    found = at(stepped(100, 200, 300), 301, RULES)
+    assert [3650.0] * 3 == days(found)
+
+
+def test_a_counter_that_fell_begins_anew() -> None:
+    """The two steps before say nothing of the drive that it is now."""
+    looks = [*stepped(10, 20, first=0.5), *stepped(40, 50)]
+    assert estimate(looks, EPOCH + 51 * DAY, RULES) is None
+    assert at(stepped(40, 50, 60), 61) == at([*looks, *stepped(40, 50, 60)[5:]], 61)
+
+
+def test_a_jump_is_no_wear_but_what_it_took_is_gone() -> None:
+    looks = stepped(10, 20, 30)
+    jumped = [*looks, look(31, 0.13), look(31.2, 0.23)]
+    found = at(jumped, 35)
+    assert found.suspect
+    assert pytest.approx(0.77 / 0.001) == found.mid_seconds / DAY
+    later = [*jumped, look(40, 0.23), look(40.01, 0.24)]
+    assert pytest.approx(0.76 / 0.001 - 5, rel=0.001) == at(later, 45).mid_seconds / DAY
+
+
+def test_a_host_that_is_off_at_night_wears_by_its_own_hours() -> None:
+    """On for half of the time, but for a fortnight of holidays after the second step."""
+    calendar = {5: 5.0, 15: 10.0, 25: 15.0, 49: 20.0}
+    looks = [
+        WearObservation(EPOCH + day * DAY, powered * DAY, 0.1 + index / 100, 0.01)
+        for index, (day, powered) in enumerate(calendar.items())
+    ]
+    wall = at([replace(seen, power_on_seconds=None) for seen in looks], 49)
+    own = at(looks, 49)
+    share = 15 / 44
+    # Nobody looked between the steps, so each lies half a step before the look.
+    assert pytest.approx((0.87 / 0.01 * 5 - 2.5) / share) == own.mid_seconds / DAY
+    assert own.high_seconds - own.low_seconds < wall.high_seconds - wall.low_seconds
+
+
+def test_what_nobody_saw_widens_the_estimate() -> None:
+    """The same steps, looked at every quarter of an hour or once in five days."""
+    fine, coarse = (
+        at(stepped(10, 20, 30), 35),
+        at([look(d, 0.1 + d // 10 / 100) for d in range(0, 36, 5)], 35),
+    )
+    assert coarse.low_seconds < fine.low_seconds
+    assert coarse.high_seconds > fine.high_seconds
+
+
+@pytest.mark.parametrize("seen", [2, 13])
+def test_a_rate_of_less_than_two_weeks_is_known_to_a_factor_of_two(seen: int) -> None:
+    looks = [look(day, 0.5, written=10**13 + day * DAILY) for day in range(seen + 1)]
+    low, mid, high = days(at(looks, seen))
+    assert low <= mid / 2
+    assert high >= mid * 2
+
+
+@given(st.floats(0, 5), st.floats(0.01, 200))
+def test_a_step_that_does_not_come_puts_the_date_off(more: float, later: float) -> None:
+    """And before it is due, time passes as it does."""
+    looks = stepped(10, 20, 30)
+    before, after = at(looks, 30.1 + more), at(looks, 30.1 + more + later)
+    gone = min(later, 9.9 - more) * DAY
+    assert after.mid_seconds >= before.mid_seconds - gone - 1
+    if more + later <= 9.8:
+        assert pytest.approx(before.mid_seconds - later * DAY) == after.mid_seconds
+
+
+@given(st.floats(5, 60), st.floats(1.05, 5))
+def test_a_faster_drive_is_worn_out_earlier(every: float, faster: float) -> None:
+    slow = at(stepped(*(10 + every * step for step in range(4))), 10 + every * 3.1)
+    every /= faster
+    fast = at(stepped(*(10 + every * step for step in range(4))), 10 + every * 3.1)
+    assert fast.low_seconds < slow.low_seconds
+    assert fast.mid_seconds < slow.mid_seconds
+    assert fast.high_seconds < slow.high_seconds
+
+
+@given(st.integers(0, 50), st.integers(1, 40))
+def test_a_drive_that_is_worn_more_is_worn_out_earlier(used: int, more: int) -> None:
+    young = at(stepped(10, 20, 31, first=used / 100), 33)
+    old = at(stepped(10, 20, 31, first=(used + more) / 100), 33)
+    assert old.low_seconds < young.low_seconds
+    assert old.mid_seconds < young.mid_seconds
+    assert old.high_seconds < young.high_seconds
+
+
+_LOOKS = st.builds(
+    WearObservation,
+    at=st.floats(EPOCH - 500 * DAY, EPOCH + DAY),
+    power_on_seconds=st.none() | st.floats(0, 1e11),
+    used_ratio=st.none() | st.floats(0, 10) | st.sampled_from([0.1, 0.11, 0.12, 0.13, 0.14]),
+    step_ratio=st.none() | st.sampled_from([0.01, 0.001]) | st.floats(0, 1),
+    host_written_bytes=st.none() | st.integers(0, (1 << 63) - 1),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(_LOOKS, max_size=20), st.none() | st.integers(0, 1 << 70))
+def test_any_observations_have_an_answer(looks: list[WearObservation], rated: int | None) -> None:
+    """low <= mid <= high, within ten years, whatever a drive says."""
+    looks.sort(key=lambda seen: seen.at)
+    found = estimate(looks, EPOCH, RULES, rated)
+    if found is not None:
+        assert 0 <= found.low_seconds <= found.mid_seconds <= found.high_seconds
+        assert found.high_seconds <= RULES.most_seconds
+
+
+#: A way to simulate drives: the load, the days seen, the counter's resolution, and the method.
+_RUNS = [
+    (Load(0.001), 30, 0.01, WearoutMethod.STEPS),
+    (Load(0.0003), 90, 0.01, WearoutMethod.STEPS),
+    (Load(0.003), 30, 0.01, WearoutMethod.STEPS),
+    (Load(0.001), 180, 0.01, WearoutMethod.STEPS),
+    (Load(0.001, noise=1.0), 60, 0.01, WearoutMethod.STEPS),
+    (Load(0.001, weekly=0.0, noise=0.0), 60, 0.01, WearoutMethod.STEPS),
+    (Load(0.001), 20, 0.001, WearoutMethod.FRACTION),
+    (Load(0.0003), 90, 0.001, WearoutMethod.FRACTION),
+    (Load(0.001), 90, 0.0001, WearoutMethod.FRACTION),
+    (Load(0.0003, begin=0.05), 2, 0.01, WearoutMethod.LIFETIME_RATIO),
+    (Load(0.0003, begin=0.05), 5, 0.01, WearoutMethod.LIFETIME_RATIO),
+    (Load(0.0005, begin=0.3, noise=1.0), 7, 0.01, WearoutMethod.LIFETIME_RATIO),
+    (Load(0.0003, begin=0.3, noise=1.0), 40, 0.01, WearoutMethod.LIFETIME_RATIO),
+]
+
+
+@pytest.mark.parametrize(
+    ("load", "seen_days", "step", "method"),
+    _RUNS,
+    ids=[f"{m.value} {load.rate:%} {d} d noise {load.noise}" for load, d, _, m in _RUNS],
+)
+def test_the_truth_lies_between_low_and_high(
+    load: Load, seen_days: int, step: float, method: WearoutMethod
+) -> None:
+    """In four of five drives and more; the interval is meant for nine of ten."""
+    chance, held, all_of_them = random.Random(7), 0, 0
+    for _ in range(150):
+        drive = SimulatedDrive(load, seen_days, chance)
+        found = estimate(drive.looked_at(step), drive.now, UNCLAMPED)
+        if found is not None and found.method is method:
+            all_of_them += 1
+            held += found.low_seconds <= drive.left_seconds <= found.high_seconds
+    assert all_of_them >= 75
+    assert held >= 0.8 * all_of_them
+
+
+def naive_seconds(drive: SimulatedDrive) -> float:
+    """As PromQL's deriv() does it: a line through every reading, four a day."""
+    readings = [drive.reading(quarter / 4, 0.01) for quarter in range(drive.days * 4)]
+    used = [seen.used_ratio or 0.0 for seen in readings]
+    line = statistics.linear_regression([seen.at for seen in readings], used)
+    return (1 - used[-1]) / line.slope
+
+
+@pytest.mark.parametrize(("rate", "seen_days"), [(0.0003, 90), (0.0001, 390), (0.001, 30)])
+def test_steps_say_more_than_all_readings_together(rate: float, seen_days: int) -> None:
+    """Half as far off, in the middle, from what was really written in the days seen."""
+    chance = random.Random(3)
+    ours, naive = [], []
+    for _ in range(100):
+        drive = SimulatedDrive(Load(rate, noise=0.2), seen_days, chance)
+        real_rate = (drive.wear[-1] - drive.wear[0]) / seen_days
+        truth = (1 - drive.wear[-1]) / real_rate * DAY
+        found = estimate(drive.looked_at(), drive.now, UNCLAMPED)
+        if found is not None and found.method is WearoutMethod.STEPS:
+            ours.append(abs(found.mid_seconds / truth - 1))
+            naive.append(abs(naive_seconds(drive) / truth - 1))
+    assert len(ours) >= 50
+    assert statistics.median(ours) < 0.75 * statistics.median(naive)
+
+
+def test_an_estimate_settles_as_days_go_by() -> None:
+    """The interval of a month's steps is wider than that of a year's."""
+    drive = SimulatedDrive(Load(0.001), 360, random.Random(1))
+    looks = drive.looked_at()
+    widths = []
+    for day in (45, 120, 360):
+        now = EPOCH + day * DAY
+        found = estimate([seen for seen in looks if seen.at <= now], now, UNCLAMPED)
+        assert found is not None
+        widths.append((found.high_seconds - found.low_seconds) / found.mid_seconds)
+    assert all(later < before for before, later in itertools.pairwise(widths))

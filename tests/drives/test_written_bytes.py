@@ -1,0 +1,241 @@
+"""Bytes read and written: the unit from the standard, the make or the name."""
+
+import pytest
+from hypothesis import given
+
+from exporter.drives import smart_report
+from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
+from exporter.drives.makes import MAKES
+from exporter.drives.written_bytes import AtaWritten, ata_written
+from exporter.drives.written_table import (
+    GB,
+    GIB,
+    LOGICAL_BLOCK,
+    MIB,
+    MIB_32,
+    SECTOR,
+    UNKNOWN,
+    WRITTEN_RULES,
+    WrittenRule,
+)
+from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
+
+SAMSUNG = drive("Samsung based SSDs")
+MICRON = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs")
+
+#: A drive of each make that has rules.
+DRIVES = {
+    "intel_dell": drive("Dell Certified Intel S3520 Series SSDs"),
+    "intel": drive("Intel 730 and DC S35x0/3610/3700 Series SSDs"),
+    "intel_540": drive("Intel 540 Series SSDs"),
+    "samsung": SAMSUNG,
+    "micron_dell": drive(None, "MTFDDAV240TDU", "D3DJ004"),
+    "micron_5000": MICRON,
+    "micron_client": drive("Crucial/Micron Client SSDs"),
+    "wd": drive("WD Blue / Red / Green SSDs"),
+    "sandisk_hp": drive("Marvell based SanDisk SSDs", "SanDisk SD8SB8U-256G-1006"),
+    "sandisk_lenovo_233": drive("Marvell based SanDisk SSDs", "SanDisk SD8SB8U256G1001"),
+    "sandisk_oem": drive("Marvell based SanDisk SSDs", "SanDisk SD9SB8W256G1012"),
+    "sandisk": drive("Marvell based SanDisk SSDs", "SanDisk SDSSDXPS480G"),
+    "sandisk_sdssdp": drive("SanDisk based SSDs", "SanDisk SDSSDP064G"),
+    "sandisk_small": drive("SanDisk based SSDs", "SanDisk SSD U110 16GB"),
+    "phison_kioxia": drive("Phison Driven SSDs", "KIOXIA-EXCERIA SATA SSD"),
+    "phison": drive("Phison Driven OEM SSDs"),
+    "smi_usb": drive("Silicon Motion based USB SSDs"),
+    "smi": drive("Silicon Motion based OEM SSDs"),
+    "swissbit_x600": drive("Swissbit X-600m Series Industrial mSATA SSD"),
+    "swissbit": drive("Swissbit X-8x Family SATA SSD"),
+    "atp": drive("ATP SATA III Superior Line SSDs"),
+    "toshiba": drive("Toshiba HK4R Series SSD"),
+    "hynix": drive("SK hynix SATA SSDs", "SHGS31-500GS-2"),
+    "hynix_used": drive("SK hynix SATA SSDs", "HFS256G39MND-3510A"),
+    "hynix_left": drive("SK hynix SATA SSDs", "HFS256G32TNF-N3A0A"),
+    "hynix_sc": drive("SK hynix SATA SSDs", "SK hynix SC311 SATA 512GB"),
+    "hynix_feh": drive("SK hynix SATA SSDs", "HFS480G32FEH-7410A"),
+    "kingston_uv": drive("Kingston SSDNow UV400/500"),
+    "seagate": drive("Seagate IronWolf (Pro) 125 SSDs"),
+    "sandforce": drive("SandForce Driven SSDs"),
+    "plextor": drive("Plextor M3/M5/M6/M7/S2G Series SSDs"),
+    "indilinx": drive("Indilinx Barefoot based SSDs"),
+    "barefoot_3": drive("Indilinx Barefoot 3 based SSDs"),
+}
+
+
+def counted(written: AtaWritten, counter: str) -> WrittenBytes | None:
+    found = getattr(written, counter)
+    assert found is None or isinstance(found, WrittenBytes)
+    return found
+
+
+@pytest.mark.parametrize(
+    "rule", WRITTEN_RULES, ids=lambda r: f"{r.make}-{r.counter}-{r.attributes}"
+)
+def test_each_rule_reads_its_make(rule: WrittenRule) -> None:
+    """Rows are named as LBAs, so that what the rule does not say would be told by the name."""
+    table = [row(number, "Total_LBAs_Written", 100, 1_000) for number in rule.attributes]
+    found = counted(ata_written(NOTHING, DRIVES[rule.make], table), rule.counter)
+    if rule.unit == UNKNOWN:
+        assert found is None
+        return
+    unit = 512 if rule.unit == LOGICAL_BLOCK else rule.unit
+    total = 1_000 * len(rule.attributes) * unit
+    assert WrittenBytes(total, unit, UnitSource.FAMILY_RULE) == found
+
+
+def test_the_table_is_sound() -> None:
+    assert set() == {rule.make for rule in WRITTEN_RULES} - {make.name for make in MAKES}
+    assert {"host_read", "host_written", "nand_written"} == {r.counter for r in WRITTEN_RULES}
+    assert [] == [rule for rule in WRITTEN_RULES if len(rule.source) < 6]
+
+
+def test_the_standards_sectors_come_first() -> None:
+    table = [row(241, "Total_LBAs_Written", 100, 5)]
+    four_k = drive("Samsung based SSDs", block=4096)
+    written = ata_written(statistics((1, 0x18, 1_000), (1, 0x28, 2_000)), four_k, table)
+    assert WrittenBytes(4_096_000, 4096, UnitSource.STANDARD) == written.host_written
+    assert WrittenBytes(8_192_000, 4096, UnitSource.STANDARD) == written.host_read
+
+
+def test_statistics_that_are_not_valid_leave_the_attribute() -> None:
+    table = [row(241, "Total_LBAs_Written", 100, 5)]
+    written = ata_written(statistics((1, 0x18, 1_000), valid=False), SAMSUNG, table)
+    assert WrittenBytes(5 * 512, 512, UnitSource.FAMILY_RULE) == written.host_written
+
+
+def test_dells_intel_counts_32_mib_though_the_name_says_lbas() -> None:
+    written = ata_written(
+        NOTHING, DRIVES["intel_dell"], [row(241, "Total_LBAs_Written", 100, 1_000)]
+    )
+    assert WrittenBytes(1_000 * MIB_32, MIB_32, UnitSource.FAMILY_RULE) == written.host_written
+
+
+def test_wd_counts_slc_writes_apart_and_both_are_the_flashs() -> None:
+    table = [row(233, "NAND_GB_Written_TLC", 100, 70), row(234, "NAND_GB_Written_SLC", 100, 30)]
+    written = ata_written(NOTHING, DRIVES["wd"], table)
+    assert WrittenBytes(100 * GIB, GIB, UnitSource.FAMILY_RULE) == written.nand_written
+
+
+# Micron's pages.
+
+
+def micron_rows(sectors: int, host_pages: int, own_pages: int) -> list[AtaAttribute]:
+    return [
+        row(246, "Total_LBAs_Written", 100, sectors),
+        row(247, "Host_Program_Page_Count", 100, host_pages),
+        row(248, "Bckgnd_Program_Page_Cnt", 100, own_pages),
+    ]
+
+
+@pytest.mark.parametrize("make", ["micron_5000", "micron_client"])
+def test_micron_counts_the_hosts_pages_and_its_own(make: str) -> None:
+    written = ata_written(NOTHING, DRIVES[make], micron_rows(32_000, 1_000, 2_170))
+    assert WrittenBytes(3_170 << 14, 1 << 14, UnitSource.FAMILY_RULE) == written.nand_written
+    assert WrittenBytes(32_000 * SECTOR, SECTOR, UnitSource.FAMILY_RULE) == written.host_written
+
+
+def test_pages_of_another_size_are_not_taken_for_16_kib() -> None:
+    assert ata_written(NOTHING, MICRON, micron_rows(60_000, 1_000, 10)).nand_written is None
+
+
+def test_pages_without_sectors_to_check_them_are_no_bytes() -> None:
+    assert ata_written(NOTHING, MICRON, micron_rows(32_000, 1_000, 10)[1:]).nand_written is None
+    assert ata_written(NOTHING, SAMSUNG, micron_rows(32_000, 1_000, 10)).nand_written is None
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("name", "counter", "unit"),
+    [
+        ("Host_Writes_32MiB", "host_written", MIB_32),
+        ("Host_Reads_32MiB", "host_read", MIB_32),
+        ("Host_Writes_GiB", "host_written", GIB),
+        ("Host_Writes_MiB", "host_written", MIB),
+        ("Host_Reads_MiB", "host_read", MIB),
+        ("Lifetime_Writes_GiB", "host_written", GIB),
+        ("Lifetime_Reads_GiB", "host_read", GIB),
+        ("Total_Writes_GiB", "host_written", GIB),
+        ("Total_Writes_GB", "host_written", GB),
+        ("Total_LBAs_Written", "host_written", 512),
+        ("Total_LBAs_Read", "host_read", 512),
+        ("NAND_Writes_1GiB", "nand_written", GIB),
+        ("NAND_Writes_32MiB", "nand_written", MIB_32),
+        ("Flash_Writes_32MiB", "nand_written", MIB_32),
+        ("Total_NAND_Writes_GiB", "nand_written", GIB),
+    ],
+)
+def test_a_name_that_says_its_unit_is_believed_where_no_rule_is(
+    name: str, counter: str, unit: int
+) -> None:
+    written = ata_written(NOTHING, drive("Example Flash Works SSDs"), [row(200, name, raw=7)])
+    assert WrittenBytes(7 * unit, unit, UnitSource.NAME) == counted(written, counter)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Total_LBAs_Written_Low",
+        "Total_Host_LBA_Written",
+        "Host_Writes",
+        "Flash_Reads_32MiB",
+        "Workld_Host_Reads_Perc",
+        "Unknown_Attribute",
+    ],
+)
+def test_a_name_without_a_unit_is_no_bytes(name: str) -> None:
+    identity = drive("Example Flash Works SSDs")
+    assert AtaWritten() == ata_written(NOTHING, identity, [row(241, name, raw=7)])
+
+
+def test_a_disk_that_turns_counts_logical_sectors() -> None:
+    disk = drive("Seagate Exos X18", "ST18000NM000J", rotational=True)
+    written = ata_written(NOTHING, disk, [row(241, "Total_LBAs_Written", 100, 2_000)])
+    assert WrittenBytes(2_000 * 512, 512, UnitSource.NAME) == written.host_written
+
+
+# Absent is not zero.
+
+
+@pytest.mark.parametrize("raw", [0, 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF, 1 << 63])
+def test_a_counter_that_does_not_count_is_none(raw: int) -> None:
+    assert AtaWritten() == ata_written(NOTHING, SAMSUNG, [row(241, "Total_LBAs_Written", raw=raw)])
+
+
+def test_a_statistic_of_zero_leaves_the_attribute() -> None:
+    table = [row(241, "Total_LBAs_Written", 100, 5)]
+    written = ata_written(statistics((1, 0x18, 0)), SAMSUNG, table)
+    assert WrittenBytes(5 * 512, 512, UnitSource.FAMILY_RULE) == written.host_written
+
+
+@given(drives, tables)
+def test_any_table_yields_positive_bytes_or_none(
+    identity: DriveIdentity, table: tuple[AtaAttribute, ...]
+) -> None:
+    written = ata_written(NOTHING, identity, table)
+    for found in (written.host_read, written.host_written, written.nand_written):
+        assert found is None or (0 < found.bytes <= 1 << 62 and found.unit_bytes >= 1)
+
+
+def test_more_bytes_than_the_link_can_have_carried_are_of_another_unit() -> None:
+    """A disk of 10,645 hours that claims 31 PB read: 813 MB/s for all its life over 600 MB/s."""
+    rows = [
+        {"id": 9, "name": "Power_On_Hours", "value": 88, "worst": 88, "thresh": 0,
+         "raw": {"value": 10_645, "string": "10645"}},
+        {"id": 242, "name": "Total_LBAs_Read", "value": 100, "worst": 100, "thresh": 0,
+         "raw": {"value": 60_841_830_311_016, "string": "60841830311016"}},
+        {"id": 241, "name": "Total_LBAs_Written", "value": 100, "worst": 100, "thresh": 0,
+         "raw": {"value": 60_841_830, "string": "60841830"}},
+    ]  # fmt: skip
+    speed = {"units_per_second": 60, "bits_per_unit": 100_000_000, "string": "6.0 Gb/s"}
+    found = smart_report.read(
+        {
+            "device": {"protocol": "ATA"},
+            "logical_block_size": 512,
+            "power_on_time": {"hours": 10_645},
+            "interface_speed": {"max": speed, "current": speed},
+            "ata_smart_attributes": {"table": rows},
+        }
+    ).health
+    assert found.host_read is None
+    assert found.host_written is not None

@@ -1,0 +1,104 @@
+"""A device's own await at low load."""
+
+import random
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.io.baseline import Baseline, BaselineRules
+
+RULES = BaselineRules()
+
+
+def taught(awaits: list[float], rules: BaselineRules = RULES) -> Baseline:
+    """A baseline that saw calm seconds of these awaits, each of enough operations."""
+    baseline = Baseline(rules)
+    for seconds in awaits:
+        baseline.observe(rules.operations, seconds * rules.operations)
+    return baseline
+
+
+@pytest.mark.parametrize("await_seconds", [0.000_02, 0.000_1, 0.000_35, 0.002, 0.008, 0.2])
+def test_it_learns_what_a_request_takes_at_rest(await_seconds: float) -> None:
+    """Within a tenth."""
+    assert await_seconds == pytest.approx(taught([await_seconds] * 60).seconds, rel=0.1)
+
+
+def test_nothing_is_learned_before_enough_was_seen() -> None:
+    assert taught([0.001] * 59).seconds is None
+    assert taught([0.001] * 60).seconds is not None
+
+
+def test_few_operations_are_pooled_until_they_say_something() -> None:
+    """The kernel's milliseconds say nothing of one request of 80 µs."""
+    baseline = Baseline(RULES)
+    for second in range(60 * 50):
+        baseline.observe(1, 0.001 if second % 12 == 0 else 0.0)
+    assert 0.001 / 12 == pytest.approx(baseline.seconds, rel=0.1)
+
+
+def test_it_is_the_median_so_that_a_few_odd_seconds_do_not_move_it() -> None:
+    awaits = [0.001] * 70 + [5.0] * 30
+    assert pytest.approx(0.001, rel=0.1) == taught(awaits).seconds
+
+
+@given(st.lists(st.floats(2e-6, 50), min_size=6, max_size=40))
+def test_it_is_within_a_tenth_of_the_true_median(awaits: list[float]) -> None:
+    awaits = awaits * 10  # it settles every tenth time
+    learned = taught(awaits).seconds
+    assert learned is not None
+    low, high = statistics.median_low(awaits), statistics.median_high(awaits)
+    assert low / 1.11 <= learned <= high * 1.11
+
+
+def test_it_follows_the_device_through_its_life() -> None:
+    """An aged drive is slower at rest, and that is its new normal."""
+    rules = BaselineRules(memory=1000)
+    baseline = taught([0.001] * 5000, rules)
+    for _ in range(1100):
+        baseline.observe(50, 50 * 0.004)
+    assert pytest.approx(0.004, rel=0.1) == baseline.seconds
+
+
+def test_what_it_remembers_is_bounded() -> None:
+    rules = BaselineRules(memory=500)
+    random.seed(1)
+    baseline = taught([10 ** random.uniform(-7, 3) for _ in range(5000)], rules)
+    assert sum(baseline.bins.values()) <= 500
+    assert len(baseline.bins) <= 194
+
+
+@given(st.lists(st.floats(0, 1e6), max_size=200))
+def test_what_was_learned_survives_a_restart(awaits: list[float]) -> None:
+    """Whatever was observed, also awaits of nothing and of days."""
+    before = taught(awaits)
+    after = Baseline.restored(RULES, before.learned())
+    assert before.seconds == after.seconds
+    assert list(before.learned()) == list(after.learned())
+
+
+@pytest.mark.parametrize(
+    "bins",
+    [
+        [(-1, 60.0)],
+        [(100_000, 60.0)],
+        [(10, -1.0)],
+        [(10, 0.0)],
+        [(10, float("nan"))],
+        [(10, float("inf"))],
+        [(10, 60.0), (11, 1e12)],
+    ],
+)
+def test_what_no_observation_makes_is_refused(bins: list[tuple[int, float]]) -> None:
+    with pytest.raises(ValueError, match="out of range"):
+        Baseline.restored(RULES, bins)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 10**9)), max_size=100))
+def test_whatever_is_observed_leaves_a_sane_baseline(seen: list[tuple[int, int]]) -> None:
+    baseline = Baseline(BaselineRules(observations=1, operations=1))
+    for operations, milliseconds in seen:
+        baseline.observe(operations, milliseconds / 1000)
+    assert baseline.seconds is None or 1e-6 <= baseline.seconds <= 110

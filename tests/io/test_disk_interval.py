@@ -1,0 +1,291 @@
+"""What one device did between two samples."""
+
+from typing import NamedTuple
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from exporter.io.disk_interval import disk_interval
+from exporter.linux.diskstats import DiskStats
+from tests.io.records import (
+    ANY_DISK,
+    ANY_SECONDS,
+    NEW,
+    NEW_OF_OLD,
+    WRAP_SECONDS,
+    as_counted,
+    grown,
+    over,
+)
+
+#: A device that has worked for months, its time fields shortly before their wrap.
+OLD = NEW._replace(
+    **as_counted(
+        reads_completed=10**9,
+        read_bytes=10**13,
+        read_time_seconds=WRAP_SECONDS - 0.25,
+        writes_completed=2 * 10**9,
+        written_bytes=10**14,
+        write_time_seconds=WRAP_SECONDS - 0.25,
+        io_time_seconds=WRAP_SECONDS - 0.25,
+        io_time_weighted_seconds=WRAP_SECONDS - 0.25,
+        discard_time_seconds=WRAP_SECONDS - 0.25,
+        flush_requests_time_seconds=WRAP_SECONDS - 0.25,
+    )
+)
+
+#: One second's work of 100 reads, 200 writes, 10 discards and 50 flushes.
+SECOND = {
+    "reads_completed": 100,
+    "read_bytes": 409_600,
+    "read_time_seconds": 0.5,
+    "writes_completed": 200,
+    "written_bytes": 3_276_800,
+    "write_time_seconds": 1.5,
+    "io_time_seconds": 0.9,
+    "io_time_weighted_seconds": 2.5,
+    "discards_completed": 10,
+    "discard_time_seconds": 0.3,
+    "flush_requests": 50,
+    "flush_requests_time_seconds": 0.7,
+}
+
+
+def test_a_second_of_work_comes_out_as_its_differences() -> None:
+    interval = over(NEW, grown(NEW, **SECOND))
+    assert (100, 409_600, 0.5) == (interval.reads, interval.read_bytes, interval.read_seconds)
+    assert (200, 3_276_800, 1.5) == (
+        interval.writes,
+        interval.written_bytes,
+        interval.write_seconds,
+    )
+    assert (50, 0.7) == (interval.flushes, interval.flush_seconds)
+    assert pytest.approx(2.3) == interval.queue_depth
+    assert pytest.approx(0.9) == interval.busy_ratio
+    assert not interval.stalled
+
+
+def test_flush_time_makes_no_queue_for_it_stands_in_the_writes_already() -> None:
+    """One fsync after the other has one request in flight, not two."""
+    now = grown(
+        NEW,
+        writes_completed=100,
+        write_time_seconds=1.0,
+        flush_requests=100,
+        flush_requests_time_seconds=0.9,
+        io_time_seconds=1.0,
+    )
+    assert pytest.approx(1.0) == over(NEW, now).queue_depth
+
+
+@pytest.mark.parametrize("wrapping", [name for name in SECOND if name.endswith("_seconds")])
+def test_each_time_field_wraps_by_itself(wrapping: str) -> None:
+    """The same second reads the same, whichever field passes 2^32 milliseconds in it."""
+    then = NEW._replace(**as_counted(**{wrapping: getattr(OLD, wrapping)}))
+    expected = over(NEW, grown(NEW, **SECOND))
+    actual = over(then, grown(then, **SECOND))
+    assert expected == pytest.approx(actual, abs=1e-6)
+
+
+def test_all_time_fields_may_wrap_at_once() -> None:
+    expected = over(NEW, grown(NEW, **SECOND))
+    assert expected == pytest.approx(over(OLD, grown(OLD, **SECOND)), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "reads_completed",
+        "writes_completed",
+        "read_bytes",
+        "written_bytes",
+        "discards_completed",
+        "flush_requests",
+    ],
+)
+def test_a_count_that_went_back_is_another_device(field: str) -> None:
+    then = grown(NEW, **{field: 5_120_000})
+    assert disk_interval(then, grown(then, **{field: -512}), 1.0) is None
+
+
+def test_another_number_is_another_device() -> None:
+    assert disk_interval(NEW, NEW._replace(number="8:16"), 1.0) is None
+
+
+def test_a_leap_that_no_device_makes_is_another_device() -> None:
+    """A new device of the same name and number that has already done more than the old one."""
+    assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 1.0) is None
+    assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 60.0) is not None
+
+
+def test_a_time_that_went_back_a_little_counts_as_none() -> None:
+    """Not as 49.7 days."""
+    then = grown(NEW, read_time_seconds=100.0, io_time_seconds=100.0)
+    interval = over(then, grown(then, read_time_seconds=-0.1, io_time_seconds=-1.0))
+    assert (0.0, 0.0, 0.0) == (interval.read_seconds, interval.busy_ratio, interval.queue_depth)
+
+
+def test_old_kernels_without_discards_and_flushes_are_measured_too() -> None:
+    now = grown(NEW_OF_OLD, writes_completed=100, write_time_seconds=0.5, io_time_seconds=0.4)
+    interval = over(NEW_OF_OLD, now)
+    assert (100, 0, 0.0) == (interval.writes, interval.flushes, interval.flush_seconds)
+    assert pytest.approx(0.4) == interval.busy_ratio
+
+
+def test_utilisation_that_the_kernel_overcounts_is_bounded_by_the_queue() -> None:
+    """StackOverflow 75362533: 7,497 writes a second of 0.03 ms and util 100 %: 22 %, no more."""
+    now = grown(NEW, writes_completed=7497, write_time_seconds=0.225, io_time_seconds=1.0)
+    interval = over(NEW, now)
+    assert pytest.approx(0.225) == interval.queue_depth
+    assert interval.queue_depth == interval.busy_ratio
+
+
+class FioRun(NamedTuple):
+    """The disk statistics that fio printed of a run at 100 % utilisation, and what follows."""
+
+    op: str
+    ios: int
+    ticks_ms: int
+    weighted_ms: int
+    wall_ms: int
+    queue_depth: float
+
+
+TV_2 = [
+    FioRun("write", 30_170_065, 6_428_786, 35_324, 1_000_001, 6.43),
+    FioRun("write", 649_953, 54_335_318, 53_030_424, 1_000_091, 54.3),
+    FioRun("read", 756_532, 31_953_025, 30_273_944, 1_000_042, 31.95),
+    FioRun("write", 6_360_259, 30_567_537, 30_852_566, 60_011, 509.4),
+]
+
+
+@pytest.mark.parametrize("run", TV_2, ids=str)
+def test_the_queue_comes_from_the_request_times(run: FioRun) -> None:
+    """And never from the weighted time, which says 0.035 for the first of these."""
+    work = {
+        f"{run.op}s_completed": run.ios,
+        f"{run.op}_time_seconds": run.ticks_ms / 1000,
+        "io_time_seconds": run.wall_ms / 1000,
+        "io_time_weighted_seconds": run.weighted_ms / 1000,
+    }
+    interval = over(NEW, grown(NEW, **work), run.wall_ms / 1000)
+    assert run.queue_depth == pytest.approx(interval.queue_depth, rel=0.002)
+    assert interval.busy_ratio == 1.0
+    assert not interval.stalled
+
+
+def test_a_hang_is_seen_while_it_lasts() -> None:
+    then = NEW._replace(io_now=7)
+    interval = over(then, grown(then, io_time_seconds=1.0))
+    assert (True, 1.0, 7.0) == (interval.stalled, interval.busy_ratio, interval.queue_depth)
+
+
+def test_a_hang_is_seen_where_io_time_stands_still_too() -> None:
+    """Some kernels count io_ticks only where a request starts or ends, and a hang has neither."""
+    then = NEW._replace(io_now=1)
+    interval = over(then, then)
+    assert (True, 1.0, 1.0) == (interval.stalled, interval.busy_ratio, interval.queue_depth)
+
+
+def test_requests_that_have_just_come_are_no_hang() -> None:
+    """In flight at the end alone: io_time says for how much of the second."""
+    late = over(NEW, grown(NEW, io_now=3, io_time_seconds=0.02))
+    assert not late.stalled
+    assert pytest.approx(0.02) == late.busy_ratio
+    early = over(NEW, grown(NEW, io_now=3, io_time_seconds=0.5))
+    assert (True, 0.5) == (early.stalled, early.busy_ratio)
+
+
+def test_a_long_request_among_others_is_no_hang() -> None:
+    then = NEW._replace(io_now=1)
+    assert not over(then, grown(then, writes_completed=1, write_time_seconds=0.001)).stalled
+
+
+@pytest.mark.parametrize("hung_seconds", [5, 120, 86_400])
+def test_the_second_after_a_hang_shows_no_absurd_queue(hung_seconds: int) -> None:
+    """32 requests hung and come back at once: at most those were in flight, not their life."""
+    then = NEW._replace(io_now=32)
+    now = grown(then, io_now=-32, writes_completed=40, write_time_seconds=32.0 * hung_seconds + 0.1)
+    interval = over(then, now)
+    assert interval.queue_depth <= 40
+    assert not interval.stalled
+
+
+def test_an_idle_second_is_all_zero() -> None:
+    interval = over(NEW, NEW)
+    assert (0.0, 0.0, False) == (interval.queue_depth, interval.busy_ratio, interval.stalled)
+
+
+@given(ANY_DISK, ANY_DISK, ANY_SECONDS)
+@example(NEW, NEW, 1e-6)
+def test_no_two_records_make_an_absurd_interval(
+    then: DiskStats, now: DiskStats, seconds: float
+) -> None:
+    """Whatever two samples say: nothing negative, and busy for no more than the time there was."""
+    interval = disk_interval(then, now, seconds)
+    if interval is None:
+        return
+    assert min(interval._replace(stalled=False)) >= 0
+    assert interval.busy_ratio <= 1
+    assert interval.busy_ratio <= interval.queue_depth
+    assert interval.busy_ratio >= 0.5 or not interval.stalled
+    requests = interval.reads + interval.writes
+    assert requests or not interval.stalled or interval.queue_depth == now.io_now
+
+
+_WORK = st.fixed_dictionaries(
+    {
+        "reads_completed": st.integers(0, 10**6),
+        "read_time_seconds": st.integers(0, 10**6).map(lambda ms: ms / 1000),
+        "writes_completed": st.integers(0, 10**6),
+        "write_time_seconds": st.integers(0, 10**6).map(lambda ms: ms / 1000),
+        "discard_time_seconds": st.integers(0, 10**6).map(lambda ms: ms / 1000),
+        "flush_requests_time_seconds": st.integers(0, 10**6).map(lambda ms: ms / 1000),
+        "io_time_seconds": st.integers(0, 1000).map(lambda ms: ms / 1000),
+    }
+)
+_START = st.integers(0, (1 << 32) - 1).map(lambda ms: ms / 1000)
+
+
+@given(_WORK, _START, _START, _START, _START)
+def test_what_was_done_does_not_depend_on_where_the_counters_stood(
+    work: dict[str, float], read: float, write: float, flush: float, io: float
+) -> None:
+    """Wherever each field stands, also just before its wrap, the same work reads the same."""
+    anywhere = grown(
+        NEW,
+        read_time_seconds=read,
+        write_time_seconds=write,
+        flush_requests_time_seconds=flush,
+        io_time_seconds=io,
+    )
+    expected = over(NEW, grown(NEW, **work))
+    assert expected == pytest.approx(over(anywhere, grown(anywhere, **work)), abs=1e-5)
+
+
+def test_what_a_hang_showed_is_not_shown_again_when_it_is_credited() -> None:
+    """Four requests hang for five seconds; the kernel credits their 20 s as they end."""
+    then = NEW._replace(io_now=4)
+    uncredited = 0.0
+    for _ in range(5):
+        interval = disk_interval(then, then, 1.0, uncredited)
+        assert interval is not None
+        assert interval.queue_depth == 4
+        uncredited = interval.uncredited_seconds
+    assert pytest.approx(20) == uncredited
+    ended = grown(then, io_now=-4, writes_completed=104, write_time_seconds=20.5)
+    interval = disk_interval(then, ended, 1.0, uncredited)
+    assert interval is not None
+    assert interval.queue_depth <= 4
+    assert interval.uncredited_seconds == 0
+
+
+@given(ANY_DISK, ANY_DISK, ANY_SECONDS, st.floats(0, 1e12))
+def test_nothing_uncredited_makes_an_interval_absurd(
+    then: DiskStats, now: DiskStats, seconds: float, uncredited: float
+) -> None:
+    interval = disk_interval(then, now, seconds, uncredited)
+    if interval is not None:
+        assert min(interval._replace(stalled=False)) >= 0
+        assert interval.busy_ratio <= min(1, interval.queue_depth)

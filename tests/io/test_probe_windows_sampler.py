@@ -1,0 +1,44 @@
+"""The seconds of a probe, which are not production's."""
+
+from exporter.probe.probe_results import ProbeWindows
+from tests.io.machine import FULL, Machine
+from tests.io.records import NEW, grown
+
+
+def test_a_window_covers_what_it_touches_on_its_devices() -> None:
+    windows = ProbeWindows()
+    windows.begin(["md0", "sda"], 10.0)
+    assert windows.is_running("sda")
+    assert not windows.is_running("sdb")
+    assert windows.covers("md0", 11.0, 12.0)
+    windows.end(13.5)
+    assert not windows.is_running("sda")
+    assert windows.covers("sda", 13.0, 14.0)
+    assert not windows.covers("sda", 14.0, 15.0)
+    assert not windows.covers("sda", 9.0, 10.0)
+
+
+def test_old_windows_are_forgotten() -> None:
+    windows = ProbeWindows()
+    for number in range(1000):
+        windows.begin(["sda"], number * 100.0)
+        windows.end(number * 100.0 + 1)
+    assert len(windows._windows) < 5
+
+
+def test_the_seconds_of_a_probe_are_not_saturated_and_those_after_it_are(machine: Machine) -> None:
+    windows = ProbeWindows()
+    machine.sampler._is_probed = windows.covers
+    machine.remove("pressure")
+    machine.tick()
+    windows.begin(["sdx"], machine.clock.monotonic() + 0.2)
+    disk = grown(NEW, **FULL)
+    machine.disks(disk)
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 0.0 == activity.saturated_seconds
+    assert 400 == sum(activity.write_await.buckets().weights), "its operations are the device's"
+    windows.end(machine.clock.monotonic())
+    machine.disks(grown(disk, **FULL))
+    machine.tick()
+    assert 1.0 == activity.saturated_seconds

@@ -1,0 +1,169 @@
+"""A real disk that slows down, hangs and recovers, second by second, as the kernel told it.
+
+tests/rig/record.py says how it was recorded and what the phases are.
+"""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from exporter.io.cpu_interval import cpu_interval
+from exporter.io.disk_interval import DiskInterval, disk_interval
+from exporter.io.drive_class import DriveClass
+from exporter.io.saturation import (
+    SaturationKnees,
+    SaturationRules,
+    full,
+    saturated,
+    slow,
+    waited_for,
+)
+from exporter.io.verdict import BottleneckRules, Cause, bottleneck, cpu_bound
+from exporter.linux import diskstats, pressure, proc_stat
+from exporter.linux.diskstats import DiskStats
+from tests.io.machine import Machine
+
+TRACE = json.loads(
+    (Path(__file__).parents[1] / "rig" / "data" / "slow_disk_seconds.json").read_text()
+)
+RULES = SaturationRules()
+_FLOOR = RULES.await_floor_seconds[DriveClass.SSD]
+KNEES = SaturationKnees(_FLOOR, _FLOOR)
+
+
+class Second(NamedTuple):
+    """One second of the trace, judged."""
+
+    phase: str
+    disk: DiskInterval
+    cause: Cause
+    is_saturated: bool
+
+
+def disk_of(reading: dict[str, Any]) -> DiskStats:
+    (disk,) = diskstats.parse(reading["diskstats"] + "\n", {}).value.values()
+    return disk
+
+
+def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
+    seconds = after["monotonic_seconds"] - before["monotonic_seconds"]
+    disk = disk_interval(disk_of(before), disk_of(after), seconds)
+    assert disk is not None
+    cpus = [
+        proc_stat.parse("\n".join(reading["cpu"]) + "\n").value.cpus for reading in (before, after)
+    ]
+    waiting = [
+        pressure.parse("\n".join(reading["pressure_io"]) + "\n").waiting_seconds or 0.0
+        for reading in (before, after)
+    ]
+    is_full = full(disk, DriveClass.SSD, KNEES, RULES)
+    is_waited_for = waited_for((waiting[1] - waiting[0]) / seconds, RULES)
+    shares = cpu_interval(*cpus)
+    cause = bottleneck(
+        disk,
+        is_full=is_full,
+        is_slow=slow(disk, KNEES),
+        is_waited_for=is_waited_for,
+        is_cpu_bound=shares is not None and cpu_bound(shares, BottleneckRules()),
+        rules=BottleneckRules(),
+    )
+    is_saturated = saturated(is_full=is_full, is_waited_for=is_waited_for)
+    return Second(after["phase"], disk, cause, is_saturated)
+
+
+SECONDS = [judged(*pair) for pair in pairwise(TRACE["seconds"])]
+
+
+def phase(name: str) -> list[Second]:
+    return [second for second in SECONDS if second.phase == name]
+
+
+@pytest.mark.parametrize("name", ["calm", "calm again"])
+def test_a_calm_second_has_no_bottleneck(name: str) -> None:
+    for second in phase(name):
+        assert Cause.NONE is second.cause
+        assert not second.is_saturated
+        assert second.disk.busy_ratio < 0.1
+        assert not second.disk.stalled
+
+
+def test_a_second_at_the_limit_is_the_devices() -> None:
+    """The first began before the limit stood."""
+    for second in phase("slow")[1:]:
+        assert Cause.DEVICE is second.cause
+        assert second.is_saturated
+        assert pytest.approx(1, abs=0.01) == second.disk.busy_ratio
+        assert pytest.approx(33, rel=0.02) == second.disk.queue_depth
+
+
+def test_freed_the_device_is_not_to_blame_though_more_is_asked_of_it() -> None:
+    """The first second drains what had queued."""
+    for second in phase("free")[1:]:
+        assert Cause.DEVICE is not second.cause
+        assert not second.is_saturated
+        assert second.disk.writes > TRACE["slow_write_iops"]
+
+
+def test_four_hanging_seconds_are_four_stalled_busy_seconds() -> None:
+    hanging = phase("hang")
+    assert 4 == len(hanging)
+    for second in hanging:
+        assert second.disk.stalled
+        assert second.disk.busy_ratio >= 0.99
+        assert 1 <= second.disk.queue_depth <= 33
+        assert Cause.DEVICE is second.cause
+    assert not any(second.disk.stalled for second in SECONDS if second.phase != "hang")
+
+
+def test_the_second_after_the_hang_shows_no_absurd_queue() -> None:
+    """All of the hang's waiting is credited in it; and then all is as before."""
+    first, *later = phase("after")
+    requests = first.disk.reads + first.disk.writes
+    assert first.disk.queue_depth <= requests + TRACE_IN_FLIGHT
+    assert all(second.disk.queue_depth < 2 for second in later)
+
+
+TRACE_IN_FLIGHT = max(disk_of(reading).io_now for reading in TRACE["seconds"])
+
+
+def replayed(machine: Machine) -> Iterator[str]:
+    """The sampler's own way over the trace, a phase a step."""
+    then = TRACE["seconds"][0]["monotonic_seconds"]
+    for reading in TRACE["seconds"]:
+        machine.write("diskstats", reading["diskstats"] + "\n")
+        machine.write("stat", "\n".join([*reading["cpu"], "intr 0"]) + "\n")
+        machine.write("pressure/io", "\n".join(reading["pressure_io"]) + "\n")
+        machine.tick(reading["monotonic_seconds"] - then)
+        then = reading["monotonic_seconds"]
+        yield reading["phase"]
+
+
+def test_the_sampler_tells_the_same_story(tmp_path: Path) -> None:
+    """What was shown at the end of each phase, and what was counted by then."""
+    machine = Machine(tmp_path)
+    shown: dict[str, tuple[Cause, int, int]] = {}
+    for name in replayed(machine):
+        activity = machine.sampler.activities[TRACE["device"]]
+        shown[name] = (
+            activity.verdict.value(machine.clock.monotonic()),
+            round(activity.saturated_seconds),
+            round(activity.stalled_seconds),
+        )
+    saturated_seconds = sum(second.is_saturated for second in SECONDS)
+    assert (Cause.NONE, 0, 0) == shown["calm"]
+    assert Cause.DEVICE is shown["slow"][0]
+    assert shown["slow"][1] in (9, 10)
+    assert Cause.NONE is shown["free"][0]
+    assert (0, 4) == (shown["free"][2], shown["hang"][2])
+    assert (Cause.NONE, saturated_seconds, 4) == shown["calm again"]
+    assert 0 == machine.sampler.gaps
+    counted = sum(activity.busy_ratio.buckets().weights)
+    passed = TRACE["seconds"][-1]["monotonic_seconds"] - TRACE["seconds"][0]["monotonic_seconds"]
+    assert passed == pytest.approx(counted)
+    worst = activity.queue_depth_max.value(machine.clock.monotonic())
+    # Also after the hang, when the kernel credits four seconds of 18 requests at once.
+    assert worst == pytest.approx(TRACE_IN_FLIGHT, rel=0.05)

@@ -1,0 +1,294 @@
+"""The per-second sampler on a /proc in a folder, with a clock that stands until it is told."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from exporter.io.saturation import SaturationRules
+from exporter.io.verdict import Cause
+from exporter.metrics import cpu_collector, disk_collector
+from exporter.metrics.desc import Sample
+from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
+from tests.io.records import NEW, WRAP_SECONDS, as_counted, grown
+
+
+def shown(machine: Machine) -> list[Sample]:
+    """What the page shows of the disks and CPUs."""
+    now = machine.clock.monotonic()
+    return [
+        *disk_collector.samples(machine.sampler, now, SaturationRules(), request_sizes=False),
+        *cpu_collector.samples(machine.sampler, now, per_cpu=False),
+    ]
+
+
+def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
+    machine.tick()
+    sampler = machine.sampler
+    assert (1, 0) == (sampler.samples, sampler.gaps)
+    assert {"sdx"} == sampler.activities.keys()
+    assert 0 == seconds_seen(sampler)
+    assert sampler.cpu.hottest is None
+
+
+def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
+    for _ in range(4):
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 3 == seconds_seen(machine.sampler)
+    assert (3, 0) == (activity.queue_depth.buckets().weights[0], activity.queue_depth.buckets().sum)
+    assert activity.verdict.value(machine.clock.monotonic()) is Cause.NONE
+
+
+def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> None:
+    machine.tick()
+    machine.sampler.activities["sdx"].keep_sizes()
+    flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
+    read = {"reads_completed": 10, "read_bytes": 163_840, "read_time_seconds": 0.02}
+    machine.disks(grown(NEW, **FULL, **flushed, **read))
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    now = machine.clock.monotonic()
+    assert activity.busy_ratio_max.value(now) == 1.0
+    assert pytest.approx(32.02) == activity.queue_depth_max.value(now)
+    assert pytest.approx(0.08) == activity.write_await_max.value(now)
+    assert pytest.approx(0.002) == activity.read_await_max.value(now)
+    for distribution, operations, total in (
+        (activity.write_await, 400, 32.0),
+        (activity.read_await, 10, 0.02),
+        (activity.flush_await, 8, 0.04),
+        (activity.write_size, 400, 400 * 16384),
+        (activity.read_size, 10, 163_840),
+    ):
+        assert distribution is not None
+        assert operations == sum(distribution.buckets().weights)
+        assert pytest.approx(total) == distribution.buckets().sum
+
+
+def test_a_saturated_second_is_counted_where_somebody_waits(machine: Machine) -> None:
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.waiting(0.5)
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 1.0 == activity.saturated_seconds
+    machine.disks(grown(grown(NEW, **FULL), **FULL))
+    machine.tick()
+    assert 1.0 == activity.saturated_seconds, "nobody waited in this one"
+
+
+def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
+    machine.remove("pressure")
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    assert 1.0 == machine.sampler.activities["sdx"].saturated_seconds
+    assert machine.success("pressure"), "a kernel without PSI is no failure"
+
+
+def test_a_late_sample_is_a_gap_and_teaches_nothing(machine: Machine) -> None:
+    """The mean of many seconds is not that of one."""
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick(3.5)
+    assert (2, 1) == (machine.sampler.samples, machine.sampler.gaps)
+    assert 0 == seconds_seen(machine.sampler)
+    machine.tick()
+    assert 1 == seconds_seen(machine.sampler), "and it goes on from there"
+
+
+def test_a_sample_that_is_a_little_late_is_taken(machine: Machine) -> None:
+    machine.tick()
+    machine.tick(2.9)
+    assert 0 == machine.sampler.gaps
+    assert pytest.approx(2.9) == seconds_seen(machine.sampler)
+
+
+def test_suspension_is_a_gap_though_the_monotonic_clock_stood(machine: Machine) -> None:
+    machine.tick()
+    machine.clock.suspend(3600)
+    machine.disks(grown(NEW, **FULL))
+    machine.tick()
+    assert 1 == machine.sampler.gaps
+    assert 0 == seconds_seen(machine.sampler)
+
+
+def test_a_step_of_the_time_of_day_changes_nothing(machine: Machine) -> None:
+    machine.tick()
+    machine.clock.step_wall(-86_400)
+    machine.tick()
+    assert 0 == machine.sampler.gaps
+    assert 1 == seconds_seen(machine.sampler)
+
+
+def test_a_clock_that_stands_still_divides_by_nothing(machine: Machine) -> None:
+    machine.tick()
+    machine.disks(grown(NEW, **FULL))
+    machine.tick(0)
+    assert (2, 0) == (machine.sampler.samples, machine.sampler.gaps)
+    assert 0 == seconds_seen(machine.sampler)
+
+
+@pytest.mark.parametrize("interval", [0.1, 10.0])
+def test_seconds_are_seconds_whatever_the_interval(tmp_path: Path, interval: float) -> None:
+    machine = Machine(tmp_path, interval=interval)
+    disk = NEW
+    for _ in range(11):
+        machine.disks(disk)
+        machine.tick(interval)
+        disk = grown(disk, **{name: value * interval for name, value in FULL.items()})
+    activity = machine.sampler.activities["sdx"]
+    assert 10 * interval == pytest.approx(seconds_seen(machine.sampler))
+    assert 10 * interval == pytest.approx(activity.saturated_seconds)
+    assert 4000 * interval == pytest.approx(sum(activity.write_await.buckets().weights))
+    assert 0 == machine.sampler.gaps
+
+
+def test_a_wrap_of_the_time_fields_is_a_second_like_any_other(machine: Machine) -> None:
+    before = grown(NEW, write_time_seconds=WRAP_SECONDS - 1, io_time_seconds=WRAP_SECONDS - 0.5)
+    machine.disks(before)
+    machine.tick()
+    machine.disks(grown(before, **FULL))
+    machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert pytest.approx(32.0) == activity.queue_depth_max.value(machine.clock.monotonic())
+    assert pytest.approx(1.0) == activity.busy_ratio_max.value(machine.clock.monotonic())
+
+
+def test_a_hang_counts_while_it_lasts_and_never_after(machine: Machine) -> None:
+    hanging = NEW._replace(io_now=4)
+    machine.disks(NEW)
+    machine.tick()
+    machine.disks(grown(hanging, io_time_seconds=0.9))
+    machine.tick()
+    for second in range(1, 5):
+        machine.disks(grown(hanging, io_time_seconds=0.9 + second))
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 5.0 == activity.stalled_seconds
+    machine.disks(grown(NEW, writes_completed=4, write_time_seconds=20.0, io_time_seconds=5.0))
+    machine.tick()
+    machine.tick()
+    assert 5.0 == activity.stalled_seconds
+    assert 4.0 == activity.queue_depth_max.value(machine.clock.monotonic())
+
+
+def test_an_unmoved_line_with_requests_in_flight_is_a_hang(machine: Machine) -> None:
+    """Where io_time stands still the whole line does, and the device is not at rest."""
+    machine.disks(NEW._replace(io_now=3))
+    for _ in range(5):
+        machine.tick()
+    activity = machine.sampler.activities["sdx"]
+    assert 4.0 == activity.stalled_seconds
+    assert Cause.DEVICE is activity.verdict.value(machine.clock.monotonic())
+
+
+def test_the_verdict_is_the_one_that_prevailed_over_ten_seconds(machine: Machine) -> None:
+    machine.tick()
+    for _ in range(20):
+        machine.tick()
+    disk = NEW
+    verdicts = []
+    for _ in range(8):
+        disk = grown(disk, **FULL)
+        machine.disks(disk)
+        machine.tick()
+        verdicts.append(machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic()))
+    assert [Cause.NONE] * 4 + [Cause.DEVICE] * 4 == verdicts
+    for _ in range(10):
+        machine.tick()
+    assert Cause.NONE is (
+        machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic())
+    )
+
+
+def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
+    machine.cpus(*[ALL_IDLE] * 4)
+    machine.tick()
+    hot = ALL_IDLE._replace(softirq=0.62, system=0.30, idle=100.05)
+    idle = ALL_IDLE._replace(idle=101)
+    machine.cpus(idle, idle, hot, idle)
+    machine.tick()
+    cpu = machine.sampler.cpu
+    assert (2, 1.0) == (cpu.hottest, cpu.softirq_saturated_seconds)
+    expected = 0.62 / 0.97
+    assert pytest.approx(expected) == cpu.softirq_max_ratio.value(machine.clock.monotonic())
+
+
+def test_iowait_never_steps_back(machine: Machine) -> None:
+    said = []
+    for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):
+        machine.cpus(ALL_IDLE._replace(iowait=iowait))
+        machine.tick()
+        said.append(machine.sampler.cpu.iowait.said)
+    assert [10.0, 10.5, 10.5, 10.5, 10.6] == pytest.approx(said)
+
+
+def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> None:
+    """A device that works, rests, hangs, wraps, goes and comes: what is kept stays sane."""
+    disk = NEW
+    for second in range(600):
+        disk = grown(disk, **(FULL if second % 3 else CALM))
+        if second % 50 == 0:
+            disk = disk._replace(**as_counted(write_time_seconds=WRAP_SECONDS - 1))
+        present = [disk._replace(io_now=second % 7)] if second % 97 else []
+        machine.disks(*present)
+        machine.tick(1.0 if second % 41 else 5.0)
+    for activity in machine.sampler.activities.values():
+        for distribution in (activity.busy_ratio, activity.queue_depth, activity.write_await):
+            buckets = distribution.buckets()
+            assert math.isfinite(buckets.sum)
+            assert min(buckets.weights) >= 0
+    assert 14 == machine.sampler.gaps
+
+
+def test_at_a_tenth_of_a_second_a_slow_request_is_no_stall(tmp_path: Path) -> None:
+    """A whole second without a completion is one, and counts in full."""
+    machine = Machine(tmp_path, interval=0.1)
+    hanging = NEW._replace(io_now=1)
+    machine.disks(hanging)
+    machine.tick(0.1)
+    activity = machine.sampler.activities["sdx"]
+    for _ in range(5):
+        machine.tick(0.1)
+    assert 0 == activity.stalled_seconds
+    for _ in range(15):
+        machine.tick(0.1)
+    assert pytest.approx(2.0) == activity.stalled_seconds
+
+
+def test_readings_worked_through_together_make_what_each_makes_alone(tmp_path: Path) -> None:
+    together, alone = Machine(tmp_path / "together"), Machine(tmp_path / "alone")
+    counted = NEW
+    for second in range(12):
+        counted = grown(counted, **(FULL if second % 3 else CALM))
+        for machine in (together, alone):
+            machine.disks(counted)
+            machine.cpus(ALL_IDLE)
+            machine.waiting(0.5 * second)
+        alone.tick()
+        together.clock.advance(1.0)
+        together.sampler.tick()
+    with together.sampler.settled():
+        pass
+    assert shown(alone) == shown(together)
+
+
+def test_a_device_that_comes_is_told_of_at_once_though_nobody_looks(machine: Machine) -> None:
+    came: list[float] = []
+    machine.disks(NEW)
+    machine.sampler.tick()
+    machine.sampler.on_change(lambda: came.append(machine.clock.monotonic()))
+    machine.clock.advance(1.0)
+    machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
+    machine.sampler.tick()
+    assert [machine.clock.monotonic()] == came
+
+
+def test_readings_do_not_pile_up_where_nobody_looks(machine: Machine) -> None:
+    machine.disks(NEW)
+    for second in range(40):
+        machine.disks(grown(NEW, reads_completed=second))
+        machine.clock.advance(1.0)
+        machine.sampler.tick()
+    assert len(machine.sampler._pending) < 20

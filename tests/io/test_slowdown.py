@@ -1,0 +1,86 @@
+"""Heat, link or write cache: what made a drive slower."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.io.slowdown import cause_of_slowdown
+from exporter.io.verdict import Cause
+
+MB = 1e6
+
+
+def test_what_nothing_else_explains_is_the_cache() -> None:
+    assert Cause.WRITE_CACHE is cause_of_slowdown()
+    cool = cause_of_slowdown(
+        bytes_per_second=112 * MB,
+        temperature_celsius=45,
+        warning_celsius=70,
+        over_temperature_seconds=0,
+        link_bytes_per_second=600 * MB,
+        link_max_bytes_per_second=600 * MB,
+    )
+    assert Cause.WRITE_CACHE is cool
+
+
+def test_a_slow_decline_that_nothing_explains_has_no_cause() -> None:
+    assert cause_of_slowdown(is_sudden=False) is None
+
+
+def test_heat_is_what_the_drive_counts_or_its_temperature_says() -> None:
+    assert Cause.THERMAL is cause_of_slowdown(over_temperature_seconds=60)
+    assert Cause.THERMAL is cause_of_slowdown(temperature_celsius=70, warning_celsius=70)
+    assert Cause.WRITE_CACHE is cause_of_slowdown(temperature_celsius=69, warning_celsius=70)
+    assert Cause.WRITE_CACHE is cause_of_slowdown(temperature_celsius=90)
+
+
+@pytest.mark.parametrize(("speed", "line"), [(120, 150), (240, 300), (480, 600)])
+def test_a_full_link_below_its_maximum_is_to_blame(speed: float, line: float) -> None:
+    """Four fifths of the line rate is what a SATA drive wrote at 1.5 and at 3 Gb/s."""
+    found = cause_of_slowdown(
+        bytes_per_second=speed * MB,
+        link_bytes_per_second=line * MB,
+        link_max_bytes_per_second=2 * line * MB,
+    )
+    assert Cause.LINK is found
+
+
+def test_a_slow_link_that_is_not_full_is_not() -> None:
+    """300 MB/s of line rate carried 240 in the cache and carry 100 after it."""
+    found = cause_of_slowdown(
+        bytes_per_second=100 * MB,
+        link_bytes_per_second=300 * MB,
+        link_max_bytes_per_second=600 * MB,
+    )
+    assert Cause.WRITE_CACHE is found
+
+
+NUMBERS = st.none() | st.floats()
+
+
+FIGURES = st.fixed_dictionaries(
+    {
+        "bytes_per_second": NUMBERS,
+        "temperature_celsius": NUMBERS,
+        "warning_celsius": NUMBERS,
+        "over_temperature_seconds": NUMBERS,
+        "link_bytes_per_second": NUMBERS,
+        "link_max_bytes_per_second": NUMBERS,
+    }
+)
+
+
+@given(FIGURES, st.booleans())
+def test_any_figures_have_one_of_three_causes(
+    figures: dict[str, float | None], is_sudden: bool
+) -> None:
+    found = cause_of_slowdown(
+        bytes_per_second=figures["bytes_per_second"],
+        temperature_celsius=figures["temperature_celsius"],
+        warning_celsius=figures["warning_celsius"],
+        over_temperature_seconds=figures["over_temperature_seconds"],
+        link_bytes_per_second=figures["link_bytes_per_second"],
+        link_max_bytes_per_second=figures["link_max_bytes_per_second"],
+        is_sudden=is_sudden,
+    )
+    assert found in {Cause.THERMAL, Cause.LINK, Cause.WRITE_CACHE if is_sudden else None}

@@ -1,0 +1,311 @@
+"""One measurement in this process, on this disk, with a fio that only says that it ran."""
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter import cli
+from exporter.commands import bench, probe_command, steady_state_command
+from exporter.commands.bench_matrix import Matrix
+from exporter.config import Settings
+from exporter.errors import ConfigError, ReadError, SourceError
+from exporter.measurement import ownership, session
+from exporter.measurement.admission import Streams
+from exporter.measurement.session import Edges, Measurement, Options
+from exporter.probe.host_lock import HostLock
+from exporter.probe.profiles import MIB, PROFILES, Profile, Rw
+from exporter.programs.child import Finished
+from tests.commands.measured import GATE, SMALL, Place
+from tests.fakes import FakeClock
+from tests.probe.probing import FakeFio, good
+from tests.required import lacking
+
+PROFILE = replace(PROFILES["page_read"], size_bytes=4 * MIB)
+
+
+class ClosedFio(FakeFio):
+    def close(self) -> None:
+        # As SystemFio, which forgets whom it gave up.
+        self.is_stuck = False
+
+
+class Person(io.StringIO):
+    """Answers yes, after `thinks`."""
+
+    def __init__(self, thinks: Callable[[], None] = lambda: None) -> None:
+        super().__init__("y\n")
+        self._thinks = thinks
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # bytes in the stubs
+        self._thinks()
+        return super().readline(size)
+
+
+class Host:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.clock = FakeClock()
+        self.fio = ClosedFio(self.clock)
+
+    @property
+    def settings(self) -> Settings:
+        argv = self.place.argv("probe")[4:]
+        return cli.settings(cli.command_parser("probe").parse_args(argv))
+
+    def edges(self, person: io.StringIO | None = None) -> Edges:
+        return Edges(
+            self.clock, lambda: self.fio, {}, Streams(person or io.StringIO(), io.StringIO())
+        )
+
+    def measuring(
+        self, person: io.StringIO | None = None, *, anyway: bool = False
+    ) -> contextlib.AbstractContextManager[Measurement]:
+        options = Options(self.place.directory, yes=person is None, anyway=anyway)
+        return session.measuring(self.settings, options, [PROFILE], self.edges(person))
+
+    @property
+    def is_locked(self) -> bool:
+        with (self.place.lock / "ssd-exporter-probe.lock").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(Place(tmp_path, SMALL + GATE))
+
+
+def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> None:
+    """The descriptor that it inherited is of the same open file: unlocking ours unlocks its."""
+    lender = None
+    with host.measuring() as measurement:
+        file = measurement.prepared("file", 4 * MIB, fill=False)
+        with measurement._turn.lock.lent():  # as `run_fio` lends it
+            lender = subprocess.Popen(["sleep", "60"], close_fds=False)
+        host.fio.is_stuck = True
+    try:
+        assert host.is_locked
+        assert file.exists()
+    finally:
+        lender.kill()
+        lender.wait()
+
+
+def test_at_the_end_the_lock_is_free_and_the_file_gone(host: Host) -> None:
+    with host.measuring() as measurement:
+        measurement.prepared("file", 4 * MIB, fill=True)
+        assert host.is_locked
+    assert not host.is_locked
+    assert not host.place.directory.exists()
+
+
+def test_nobody_waits_for_a_person_who_thinks(host: Host) -> None:
+    seen: list[bool] = []
+    with host.measuring(Person(lambda: seen.append(host.is_locked))) as measurement:
+        measurement.consent(4 * MIB, 1.0)
+        assert host.is_locked
+    assert [False] == seen
+
+
+def test_who_took_the_lock_while_a_person_thought_is_said(host: Host) -> None:
+    other = HostLock((host.place.lock,))
+    with (
+        pytest.raises(ConfigError, match="is probing on this host"),
+        host.measuring(Person(lambda: assert_had(other))) as measurement,
+    ):
+        measurement.consent(4 * MIB, 1.0)
+    other.release()
+
+
+def assert_had(lock: HostLock) -> None:
+    assert lock.acquire()
+
+
+@pytest.mark.parametrize(("thinks", "looks"), [(5.0, 1), (60.0, 2)])
+def test_after_a_long_thought_the_gate_is_asked_again(
+    host: Host, thinks: float, looks: int
+) -> None:
+    with host.measuring(Person(lambda: host.clock.advance(thinks))) as measurement:
+        measurement.admit(PROFILE, 4 * MIB, 4 * MIB)
+        measurement.consent(4 * MIB, 1.0)
+    assert [2.0] * looks == host.clock.slept
+
+
+@pytest.mark.parametrize(
+    ("number", "left_by"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_at_the_question_leaves_and_tidies_up(
+    host: Host, number: signal.Signals, left_by: type[BaseException]
+) -> None:
+    before = signal.getsignal(number)
+    person = Person(lambda: os.kill(os.getpid(), number))
+    with pytest.raises(left_by), host.measuring(person) as measurement:
+        measurement.consent(4 * MIB, 1.0)
+    assert not host.is_locked
+    assert before == signal.getsignal(number)
+
+
+def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_charged(
+    host: Host,
+) -> None:
+    # Half of what the gate wants: the guard's.
+    host.place.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
+    with host.measuring() as measurement:
+        with pytest.raises(ReadError, match=r"not filled, for the filesystem is nearly full"):
+            measurement.prepared("file", 256 * MIB, fill=True)
+        # A quarter of a second at 64 MiB/s, twice for the filesystem.
+        assert 0 < measurement.charged_bytes <= 2 * 20 * MIB
+    assert not host.place.directory.exists()
+
+
+def test_a_refused_directory_is_charged_nothing(host: Host) -> None:
+    host.place.directory.mkdir(0o755)
+    with host.measuring() as measurement:
+        with pytest.raises(ConfigError, match="open to other users"):
+            measurement.prepared("file", 4 * MIB, fill=True)
+        assert 0 == measurement.charged_bytes
+
+
+def breaking_state(host: Host, after: int) -> Callable[[Sequence[Profile]], Finished]:
+    """The budget's file cannot be written any more after so many runs."""
+    runs = 0
+
+    def answer(profiles: Sequence[Profile]) -> Finished:
+        nonlocal runs
+        runs += 1
+        if runs == after:
+            path = host.place.state / "probe-budget.json"
+            path.unlink()
+            path.mkdir()
+        return good(profiles)
+
+    return answer
+
+
+def test_a_bench_reports_what_was_measured_before_the_budget_could_not_be_written(
+    host: Host,
+) -> None:
+    host.fio.answer = breaking_state(host, after=2)
+    matrix = Matrix((16384,), (1, 2, 4), (Rw.RANDREAD,), 4 * MIB, 1.0)
+    out = io.StringIO()
+    wanted = bench.BenchRequest(Options(host.place.directory, yes=True), matrix, as_json=True)
+    assert 3 == bench.run(host.settings, wanted, host.edges(), out)
+    data = json.loads(out.getvalue())["data"]
+    assert "probe-budget.json" in data["problem"]
+
+
+def test_rounds_are_reported_though_the_budget_could_not_be_written_any_more(host: Host) -> None:
+    host.fio.answer = breaking_state(host, after=3)
+    out = io.StringIO()
+    wanted = steady_state_command.SteadyStateRequest(
+        Options(host.place.directory, yes=True), "page_read", 6, as_json=True
+    )
+    assert 3 == steady_state_command.run(host.settings, wanted, host.edges(), out)
+    (found,) = json.loads(out.getvalue())["data"]["series"]
+    assert 2 == len(found["rounds"])
+
+
+#: Twice as long as what the scheduled ones of `SMALL` read.
+BURST = "[probe.profile.burst]\nsize_bytes = 16777216\n"
+
+
+def burst(host: Host) -> int:
+    host.place.config.write_text(BURST + SMALL + GATE)
+    wanted = probe_command.ProbeRequest(
+        Options(host.place.directory, yes=True), "burst", as_json=True
+    )
+    return probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
+
+
+def test_after_a_burst_no_more_of_the_file_stays_than_the_daemon_fills(host: Host) -> None:
+    sizes: list[int] = []
+    host.fio.meanwhile = lambda: sizes.append(host.fio.files[-1].stat().st_size)
+    assert 0 == burst(host)
+    assert [16 * MIB] == sizes
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_burst_that_is_interrupted_leaves_no_more_either(host: Host) -> None:
+    host.fio.seconds = 10.0
+    host.fio.meanwhile = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SourceError, match="ended by SIGTERM"):
+        burst(host)
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_file_that_a_fio_writes_still_is_not_shortened(host: Host) -> None:
+    def hang() -> None:
+        host.fio.is_stuck = True
+
+    host.fio.meanwhile = hang
+    burst(host)
+    assert 16 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_what_took_the_file_s_place_meanwhile_is_not_shortened(host: Host) -> None:
+    precious = host.place.path / "precious"
+    precious.write_bytes(b"x" * (16 * MIB))
+
+    def replace_it() -> None:
+        host.fio.files[0].unlink()
+        host.fio.files[0].symlink_to(precious)
+
+    host.fio.meanwhile = replace_it
+    assert 0 == burst(host)
+    assert 16 * MIB == precious.stat().st_size
+
+
+def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: Host) -> None:
+    host.place.config.write_text(
+        f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
+    )
+    wanted = steady_state_command.SteadyStateRequest(Options(yes=True), "burst", 5, as_json=True)
+    assert 0 == steady_state_command.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host) -> None:
+    host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
+    for name in ("fsync", "page_read"):
+        wanted = probe_command.ProbeRequest(
+            Options(host.place.directory, yes=True), name, as_json=True
+        )
+        assert 0 == probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 16 * MIB == host.fio.files[-1].stat().st_size
+
+
+@pytest.fixture
+def parent(tmp_path: Path) -> int:
+    if os.geteuid() != 0:
+        lacking("it takes root to give something away")
+    return os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def test_what_took_a_new_directory_s_place_is_not_given_away(tmp_path: Path, parent: int) -> None:
+    (tmp_path / "new").mkdir(0o700)
+    ownership.give(parent, "new", (65534, 65534))
+    assert 65534 == (tmp_path / "new").stat().st_uid
+    (tmp_path / "full").mkdir(0o700)
+    (tmp_path / "full/file").touch()
+    (tmp_path / "open").mkdir(0o755)
+    (tmp_path / "link").symlink_to("open")
+    for name in ("full", "open", "link"):
+        with pytest.raises(OSError, match=r"."):
+            ownership.give(parent, name, (65534, 65534))
+        assert 0 == (tmp_path / name).stat().st_uid
+    os.close(parent)

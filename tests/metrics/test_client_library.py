@@ -1,0 +1,35 @@
+"""The daemon takes of prometheus_client what it uses, and nobody else notices."""
+
+import subprocess
+import sys
+
+_HEAVY = ("ssl", "_hashlib", "http.server", "urllib.request", "html.entities", "prometheus_client")
+
+
+def _printed(program: str) -> str:
+    argv = [sys.executable, "-c", program]
+    return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_the_daemon_does_not_load_what_it_only_may_need() -> None:
+    program = (
+        "import sys, exporter.daemon, exporter.health_monitor;"
+        f"print([name for name in {_HEAVY!r} if name in sys.modules])"
+    )
+    assert _printed(program) == "[]"
+
+
+def test_whoever_imports_prometheus_client_later_gets_all_of_it() -> None:
+    program = (
+        "import exporter.metrics.client_library, prometheus_client;"
+        "print(prometheus_client.generate_latest(prometheus_client.CollectorRegistry()))"
+    )
+    assert _printed(program) == "b''"
+
+
+def test_where_it_is_there_already_it_is_taken_as_it_is() -> None:
+    program = (
+        "import prometheus_client, exporter.metrics.client_library;"
+        "print(prometheus_client.ProcessCollector is exporter.metrics.client_library.ProcessCollector)"
+    )
+    assert _printed(program) == "True"

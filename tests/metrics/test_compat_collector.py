@@ -1,0 +1,60 @@
+"""node_exporter's own families."""
+
+from pathlib import Path
+
+import pytest
+
+from exporter.io.saturation import SaturationRules
+from exporter.linux.proc_stat import CpuTimes
+from exporter.metrics import compat_collector, disk_collector
+from tests.io.machine import Machine
+from tests.io.records import NEW, NEW_OF_OLD, grown
+from tests.metrics.page import page
+
+
+def test_disks_have_the_same_values_under_its_names(tmp_path: Path) -> None:
+    """Discards in sectors, as node_exporter has them."""
+    machine = Machine(tmp_path)
+    work = {"reads_completed": 5, "read_bytes": 4096, "read_time_seconds": 0.25, "io_now": 2}
+    machine.disks(grown(NEW, discarded_bytes=1 << 20, flush_requests=9, **work))
+    machine.tick()
+    theirs = page(compat_collector.disk_samples(machine.sampler))
+    ours = page(
+        disk_collector.samples(machine.sampler, 0.0, SaturationRules(), request_sizes=False)
+    )
+    assert {("sdx",): 2048} == theirs.pop("node_disk_discarded_sectors_total")
+    assert 16 == len(theirs)
+    for name, values in theirs.items():
+        assert ours[name.replace("node_", "ssd_", 1)] == values
+
+
+def test_what_the_kernel_does_not_count_has_no_sample(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.disks(NEW_OF_OLD)
+    machine.tick()
+    assert 11 == len(page(compat_collector.disk_samples(machine.sampler)))
+
+
+def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
+    """nice apart from user, and iowait kept from stepping back."""
+    machine = Machine(tmp_path, per_cpu=True)
+    times = CpuTimes(10, 1, 3, 100, 5, 0.5, 1.5, 0.25)
+    machine.cpus(times, times)
+    machine.tick()
+    machine.cpus(times._replace(iowait=4.5), times)
+    machine.tick()
+    expected = {
+        (cpu, mode): pytest.approx(seconds)
+        for cpu in ("0", "1")
+        for mode, seconds in times._asdict().items()
+    }
+    assert {"node_cpu_seconds_total": expected} == page(
+        compat_collector.cpu_samples(machine.sampler)
+    )
+
+
+def test_without_readings_there_are_no_samples(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.tick()
+    assert {} == page(compat_collector.disk_samples(machine.sampler))
+    assert {} == page(compat_collector.cpu_samples(machine.sampler))

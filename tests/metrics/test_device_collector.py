@@ -1,0 +1,153 @@
+"""Drives to samples."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from exporter.linux import topology
+from exporter.metrics import device_collector
+from exporter.metrics import identity_families as metrics
+from exporter.metrics.desc import MetricDesc
+from tests.linux import trees
+from tests.linux.trees import Sys
+
+Values = dict[tuple[str, ...], object]
+
+
+@pytest.fixture
+def sys(tmp_path: Path) -> Sys:
+    return Sys(tmp_path / "sys")
+
+
+def everything(name: str) -> bool:
+    return bool(name)
+
+
+def samples(sys: Sys, wanted: Callable[[str], bool] = everything) -> dict[str, Values]:
+    """Values by family and labels; each series stands but once."""
+    found = topology.read(sys.root, sys.root.parent / "proc", sys.root.parent).value
+    families: dict[str, Values] = {}
+    for sample in device_collector.samples(found, wanted, {}):
+        family = families.setdefault(sample.desc.name, {})
+        assert sample.labels not in family
+        family[sample.labels] = sample.value
+    return families
+
+
+def test_sata(sys: Sys) -> None:
+    """All that a SATA drive with one misaligned partition yields."""
+    sys.partition(f"{trees.sata(sys, speed='3.0 Gbps')}/sda1", start=34)
+    info = (
+        "sda",
+        "",
+        "Flashworks S500 Enterprise 480GB",
+        "",
+        "S00001",
+        "SVT07B6Q",
+        "naa.5002538f00000001",
+        "sata",
+        "ata",
+        "0",
+    )
+    expected: dict[str, Values] = {
+        "ssd_device_info": {info: 1},
+        "ssd_device_queue_info": {("sda", "mq-deadline", "write back", "1", "1"): 1},
+        "ssd_device_capacity_bytes": {("sda",): 960_197_124_096},
+        "ssd_partition_misaligned": {("sda", "sda1"): 1},
+        "ssd_device_state_ok": {("sda",): 1},
+        "ssd_device_io_errors_total": {("sda",): 2},
+        "ssd_device_io_timeouts_total": {("sda",): 0},
+        "ssd_link_speed_bytes_per_second": {("sda",): 300e6},
+        "ssd_link_speed_max_bytes_per_second": {("sda",): 600e6},
+    }
+    assert expected == samples(sys)
+
+
+def test_unknown_is_no_sample(sys: Sys) -> None:
+    """A virtio disk yields no state, link or errors, and empty labels for what is not known."""
+    trees.virtio(sys, serial="")
+    found = samples(sys)
+    assert {"ssd_device_info", "ssd_device_queue_info", "ssd_device_capacity_bytes"} == set(found)
+    expected: Values = {("vda", "", "", "", "", "", "", "virtio", "", "0"): 1}
+    assert expected == found["ssd_device_info"]
+
+
+def test_nothing_readable(sys: Sys) -> None:
+    """A disk of which nothing can be read has its name, and no zeros."""
+    sys.write("devices/virtual/block/loop0", {"dev": "7:0"})
+    sys.link("block/loop0", "devices/virtual/block/loop0")
+    expected: dict[str, Values] = {
+        "ssd_device_info": {("loop0", *[""] * 9): 1},
+        "ssd_device_queue_info": {("loop0", *[""] * 4): 1},
+    }
+    assert expected == samples(sys)
+
+
+def test_scsi_model(sys: Sys) -> None:
+    """A SAS drive's model has its vendor in front, as smartctl prints it."""
+    trees.sas(sys)
+    ((labels, _),) = samples(sys)["ssd_device_info"].items()
+    assert labels[2] == "FLASHWKS X700 1.6TB"
+
+
+def test_controller_errors_once(sys: Sys) -> None:
+    """A controller's errors stand under its lowest namespace alone: 2 before 10."""
+    trees.nvme(sys, 0, (10, 2))
+    found = samples(sys)
+    expected: Values = {
+        ("nvme0n2", "correctable"): 7,
+        ("nvme0n2", "nonfatal"): 2,
+        ("nvme0n2", "fatal"): 0,
+    }
+    assert expected == found["ssd_pcie_errors_total"]
+    assert len(found["ssd_device_state_ok"]) == 2
+
+
+def test_multipath(sys: Sys) -> None:
+    """A drive with two controllers is one drive: both named, their errors added, no paths."""
+    trees.nvme_multipath(sys, 4, (6, 5))
+    found = samples(sys)
+    ((labels, _),) = found["ssd_device_info"].items()
+    assert ("nvme4n1", "nvme5,nvme6") == labels[:2]
+    assert found["ssd_pcie_errors_total"]["nvme4n1", "correctable"] == 7 + 5 + 7 + 6
+
+
+def test_md(sys: Sys) -> None:
+    """An array shows what it lacks, and nothing that is a drive's."""
+    trees.sata(sys)
+    trees.md(sys, "md0", "sda", degraded=1)
+    found = samples(sys)
+    expected: Values = {("md0",): 1}
+    assert expected == found["ssd_md_degraded_disks"]
+    assert {("sda",)} == set(found["ssd_device_capacity_bytes"])
+
+
+def test_wanted(sys: Sys) -> None:
+    """Only wanted drives show, and arrays that stand on one."""
+    trees.sata(sys)
+    trees.sata_on_sas(sys)
+    trees.sas(sys)
+    trees.md(sys, "md0", "sda", "sdb")
+    trees.md(sys, "md1", "sdc")
+    found = samples(sys, lambda name: name == "sdb")
+    assert {("sdb",)} == set(found["ssd_device_capacity_bytes"])
+    assert {("md0",)} == set(found["ssd_md_degraded_disks"])
+
+
+def test_catalogue() -> None:
+    """Every row is named, typed and explained by the rules of the contract."""
+    rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
+    assert len({row.name for row in rows}) == len(rows) == 17
+    for row in rows:
+        assert row.name.startswith("ssd_")
+        assert row.name.endswith("_total") == (row.kind == "counter")
+        assert row.help.endswith(".")
+        assert row.labels[0] == "device"
+
+
+def test_this_machine() -> None:
+    """The running machine's drives yield samples that fit their families."""
+    found = topology.read(Path("/sys"), Path("/proc"), Path("/")).value
+    for sample in device_collector.samples(found, everything, {}):
+        assert len(sample.labels) == len(sample.desc.labels)

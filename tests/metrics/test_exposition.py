@@ -1,0 +1,289 @@
+"""The page, held against prometheus_client's own renderer and parsers."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.utils import floatToGoString
+
+from exporter.metrics import catalogue, disk_families
+from exporter.metrics.desc import Buckets, MetricDesc, Sample
+from exporter.metrics.exposition import render
+
+GAUGE = MetricDesc("ssd_test_ratio", 'A "gauge" with a \\ backslash.', ("device", "op"))
+COUNTER = MetricDesc("ssd_test_bytes_total", "A counter.", ("device",), "counter")
+HISTOGRAM = MetricDesc("ssd_test_seconds", "A histogram.", ("device",), "histogram", (0.05, 1.0))
+BARE = MetricDesc("ssd_test_interval_seconds", "Without labels.")
+
+_VALUE = st.floats(allow_nan=False) | st.integers(-(1 << 64), 1 << 64)
+_COUNT = st.integers(0, 1 << 40).map(float)
+#: Surrogates stand in no file name that this program reads: it escapes what is no UTF-8.
+_LABEL = st.text(st.characters(exclude_categories=["Cs"]))
+_SAMPLES = st.lists(
+    st.builds(GAUGE, _VALUE, _LABEL, _LABEL)
+    | st.builds(COUNTER, _COUNT, _LABEL)
+    | st.builds(
+        lambda weights, total, label: HISTOGRAM(Buckets(weights, total), label),
+        st.tuples(_COUNT, _COUNT, _COUNT),
+        _COUNT,
+        _LABEL,
+    )
+    | st.builds(BARE, _VALUE)
+)
+
+
+class Fixed(Collector):
+    """The same samples, as prometheus_client has them."""
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self._samples = list(samples)
+
+    def collect(self) -> Iterator[Metric]:
+        for desc in dict.fromkeys(sample.desc for sample in self._samples):
+            values = {s.labels: s.value for s in self._samples if s.desc is desc}
+            yield self._family(desc, values)
+
+    def _family(self, desc: MetricDesc, values: dict[tuple[str, ...], float | Buckets]) -> Metric:
+        if desc.kind == "histogram":
+            histogram = HistogramMetricFamily(desc.name, desc.help, labels=desc.labels)
+            for labels, value in values.items():
+                assert isinstance(value, Buckets)
+                below, buckets = 0.0, []
+                bounds = map(floatToGoString, (*desc.edges, math.inf))
+                for bound, weight in zip(bounds, value.weights, strict=True):
+                    below += weight
+                    buckets.append((bound, below))
+                histogram.add_metric(labels, buckets, value.sum)
+            return histogram
+        kind = CounterMetricFamily if desc.kind == "counter" else GaugeMetricFamily
+        family = kind(desc.name, desc.help, labels=desc.labels)
+        for labels, value in values.items():
+            assert not isinstance(value, Buckets)
+            family.add_metric(labels, value)
+        return family
+
+
+#: prometheus_client leaves it without types.
+parse_openmetrics: Callable[[str], Iterator[Metric]] = text_string_to_metric_families
+
+Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def series(families: Iterable[Metric]) -> tuple[dict[str, tuple[str, str]], Series]:
+    """What a page says: types and texts by family, and values by series."""
+    found = list(families)
+    values = {
+        (sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
+        for family in found
+        for sample in family.samples
+    }
+    return {family.name: (family.type, family.documentation) for family in found}, values
+
+
+def theirs(samples: Iterable[Sample], *, openmetrics: bool) -> str:
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Fixed(samples))
+    return (generate_openmetrics if openmetrics else generate_latest)(registry).decode()
+
+
+def parsed(page: str, *, openmetrics: bool) -> tuple[dict[str, tuple[str, str]], Series]:
+    return series(parse_openmetrics(page) if openmetrics else parse_text(page))
+
+
+def test_a_page_reads_as_it_is_documented() -> None:
+    page = render(
+        [
+            GAUGE(0.5, "sda", "read"),
+            COUNTER(3, "sda"),
+            HISTOGRAM(Buckets((1.0, 0.0, 2.5), 7.25), "sda"),
+            BARE(1),
+        ],
+        openmetrics=False,
+    )
+    expected = """\
+# HELP ssd_test_ratio A "gauge" with a \\\\ backslash.
+# TYPE ssd_test_ratio gauge
+ssd_test_ratio{device="sda",op="read"} 0.5
+# HELP ssd_test_bytes_total A counter.
+# TYPE ssd_test_bytes_total counter
+ssd_test_bytes_total{device="sda"} 3
+# HELP ssd_test_seconds A histogram.
+# TYPE ssd_test_seconds histogram
+ssd_test_seconds_bucket{device="sda",le="0.05"} 1
+ssd_test_seconds_bucket{device="sda",le="1.0"} 1
+ssd_test_seconds_bucket{device="sda",le="+Inf"} 4
+ssd_test_seconds_sum{device="sda"} 7.25
+ssd_test_seconds_count{device="sda"} 4
+# HELP ssd_test_interval_seconds Without labels.
+# TYPE ssd_test_interval_seconds gauge
+ssd_test_interval_seconds 1
+"""
+    assert expected == page.decode()
+
+
+def test_openmetrics_names_a_counters_family_without_total_and_says_where_it_ends() -> None:
+    expected = """\
+# HELP ssd_test_bytes A counter.
+# TYPE ssd_test_bytes counter
+ssd_test_bytes_total{device="sda"} 3
+# EOF
+"""
+    assert expected == render([COUNTER(3, "sda")], openmetrics=True).decode()
+
+
+def test_nothing_is_an_empty_page() -> None:
+    assert (b"", b"# EOF\n") == (render([], openmetrics=False), render([], openmetrics=True))
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+@given(samples=_SAMPLES)
+def test_prometheus_client_renders_the_same(openmetrics: bool, samples: list[Sample]) -> None:
+    """Families, types, texts, series and values, through prometheus_client's own parser."""
+    page = render(samples, openmetrics=openmetrics).decode()
+    expected_families, expected = parsed(theirs(samples, openmetrics=openmetrics),
+                                         openmetrics=openmetrics)  # fmt: skip
+    families, actual = parsed(page, openmetrics=openmetrics)
+    assert expected_families == families
+    assert expected.keys() == actual.keys()
+    for name, value in expected.items():
+        assert value == pytest.approx(actual[name], rel=1e-11), name
+
+
+@pytest.mark.parametrize("openmetrics", [False, True])
+@given(label=_LABEL)
+@example(label='"')
+@example(label="\\")
+@example(label="\\n")
+@example(label="\n")
+@example(label="\r")
+@example(label="a\r\nb")
+@example(label="\0")
+@example(label="\u2028\x85\x0b")
+@example(label="} 1")
+@example(label='",op="x')
+def test_any_label_value_survives(openmetrics: bool, label: str) -> None:
+    page = render([GAUGE(1, label, "read"), BARE(2)], openmetrics=openmetrics).decode()
+    _, values = parsed(page, openmetrics=openmetrics)
+    expected = {
+        ("ssd_test_ratio", (("device", label), ("op", "read"))): 1.0,
+        ("ssd_test_interval_seconds", ()): 2.0,
+    }
+    assert expected == values
+
+
+def test_even_half_a_character_breaks_no_page() -> None:
+    assert b'device="?"' in render([COUNTER(1, "\ud800")], openmetrics=False)
+
+
+def test_a_series_that_comes_twice_keeps_its_last_value() -> None:
+    """A page with duplicates would be refused whole."""
+    twice = [
+        COUNTER(1, "sda"),
+        COUNTER(5, "sdb"),
+        HISTOGRAM(Buckets((1.0, 1.0, 1.0), 3.0), "sda"),
+        COUNTER(2, "sda"),
+        HISTOGRAM(Buckets((4.0, 4.0, 4.0), 9.0), "sda"),
+    ]
+    once = [COUNTER(2, "sda"), COUNTER(5, "sdb"), HISTOGRAM(Buckets((4.0, 4.0, 4.0), 9.0), "sda")]
+    for openmetrics in (False, True):
+        assert render(once, openmetrics=openmetrics) == render(twice, openmetrics=openmetrics)
+
+
+def test_the_series_of_a_family_stand_together() -> None:
+    """Whatever the order of the samples: the format asks for it."""
+    mixed = [COUNTER(1, "sda"), BARE(1), COUNTER(2, "sdb")]
+    sorted_ = [COUNTER(1, "sda"), COUNTER(2, "sdb"), BARE(1)]
+    assert render(sorted_, openmetrics=True) == render(mixed, openmetrics=True)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), st.floats(0, 1e9))
+def test_histograms_are_cumulative_and_count_their_infinity(
+    weights: list[float], total: float
+) -> None:
+    page = render([HISTOGRAM(Buckets(weights, total), "sda")], openmetrics=False).decode()
+    (family,) = parse_text(page)
+    *buckets, whole, count = family.samples
+    values = [bucket.value for bucket in buckets]
+    assert ["0.05", "1.0", "+Inf"] == [bucket.labels["le"] for bucket in buckets]
+    assert sorted(values) == values
+    assert values[-1] == count.value == pytest.approx(sum(weights), rel=1e-11, abs=0.5)
+    assert total == pytest.approx(whole.value, rel=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0, "0"),
+        (0.0, "0"),
+        (-0.0, "-0"),
+        (1.0, "1"),
+        (True, "1"),
+        (0.05, "0.05"),
+        (0.1 + 0.2, "0.3"),
+        (0.000_000_001, "1e-09"),
+        (31_557_600.000_1, "31557600.0001"),
+        (999_999_999_999.0, "999999999999"),
+        (1e15, "1e+15"),
+        ((1 << 64) - 1, "18446744073709551615"),
+        (math.inf, "+Inf"),
+        (-math.inf, "-Inf"),
+        (math.nan, "NaN"),
+    ],
+)
+def test_numbers_read_as_go_reads_them(value: float, expected: str) -> None:
+    assert render([BARE(value)], openmetrics=False).decode().endswith(f" {expected}\n")
+
+
+@given(st.floats(0, 31_557_600))
+def test_no_number_loses_a_tenth_of_a_millisecond_in_a_year(value: float) -> None:
+    page = render([BARE(value)], openmetrics=False).decode()
+    assert value == pytest.approx(float(page.split()[-1]), abs=1e-4)
+
+
+@given(st.integers(-(1 << 64), 1 << 64))
+def test_whole_numbers_are_exact(value: int) -> None:
+    assert value == int(render([BARE(value)], openmetrics=False).split()[-1])
+
+
+HISTOGRAMS = [
+    desc
+    for _, subject in catalogue.SUBJECTS
+    for desc in catalogue.families(subject)
+    if desc.kind == "histogram"
+]
+
+
+@pytest.mark.parametrize("desc", HISTOGRAMS, ids=lambda desc: desc.name)
+def test_bounds_are_spelt_as_go_spells_them(desc: MetricDesc) -> None:
+    """The same in both formats, or a change of format makes new series."""
+    sample = desc(Buckets((1.0,) * (len(desc.edges) + 1), 1.0), *desc.labels)
+    expected = [*map(floatToGoString, desc.edges), "+Inf"]
+    for openmetrics in (False, True):
+        page = render([sample], openmetrics=openmetrics).decode()
+        families = list(parse_openmetrics(page) if openmetrics else parse_text(page))
+        buckets = [s for s in families[0].samples if s.name.endswith("_bucket")]
+        assert expected == [bucket.labels["le"] for bucket in buckets]
+
+
+def test_parts_of_a_second_are_rounded_in_buckets_for_openmetrics_has_none() -> None:
+    """Only what is printed: the sum of many parts is a whole second.
+
+    https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#histogram
+    """
+    sample = disk_families.BUSY_RATIO(Buckets((1.4,) * 10, 3.25), "sda")
+    (family,) = parse_openmetrics(render([sample], openmetrics=True).decode())
+    assert [1, 3, 4, 6, 7, 8, 10, 11, 13, 14] == [line.value for line in family.samples[:10]]
+    assert [3.25, 14] == [line.value for line in family.samples[10:]]

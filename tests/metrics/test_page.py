@@ -1,0 +1,217 @@
+"""The page: rendered at most once a tick, and only when somebody asks."""
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client.exposition import choose_encoder
+
+from exporter.metrics.desc import MetricDesc, Sample
+from exporter.metrics.page import Pages
+
+TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+
+#: With native histograms switched on.
+_PROMETHEUS_3 = (
+    "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;"
+    "q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;"
+    "version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+
+
+class Source:
+    """Samples that count how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.tick = 0
+        self.asked = 0
+        self.takes = 0.0
+        self.pages = Pages(self.samples, lambda: self.tick)
+
+    def samples(self) -> Iterator[Sample]:
+        self.asked += 1
+        time.sleep(self.takes)
+        yield TICK(self.tick)
+
+    def said(self, accept: str = "", encoding: str = "") -> int:
+        page = self.pages.page(accept, encoding)
+        body = gzip.decompress(page.body) if page.encoding else page.body
+        (line,) = (line for line in body.decode().splitlines() if not line.startswith("#"))
+        return int(line.split()[-1])
+
+
+def test_nothing_is_rendered_until_somebody_asks() -> None:
+    source = Source()
+    for tick in range(100):
+        source.tick = tick
+    assert 0 == source.asked
+
+
+def test_a_page_is_rendered_once_a_tick_whoever_asks() -> None:
+    source = Source()
+    for tick in range(3):
+        source.tick = tick
+        assert [tick] * 4 == [source.said(), source.said(), source.said("", "gzip"), source.said()]
+        assert tick + 1 == source.asked
+
+
+def test_each_format_is_rendered_for_itself_and_compressed_from_the_plain_one() -> None:
+    source = Source()
+    for accept in ("", "application/openmetrics-text"):
+        for encoding in ("", "gzip", ""):
+            source.said(accept, encoding)
+    assert 2 == source.asked
+
+
+def test_who_comes_while_a_page_is_made_waits_for_that_one() -> None:
+    source = Source()
+    source.takes = 0.2
+    with ThreadPoolExecutor(16) as pool:
+        assert {0} == set(pool.map(lambda _: source.said(), range(16)))
+    assert 1 == source.asked
+
+
+def test_many_at_once_see_ticks_in_order_and_whole_pages() -> None:
+    source = Source()
+    done = threading.Event()
+
+    def ask(number: int) -> bool:
+        seen = []
+        while not done.is_set():
+            seen.append(source.said("application/openmetrics-text" if number % 2 else "", "gzip"))
+        return bool(seen) and seen == sorted(seen)
+
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(ask, number) for number in range(6)]
+        for tick in range(100):
+            source.tick = tick
+            time.sleep(0.002)
+        done.set()
+        assert all(future.result() for future in asked)
+    assert source.asked <= 200
+
+
+def test_a_page_that_fails_is_tried_anew() -> None:
+    failing = [True]
+
+    def samples() -> Iterator[Sample]:
+        if failing[0]:
+            raise RuntimeError("a mistake of ours")
+        yield TICK(1)
+
+    pages = Pages(samples, lambda: 1)
+    with pytest.raises(RuntimeError):
+        pages.page("", "")
+    failing[0] = False
+    assert b"ssd_test_ticks_total 1\n" in pages.page("", "").body
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", TEXT),
+        ("*/*", TEXT),
+        ("text/plain", TEXT),
+        ("text/html,application/xhtml+xml,*/*;q=0.8", TEXT),
+        ("text/plain;version=0.0.4;q=0.5,*/*;q=0.1", TEXT),
+        ("text/plain;version=1.0.0;escaping=allow-utf-8", TEXT),
+        ("application/openmetrics-text", OPENMETRICS),
+        ("Application/OpenMetrics-Text; version=1.0.0; charset=utf-8", OPENMETRICS),
+        ("application/openmetrics-text; version=0.0.1", TEXT),
+        ("application/openmetrics-text;version=2.0.0", TEXT),
+        ("application/openmetrics-text;version=2.0.0,application/openmetrics-text", OPENMETRICS),
+        ("application/openmetrics-text;q=0.1,text/plain;q=0.9", TEXT),
+        ("application/openmetrics-text;q=0", TEXT),
+        ("application/openmetrics-text;version=x", TEXT),
+        ("application/openmetrics-text;q=x", TEXT),
+        (_PROMETHEUS_3, OPENMETRICS),
+        ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", OPENMETRICS),
+    ],
+)
+def test_the_client_gets_the_format_it_likes_best_of_those_there_are(
+    accept: str, expected: str
+) -> None:
+    page = Source().pages.page(accept, "")
+    assert expected == page.content_type
+    assert page.body.endswith(b"# EOF\n") == (expected == OPENMETRICS)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "*/*",
+        "text/plain;version=0.0.4",
+        "application/openmetrics-text",
+        "application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
+    ],
+)
+def test_prometheus_client_would_choose_the_same(accept: str) -> None:
+    """Where it chooses at all: it fails on a version that is no number."""
+    expected = choose_encoder(accept)[1].split("; escaping")[0]
+    assert expected == Source().pages.page(accept, "").content_type
+
+
+@pytest.mark.parametrize(
+    ("accept_encoding", "expected"),
+    [
+        ("", ""),
+        ("gzip", "gzip"),
+        ("GZIP", "gzip"),
+        ("deflate, gzip;q=0.5, br", "gzip"),
+        ("gzip;q=0", ""),
+        ("gzip; q=0.0", ""),
+        ("gzip;Q=0", ""),
+        ("gzip;q=nonsense", ""),
+        ("*", "gzip"),
+        ("*;q=0", ""),
+        ("*;q=0, gzip", "gzip"),
+        ("*, gzip;q=0", ""),
+        ("identity", ""),
+        ("deflate, br, zstd", ""),
+        ("gzipped", ""),
+        (",;,=;q", ""),
+    ],
+)
+def test_a_page_is_compressed_for_those_that_take_it(accept_encoding: str, expected: str) -> None:
+    source = Source()
+    page = source.pages.page("", accept_encoding)
+    assert expected == page.encoding
+    assert 0 == source.said("", accept_encoding)
+
+
+@given(st.text(), st.text())
+def test_no_header_breaks_the_page(accept: str, accept_encoding: str) -> None:
+    page = Source().pages.page(accept, accept_encoding)
+    assert page.content_type in (TEXT, OPENMETRICS)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "application/openmetrics-text",
+                "text/plain",
+                "version=",
+                "q=",
+                ";",
+                ",",
+                "=",
+                "1",
+                "x",
+            ]
+        )
+    )
+)
+def test_no_accept_header_of_known_words_breaks_the_page(words: list[str]) -> None:
+    page = Source().pages.page("".join(words), "".join(words))
+    assert page.content_type in (TEXT, OPENMETRICS)

@@ -1,0 +1,256 @@
+"""The end of a write cache: by published figures, and on simulated drives of many kinds."""
+
+import itertools
+import random
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exporter.probe.cache_cliff import (
+    CacheCliff,
+    CliffResult,
+    CliffRules,
+    cache_cliff,
+    recovered_bytes,
+)
+from exporter.probe.write_trace import GIB, MIB, TraceSample
+from tests.probe.test_write_trace import ANY_SAMPLE, LIKELY_SAMPLE
+from tests.probe.traces import GB, MB, Noise, Speed, active, ramp, steps
+
+RULES = CliffRules()
+
+#: How many traces of each kind are judged.
+TRACES = 40
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of drive; `ends` is where its cache does, in GB, and `ratio` what is left then."""
+
+    speed: Speed
+    ends: float = 0.0
+    ratio: float = 1.0
+    noise: Noise = field(default_factory=Noise)
+    budget: float = 16 * GIB
+    result: CliffResult = CliffResult.BUDGET
+
+    def judged(self, seed: int) -> CacheCliff:
+        trace = active(self.speed, random.Random(seed), self.noise, self.budget)
+        return cache_cliff(trace, RULES)
+
+
+CLIFFS = {
+    "600p": Kind(steps(540, (8.5, 112)), 8.5, 0.21),
+    "970 EVO": Kind(steps(2300, (22, 620)), 22, 0.27, budget=32 * GIB),
+    "QLC": Kind(steps(1600, (14, 150)), 14, 0.094, budget=24 * GIB),
+    # Equal bytes spend most of their time in the slow swing: their median is the quick one's.
+    "folding": Kind(steps(1500, (12, 400)), 12, 0.41, Noise(folding=0.6)),
+    "a third less": Kind(steps(410, (6, 260)), 6, 0.634),
+    "three phases": Kind(steps(5000, (6, 2000), (11, 300)), 6, 0.06),
+    "three phases, the last one short": Kind(steps(3000, (4, 1500), (14, 300)), 4, 0.1),
+    "a small and slow one": Kind(steps(150, (0.45, 20)), 0.45, 0.133, budget=GIB),
+}
+
+NO_CLIFFS = {
+    "flat": Kind(steps(540)),
+    "flat and uneven": Kind(steps(540), noise=Noise(0.2, 0.05)),
+    "flat and most uneven": Kind(steps(540), noise=Noise(0.3, 0.05)),
+    "870 EVO, 480 to 400": Kind(steps(480, (6, 400))),
+    "RAID 1 of SSDs": Kind(steps(484, (10, 486))),
+    "RAID 10 of HDDs": Kind(steps(406, (10, 294))),
+    "HDD, outer to inner tracks": Kind(ramp(200, 95, 17), result=CliffResult.RAMP),
+    "thermal ramp": Kind(ramp(2000, 800, 17), result=CliffResult.RAMP),
+    "cache larger than the budget": Kind(steps(2300, (22, 620))),
+    "a cliff too near the end": Kind(steps(2300, (16.95, 620)), noise=Noise(stalls=0.0)),
+}
+
+
+@pytest.mark.parametrize("kind", CLIFFS.values(), ids=CLIFFS)
+def test_every_cliff_is_found_where_it_is(kind: Kind) -> None:
+    """Found in all, and within 0.2 GB in 95 %; by the medians of what comes before and after."""
+    found = [kind.judged(seed) for seed in range(TRACES)]
+    assert {CliffResult.CLIFF} == {cliff.result for cliff in found}
+    errors = sorted(abs((cliff.cache_bytes or 0) / GB - kind.ends) for cliff in found)
+    assert errors[int(0.95 * TRACES)] <= 0.2
+    ratios = [cliff.falloff_ratio or 0 for cliff in found]
+    assert [pytest.approx(kind.ratio, rel=0.15)] * TRACES == ratios
+
+
+@pytest.mark.parametrize("kind", NO_CLIFFS.values(), ids=NO_CLIFFS)
+def test_nothing_else_is_a_cliff(kind: Kind) -> None:
+    assert {kind.result} == {kind.judged(seed).result for seed in range(TRACES)}
+
+
+def test_a_cliff_is_found_in_a_trace_of_real_unevenness_too() -> None:
+    """Whole-disk write with peaks above 410 MB/s and an average about 260, fluctuating."""
+    kind = replace(CLIFFS["a third less"], noise=Noise(0.15, 0.02))
+    assert {CliffResult.CLIFF} == {kind.judged(seed).result for seed in range(TRACES)}
+
+
+def test_three_phases_are_told() -> None:
+    for seed in range(TRACES):
+        found = CLIFFS["three phases"].judged(seed)
+        assert [0, 6, 11] == [round(phase.begin_bytes / GB) for phase in found.phases]
+        speeds = [phase.bytes_per_second / MB for phase in found.phases]
+        assert [pytest.approx(speed, rel=0.1) for speed in (5000, 2000, 300)] == speeds
+
+
+def test_the_published_ladder_of_an_intel_600p() -> None:
+    """Files of 2 to 16 GiB one after the other; those before were the page cache's, 2.143 GB.
+
+    The cliff is by bytes since the drive rested, at 8.586 GB, and not by the size of a file.
+    """
+    ladder = [(2048, 3.48498), (4096, 7.36899), (8192, 73.1975), (16384, 153.142)]
+    found = cache_cliff([TraceSample(s, mib * MIB) for mib, s in ladder], RULES)
+    assert found.cache_bytes is not None
+    assert pytest.approx(8.586, abs=0.01) == (2143e6 + found.cache_bytes) / GB
+    assert found.burst_bytes_per_second is not None
+    assert found.sustained_bytes_per_second is not None
+    assert 583 <= round(found.burst_bytes_per_second / MB) <= 616
+    assert 112 <= round(found.sustained_bytes_per_second / MB) <= 117
+    assert pytest.approx(0.19, abs=0.01) == found.falloff_ratio
+
+
+def test_the_synthetic_direct_write() -> None:
+    """540 MB/s up to 8.5 GB, then 112, 10 % noise, 1 % stalls: 8.5 within 0.3, 0.21 within 0.02."""
+    for seed in range(TRACES):
+        found = CLIFFS["600p"].judged(seed)
+        assert pytest.approx(8.5, abs=0.3) == (found.cache_bytes or 0) / GB
+        assert pytest.approx(0.21, abs=0.02) == found.falloff_ratio
+
+
+@pytest.mark.parametrize(
+    ("ten_gib_seconds", "hundred_gib_seconds"),
+    [pytest.param(22.1695, 220.997, id="SSDs"), pytest.param(26.4656, 365.673, id="HDDs")],
+)
+def test_published_direct_writes_to_arrays_are_no_cliffs(
+    ten_gib_seconds: float, hundred_gib_seconds: float
+) -> None:
+    """484 then 486 MB/s, and 406 then 294: 0.72 is a controller's cache and shorter tracks."""
+    trace = [
+        TraceSample(ten_gib_seconds, 10 * GIB),
+        TraceSample(hundred_gib_seconds, 100 * GIB),
+    ]
+    assert CliffResult.BUDGET is cache_cliff(trace, RULES).result
+
+
+def test_a_published_fall_to_six_tenths_is_a_cliff() -> None:
+    trace = [TraceSample(6e9 / 410e6, 6e9), TraceSample(10e9 / 260e6, 10e9)]
+    assert CliffResult.CLIFF is cache_cliff(trace, RULES).result
+
+
+def even(*phases: tuple[float, float]) -> list[TraceSample]:
+    """GB at MB/s, without noise."""
+    return [
+        TraceSample(gigabytes * GB / (speed * MB), gigabytes * GB) for gigabytes, speed in phases
+    ]
+
+
+def test_a_budget_without_a_cliff_bounds_the_cache_from_below() -> None:
+    found = cache_cliff(even((16, 2300)), RULES, capacity_bytes=1000 * 10**9)
+    assert CliffResult.BUDGET is found.result
+    assert found.cache_bytes is None
+    assert 16 * 10**9 == found.cache_min_bytes
+    assert pytest.approx(2300 * MB) == found.burst_bytes_per_second
+    assert found.sustained_bytes_per_second is None
+    assert found.falloff_ratio is None
+
+
+def test_more_bytes_than_any_cache_could_take_make_a_drive_flat() -> None:
+    found = cache_cliff(even((16, 2300)), RULES, capacity_bytes=48 * 10**9)
+    assert CliffResult.FLAT is found.result
+    assert found.cache_min_bytes is None
+    assert pytest.approx(1.0) == found.falloff_ratio
+
+
+def test_a_write_that_was_broken_off_says_so_unless_it_saw_the_cliff() -> None:
+    flat, fell = even((16, 2300)), even((8, 540), (4, 112))
+    found = cache_cliff(flat, RULES, capacity_bytes=10**9, was_aborted=True)
+    assert CliffResult.ABORTED is found.result
+    assert 16 * 10**9 == found.cache_min_bytes
+    assert CliffResult.CLIFF is cache_cliff(fell, RULES, was_aborted=True).result
+
+
+def test_a_write_of_nothing_tells_nothing() -> None:
+    assert CacheCliff(CliffResult.BUDGET, 0) == cache_cliff([], RULES)
+    assert CacheCliff(CliffResult.ABORTED, 0) == cache_cliff([], RULES, was_aborted=True)
+
+
+def test_two_thirds_is_a_cliff_and_seven_tenths_is_none() -> None:
+    assert CliffResult.CLIFF is cache_cliff(even((8, 300), (8, 200)), RULES).result
+    assert CliffResult.BUDGET is cache_cliff(even((8, 300), (8, 205)), RULES).result
+
+
+def test_a_drive_that_becomes_faster_has_no_cliff() -> None:
+    assert CliffResult.BUDGET is cache_cliff(even((8, 112), (8, 540)), RULES).result
+
+
+FOUND = cache_cliff(even((8.6, 569), (8, 115)), RULES)
+
+
+@pytest.mark.parametrize("back", [8.0, 5.4, 2.4, 1.5])
+def test_what_was_recovered_is_what_goes_at_burst_speed(back: float) -> None:
+    """As much as a published series of runs minutes apart had back."""
+    for seed in range(TRACES):
+        again = active(steps(569, (back, 115)), random.Random(seed), budget=8.6 * GB)
+        found = recovered_bytes(again, FOUND, RULES)
+        assert found is not None
+        assert pytest.approx(back, abs=0.2) == found / GB
+
+
+def test_a_later_write_that_is_fast_throughout_had_at_least_so_much() -> None:
+    assert 4 * GIB == recovered_bytes(even((4 * GIB / GB, 569)), FOUND, RULES)
+
+
+def test_a_later_write_that_is_slow_throughout_had_nothing_back() -> None:
+    assert 0 == recovered_bytes(even((4, 115)), FOUND, RULES)
+
+
+def test_recovery_is_not_known_without_a_cliff_or_a_write() -> None:
+    flat = cache_cliff(even((16, 540)), RULES)
+    assert recovered_bytes(even((4, 569)), flat, RULES) is None
+    assert recovered_bytes([], FOUND, RULES) is None
+
+
+@given(st.lists(ANY_SAMPLE | LIKELY_SAMPLE, max_size=80), st.none() | st.integers(), st.booleans())
+def test_any_trace_has_a_result(
+    trace: list[TraceSample], capacity: int | None, was_aborted: bool
+) -> None:
+    found = cache_cliff(trace, RULES, capacity_bytes=capacity, was_aborted=was_aborted)
+    begins = [phase.begin_bytes for phase in found.phases]
+    assert all(a < b for a, b in itertools.pairwise(begins))
+    assert (found.cache_bytes is not None) == (found.result is CliffResult.CLIFF)
+    assert (len(found.phases) >= 2) == (found.result is CliffResult.CLIFF)
+    if found.cache_bytes is not None:
+        assert 0 < found.cache_bytes < found.written_bytes
+        assert found.cache_min_bytes is None
+    recovered = recovered_bytes(trace, found, RULES)
+    assert recovered is None or 0 <= recovered <= found.written_bytes
+
+
+@given(
+    st.floats(20, 7000),
+    st.floats(0.02, 0.9),
+    st.floats(2, 14),
+    st.integers(0, 1000),
+)
+# An example is a trace of 16 GiB, and the machine may be at something else.
+@settings(deadline=None)
+def test_a_clean_step_is_found_where_it_counts_and_nowhere_else(
+    burst: float, ratio: float, ends: float, seed: int
+) -> None:
+    speed, chance = steps(burst, (ends, burst * ratio)), random.Random(seed)
+    step = 16 * MIB
+    trace = [
+        TraceSample(step / speed(begin) * chance.lognormvariate(0, 0.05), step)
+        for begin in range(0, 16 * GIB, step)
+    ]
+    found = cache_cliff(trace, RULES)
+    if ratio <= 0.62:
+        assert CliffResult.CLIFF is found.result
+        assert pytest.approx(ends, abs=0.2) == (found.cache_bytes or 0) / GB
+        assert pytest.approx(ratio, rel=0.1) == found.falloff_ratio
+    elif ratio >= 0.72:
+        assert CliffResult.CLIFF is not found.result

@@ -1,0 +1,325 @@
+"""How fio is called, and that the real one does what is meant by it."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import ConfigError
+from exporter.probe import fio, fio_log, fio_report
+from exporter.probe.fio_report import Op, ProbeRun, RunResult
+from exporter.probe.profiles import (
+    MIB,
+    ON_BY_DEFAULT,
+    PROFILES,
+    Engine,
+    Profile,
+    Rw,
+    Sync,
+    with_engine,
+)
+
+FILE = Path("/data/probe/nvme0n1")
+READ, WRITE, REDO = (PROFILES[name] for name in ("page_read", "page_write", "fsync"))
+
+
+def job(argv: Sequence[str], name: str) -> list[str]:
+    """The arguments of one job, with its name."""
+    begin = argv.index(f"--name={name}")
+    rest = [i for i, each in enumerate(argv[begin + 1 :]) if each.startswith("--name=")]
+    return list(argv[begin : begin + 1 + rest[0]] if rest else argv[begin:])
+
+
+def test_the_due_profiles_are_jobs_of_one_process_one_after_the_other() -> None:
+    argv = fio.arguments("/opt/fio", [REDO, READ, WRITE], FILE)
+    assert ["/opt/fio", "--output-format=json+", "--eta=never"] == argv[:3]
+    assert "--stonewall=1" not in job(argv, "fsync")
+    for name in ("page_read", "page_write"):
+        assert {"--stonewall=1", "--new_group=1"} <= set(job(argv, name))
+
+
+def test_what_keeps_a_probe_harmless_holds_for_all_jobs() -> None:
+    common = job(fio.arguments("fio", [REDO], FILE), "global")
+    assert {
+        "--thread=1",
+        "--allow_file_create=0",
+        "--randrepeat=0",
+        "--norandommap=1",
+        "--refill_buffers=1",
+        "--percentile_list=50:95:99:99.9",
+        "--filename=/data/probe/nvme0n1",
+    } <= set(common)
+
+
+def test_only_reads_are_read_only() -> None:
+    assert "--readonly" in fio.arguments("fio", [READ], FILE)
+    assert "--readonly" not in fio.arguments("fio", [READ, REDO], FILE)
+
+
+def test_operations_are_capped_by_number_and_time_is_a_ceiling_only() -> None:
+    argv = fio.arguments("fio", [REDO], FILE)
+    assert {"--number_ios=200", "--rate_iops=100", "--runtime=10", "--fdatasync=1"} <= set(
+        job(argv, "fsync")
+    )
+    assert not [each for each in argv if each.startswith(("--time_based", "--io_size"))]
+
+
+@pytest.mark.parametrize("sync", Sync)
+def test_written_data_last_as_the_profile_says(sync: Sync) -> None:
+    found = {
+        each.partition("=")[0].lstrip("-")
+        for each in job(fio.arguments("fio", [replace(WRITE, sync=sync)], FILE), "page_write")
+    }
+    assert ({sync.value} - {"none"}) == found & {"fsync", "fdatasync", "end_fsync"}
+
+
+def test_a_log_is_kept_of_what_no_cap_makes_a_constant() -> None:
+    argv = fio.arguments("fio", [REDO, PROFILES["burst"]], FILE, Path("/run/logs"))
+    assert "--write_bw_log=/run/logs/burst" in job(argv, "burst")
+    assert not [each for each in job(argv, "fsync") if "bw_log" in each]
+
+
+def test_a_colon_in_a_path_does_not_part_two_files() -> None:
+    argv = fio.arguments("fio", [READ], Path("/data/disk:1/f"))
+    assert "--filename=/data/disk\\:1/f" in argv
+
+
+@pytest.mark.parametrize("path", ["f", "", "/a\\b/f", "/a\nb/f", "/a\x7f/f", "/a\udc80/f"])
+def test_a_path_that_fio_would_take_for_another_is_refused(path: str) -> None:
+    with pytest.raises(ConfigError, match="name a directory"):
+        fio.arguments("fio", [READ], Path(path))
+
+
+@given(
+    st.lists(
+        st.builds(
+            Profile,
+            st.from_regex(r"[a-z][a-z0-9_]{0,31}", fullmatch=True),
+            st.sampled_from(Rw),
+            st.integers(512, 16 * MIB),
+            st.integers(MIB, 1 << 36),
+            st.sampled_from(Engine),
+            st.integers(1, 256),
+            st.integers(1, 16),
+            st.booleans(),
+            st.sampled_from(Sync),
+            st.none() | st.integers(1, 1_000_000),
+            st.none() | st.integers(1, 1000),
+            st.floats(1, 600),
+        ),
+        min_size=1,
+    )
+)
+def test_every_argument_is_a_long_option(profiles: list[Profile]) -> None:
+    argv = fio.arguments("fio", profiles, FILE)
+    assert all(each.startswith("--") for each in argv[1:])
+    assert len(profiles) == sum(each.startswith("--runtime=") for each in argv)
+
+
+def test_the_engines_stand_one_a_line() -> None:
+    listed = "Available IO engines:\n\tcpuio\n\tpsync\n\tio_uring\n\tdev-dax\n"
+    assert {"cpuio", "psync", "io_uring", "dev-dax"} == fio.engines(listed)
+    assert frozenset() == fio.engines("fio: unrecognized option '--enghelp'\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("fio-3.33\n", (3, 33)),
+        ("fio-3.16", (3, 16)),
+        ("fio-3.36-12-gabcd-dirty", (3, 36)),
+        ("3.41", (3, 41)),
+        ("fio-2.2.10", (2, 2)),
+        ("fio-4", None),
+        ("", None),
+        ("bash: fio: command not found", None),
+    ],
+)
+def test_a_version_is_its_first_two_numbers(text: str, expected: tuple[int, int] | None) -> None:
+    assert expected == fio.version(text)
+
+
+@given(st.text())
+def test_any_text_has_engines_and_a_version_or_none(text: str) -> None:
+    assert all(fio.engines(text))
+    found = fio.version(text)
+    assert found is None or min(found) >= 0
+
+
+# What follows runs the real fio on small files.
+
+
+def short(profile: Profile, **changes: object) -> Profile:
+    """A profile on a file of 1 MiB, quick enough for a test, with an engine that this fio has."""
+    quick = replace(profile, size_bytes=MIB, rate_iops=None, number_ios=20)
+    available = fio.engines(subprocess.check_output(fio.engines_arguments("fio"), text=True))
+    return with_engine(replace(quick, **changes), available)  # type: ignore[arg-type]
+
+
+def file_of(directory: Path, size: int = MIB) -> Path:
+    path = directory / "file"
+    path.write_bytes(os.urandom(size))
+    return path
+
+
+def run(profiles: Sequence[Profile], file: Path, logs: Path | None = None) -> ProbeRun:
+    argv = fio.arguments("fio", profiles, file, logs)
+    done = subprocess.run(argv, capture_output=True, check=False, timeout=60)
+    return fio_report.parse(done.stdout, done.returncode)
+
+
+@pytest.mark.real
+def test_the_default_profiles_run_and_say_everything(tmp_path: Path) -> None:
+    found = run([short(PROFILES[name]) for name in ON_BY_DEFAULT], file_of(tmp_path))
+    assert (RunResult.SUCCESS, ()) == (found.result, found.faults)
+    assert list(ON_BY_DEFAULT) == [each.name for each in found.jobs]
+    redo, read, write = found.jobs
+    assert {Op.WRITE, Op.SYNC} == set(redo.ops)
+    # The last write is the cap's, and not synced any more.
+    assert (20, 19) == (redo.ops[Op.WRITE].operations, redo.ops[Op.SYNC].operations)
+    assert {Op.READ} == set(read.ops)
+    assert {Op.WRITE} == set(write.ops)
+    assert 20 * 4096 + 20 * 16_384 == found.written_bytes
+    for each in found.jobs:
+        for op in each.ops.values():
+            assert op.operations == sum(op.bins.values())
+            assert None not in (op.mean_seconds, op.p50_seconds, op.p999_seconds)
+            assert op.max_seconds is not None
+            # A bin is named by its middle, within 1/64 of what it holds.
+            assert pytest.approx(op.max_seconds, rel=0.02) == max(op.bins)
+    assert fio.version(found.fio_version) is not None
+
+
+@pytest.mark.real
+def test_the_file_is_neither_longer_nor_shorter_nor_another_afterwards(tmp_path: Path) -> None:
+    file = file_of(tmp_path, 2 * MIB)
+    before = file.stat()
+    run([short(PROFILES["burst"], number_ios=None, block_bytes=65_536), short(READ)], file)
+    assert (before.st_ino, before.st_size) == (file.stat().st_ino, file.stat().st_size)
+
+
+@pytest.mark.real
+def test_the_results_of_threads_are_those_of_the_group(tmp_path: Path) -> None:
+    found = run([short(READ, jobs=4), short(WRITE, jobs=2)], file_of(tmp_path))
+    assert [80, 40] == [next(iter(each.ops.values())).operations for each in found.jobs]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("engine", [Engine.PSYNC, Engine.LIBAIO])
+def test_each_engine_runs(tmp_path: Path, engine: Engine) -> None:
+    """The real one has what a profile falls back to."""
+    found = run([short(READ, engine=engine, depth=4)], file_of(tmp_path))
+    assert RunResult.SUCCESS == found.result
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("size", [None, 4096])
+def test_a_file_that_is_missing_or_short_is_not_made(tmp_path: Path, size: int | None) -> None:
+    """A job that reads would write the whole file first, and one that is short is deleted."""
+    file = file_of(tmp_path, size) if size else tmp_path / "file"
+    for profile in (short(WRITE), short(READ, sync=Sync.NONE)):
+        found = run([profile, short(REDO)], file)
+        assert RunResult.FAILED == found.result
+        assert 0 == found.written_bytes
+        assert not file.exists() or file.stat().st_size == size
+
+
+@pytest.mark.real
+def test_a_directory_that_is_gone_is_a_failed_run(tmp_path: Path) -> None:
+    assert RunResult.FAILED == run([short(REDO)], tmp_path / "gone" / "file").result
+
+
+@pytest.mark.real
+def test_the_bandwidth_log_holds_what_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    with file.open("wb") as opened:
+        opened.truncate(32 * MIB)
+    slc = short(PROFILES["slc"], number_ios=None, size_bytes=32 * MIB)
+    argv = fio.arguments("fio", [slc], file, tmp_path)
+    done = subprocess.run([*argv, "--rate=64m"], capture_output=True, check=False, timeout=60)
+    assert RunResult.SUCCESS == fio_report.parse(done.stdout, done.returncode).result
+    log = fio_log.parse((tmp_path / "slc_bw.log").read_text())
+    assert () == log.faults
+    logged = sum(row.seconds * row.bytes_per_second for row in log.writes)
+    # The last stretch may be missing, and the cap holds over longer ones only.
+    assert 16 * MIB <= logged <= 40 * MIB
+
+
+def started(profile: Profile, file: Path) -> subprocess.Popen[bytes]:
+    argv = fio.arguments("fio", [profile], file)
+    return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.real
+def test_a_run_that_is_terminated_says_how_far_it_came(tmp_path: Path) -> None:
+    with started(short(REDO, rate_iops=50, number_ios=250), file_of(tmp_path)) as child:
+        time.sleep(0.7)
+        child.send_signal(signal.SIGTERM)
+        output, _ = child.communicate(timeout=20)
+    found = fio_report.parse(output, child.returncode)
+    assert (128, RunResult.ABORTED) == (child.returncode, found.result)
+    assert 0 <= found.written_bytes < 250 * 4096
+    assert all(each.error == 0 for each in found.jobs)
+
+
+@pytest.mark.real
+def test_a_report_on_the_way_is_not_taken_for_the_last(tmp_path: Path) -> None:
+    with started(short(REDO, rate_iops=50, number_ios=50), file_of(tmp_path)) as child:
+        time.sleep(0.6)
+        child.send_signal(signal.SIGUSR1)
+        output, _ = child.communicate(timeout=20)
+    found = fio_report.parse(output, child.returncode)
+    assert (RunResult.SUCCESS, 50 * 4096) == (found.result, found.written_bytes)
+
+
+@pytest.mark.real
+def test_nothing_of_fio_lives_on_when_it_is_killed(tmp_path: Path) -> None:
+    """A forked job would go on writing, in a session of its own."""
+    file = file_of(tmp_path)
+    with started(short(REDO, rate_iops=20, number_ios=250), file) as child:
+        time.sleep(0.5)
+        child.kill()
+        child.communicate(timeout=20)
+    names = [
+        os.readlink(f"/proc/{pid}/exe")
+        for pid in os.listdir("/proc")
+        if pid.isdecimal() and str(file) in _command_line(pid)
+    ]
+    assert [] == names
+
+
+@pytest.mark.real
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a loop device")
+def test_a_full_disk_stops_its_own_job_only(tmp_path: Path) -> None:
+    image, mountpoint = tmp_path / "image", tmp_path / "mnt"
+    mountpoint.mkdir()
+    with image.open("wb") as opened:
+        opened.truncate(16 * MIB)
+    subprocess.run([shutil.which("mkfs.ext4") or "/sbin/mkfs.ext4", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, mountpoint], check=True)
+    try:
+        file = mountpoint / "file"
+        with file.open("wb") as opened:
+            opened.truncate(64 * MIB)
+        filling = short(PROFILES["slc"], number_ios=None, size_bytes=64 * MIB)
+        found = run([filling, short(READ)], file)
+    finally:
+        subprocess.run(["umount", mountpoint], check=True)
+    assert [RunResult.FAILED, RunResult.SUCCESS] == [each.result for each in found.jobs]
+    assert 28 == found.jobs[0].error
+    assert 0 < found.written_bytes < 16 * MIB
+
+
+def _command_line(pid: str) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+    except OSError:
+        return ""

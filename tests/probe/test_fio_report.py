@@ -1,0 +1,262 @@
+"""What a run of fio found, out of what it printed and how it ended."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import ParseError
+from exporter.probe import fio_report
+from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult, parse
+from tests.probe.fio_reports import FSYNC, PAGE_READ, direction, job, latency, printed
+
+
+def only(output: bytes, status: int = 0) -> JobResult:
+    [found] = parse(output, status).jobs
+    return found
+
+
+def test_each_job_has_its_operations_in_bytes_and_seconds() -> None:
+    run = parse(printed(FSYNC, PAGE_READ), 0)
+    assert (RunResult.SUCCESS, "3.33", "", ()) == (
+        run.result,
+        run.fio_version,
+        run.message,
+        run.faults,
+    )
+    assert ["fsync", "page_read"] == [each.name for each in run.jobs]
+    read = run.jobs[1].ops[Op.READ]
+    assert {Op.READ} == set(run.jobs[1].ops)
+    assert (512, 512 * 16_384, 5120.0) == (read.operations, read.bytes, read.iops)
+    assert 512 * 16_384 * 10 == read.bytes_per_second
+    assert (90e-6, 90e-6, 0.01, 0.01) == (
+        read.p50_seconds,
+        read.p99_seconds,
+        read.p999_seconds,
+        read.max_seconds,
+    )
+    assert pytest.approx((511 * 90_000 + 10_000_000) / 512 / 1e9) == read.mean_seconds
+    assert {90e-6: 511, 0.01: 1} == read.bins
+    assert 0.1 == run.jobs[1].seconds
+    assert 200 * 4096 == run.written_bytes
+
+
+def test_the_latency_with_submission_stands_beside_the_one_of_completion() -> None:
+    write = only(printed(FSYNC)).ops[Op.WRITE]
+    assert write.mean_seconds is not None
+    assert pytest.approx(write.mean_seconds + 100e-9) == write.total_mean_seconds
+
+
+def test_syncs_are_counted_by_their_latencies_for_their_total_is_zero() -> None:
+    sync = only(printed(FSYNC)).ops[Op.SYNC]
+    assert (199, None, None) == (sync.operations, sync.bytes, sync.iops)
+    assert (80e-6, 3.784704e-3) == (sync.p50_seconds, sync.max_seconds)
+    assert 199 == sum(sync.bins.values())
+
+
+def test_short_reads_of_a_job_that_only_writes_are_no_reads() -> None:
+    assert {Op.WRITE, Op.SYNC} == set(only(printed(FSYNC)).ops)
+
+
+def test_without_operations_there_are_no_percentiles_and_no_zeros() -> None:
+    """A job may write without timing it, and has no `percentile` then."""
+    untimed = job("fsync", write=direction({5: 1}, clat_ns={"N": 0}, lat_ns={"N": 0}))
+    write = only(printed(untimed)).ops[Op.WRITE]
+    assert OpResult(1, 4096, 10.0, 40_960.0) == write
+
+
+def test_a_report_without_percentiles_and_bins_keeps_the_rest() -> None:
+    plain = latency({5_000: 10})
+    del plain["percentile"], plain["bins"]
+    write = only(printed(job("w", write=direction({5_000: 10}, clat_ns=plain)))).ops[Op.WRITE]
+    assert (5e-6, None, {}) == (write.mean_seconds, write.p99_seconds, write.bins)
+
+
+def test_before_3_18_operations_are_counted_by_their_bins_for_there_is_no_n() -> None:
+    """And what was not done has percentiles all the same, of 0."""
+
+    def older(part: Any) -> Any:
+        if isinstance(part, dict):
+            if "stddev" in part and not part["N"]:
+                part = {**part, "percentile": {"50.000000": 0, "99.000000": 0}, "bins": {}}
+            return {key: older(value) for key, value in part.items() if key != "N"}
+        return [older(each) for each in part] if isinstance(part, list) else part
+
+    now = json.loads(printed(FSYNC, PAGE_READ))
+    then = parse(json.dumps(older(now)).encode(), 0)
+    assert parse(json.dumps(now).encode(), 0).jobs == then.jobs
+    assert 199 == then.jobs[0].ops[Op.SYNC].operations
+    assert () == then.faults
+
+
+@pytest.mark.parametrize("key", ["99.000000", "99.00", "99"])
+def test_percentiles_are_found_by_number_however_they_are_written(key: str) -> None:
+    block = latency({5_000: 10}, percentile={key: 7_000})
+    write = only(printed(job("w", write=direction({5_000: 10}, clat_ns=block)))).ops[Op.WRITE]
+    assert 7e-6 == write.p99_seconds
+
+
+def test_notes_before_the_report_are_kept_as_the_message() -> None:
+    note = b"note: both iodepth >= 1 and synchronous I/O engine are selected, {sic}\n"
+    run = parse(note + printed(FSYNC), 0)
+    assert RunResult.SUCCESS == run.result
+    assert note.decode().strip() == run.message
+
+
+def test_after_a_sigterm_the_status_says_so_and_error_does_not() -> None:
+    run = parse(b"\nfio: terminating on signal 15\n" + printed(FSYNC), 128)
+    assert RunResult.ABORTED == run.result
+    assert (RunResult.ABORTED, 0) == (run.jobs[0].result, run.jobs[0].error)
+    assert 200 * 4096 == run.written_bytes
+    assert "fio: terminating on signal 15" == run.message
+
+
+@pytest.mark.parametrize("status", [-9, -15, 128, 137, None])
+def test_a_run_that_was_killed_is_aborted_whatever_it_printed(status: int | None) -> None:
+    for output in (b"", printed(FSYNC), printed(FSYNC)[:-500], b"{", b"nonsense"):
+        assert RunResult.ABORTED == parse(output, status).result
+
+
+def test_the_job_that_a_full_disk_stopped_failed_and_the_others_did_not() -> None:
+    full = job("slc", error=28, write=direction({5: 26}, 1 << 20))
+    run = parse(printed(full, PAGE_READ), 1)
+    assert RunResult.FAILED == run.result
+    assert [RunResult.FAILED, RunResult.SUCCESS] == [each.result for each in run.jobs]
+    assert 28 == run.jobs[0].error
+    assert 26 << 20 == run.written_bytes
+
+
+def test_a_status_that_no_job_owns_up_to_discredits_all() -> None:
+    run = parse(printed(FSYNC, PAGE_READ), 1)
+    assert [RunResult.FAILED] * 2 == [each.result for each in run.jobs]
+
+
+def test_a_job_that_says_not_whether_it_failed_is_not_believed_when_one_has() -> None:
+    run = parse(printed(job("slc", error=28), {**PAGE_READ, "error": None}), 1)
+    assert [RunResult.FAILED] * 2 == [each.result for each in run.jobs]
+
+
+def test_a_job_that_did_nothing_has_not_succeeded() -> None:
+    run = parse(printed(FSYNC, job("page_read")), 0)
+    assert RunResult.FAILED == run.result
+    assert [RunResult.SUCCESS, RunResult.FAILED] == [each.result for each in run.jobs]
+
+
+def test_of_two_reports_the_last_counts_for_the_first_was_asked_for_on_the_way() -> None:
+    half = job("fsync", write=direction({2_000: 33}))
+    assert 200 * 4096 == parse(printed(half) + b"\n" + printed(FSYNC), 0).written_bytes
+
+
+def test_of_two_reports_of_which_the_last_is_cut_off_the_first_counts_and_it_is_said() -> None:
+    half = job("fsync", write=direction({2_000: 33}))
+    run = parse(printed(half) + printed(FSYNC)[:-900], 128)
+    assert 33 * 4096 == run.written_bytes
+    assert run.faults
+
+
+def test_two_results_of_one_name_are_not_added_up_and_it_is_said() -> None:
+    run = parse(printed(FSYNC, FSYNC), 0)
+    assert 1 == len(run.jobs)
+    assert 1 == len(run.faults)
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [
+        (b"", "no report"),
+        (b"fio: engine nosuch not loadable\n", "engine nosuch not loadable"),
+        (printed(FSYNC)[:-700], "not JSON"),
+        (b"\0" * 100, "no report"),
+        (b"[]", "no report"),
+        (b"{}", "no report"),
+        (b'{"jobs": {}}', "no report"),
+        (b'{"a":' * 100_000, "not JSON"),
+        (b'{"jobs": [' + b"9" * 5000 + b"]}", "not JSON"),
+        (b" " * (fio_report.LARGEST_BYTES + 1), "more than"),
+    ],
+)
+def test_a_run_that_ended_by_itself_without_a_report_is_not_understood(
+    output: bytes, why: str
+) -> None:
+    with pytest.raises(ParseError, match=why):
+        parse(output, 1)
+
+
+def test_a_mean_that_is_no_number_is_not_known_and_costs_nothing_else() -> None:
+    """printf of a division by zero: no JSON, and yet in reports."""
+    for word in ("nan", "-nan", "inf"):
+        output = printed(FSYNC).replace(b'"stddev": 0.0', f'"stddev": {word}'.encode())
+        assert (
+            RunResult.SUCCESS == parse(output.replace(b'"iops": 2000.0', b'"iops": nan'), 0).result
+        )
+    write = only(output.replace(b'"iops": 2000.0', b'"iops": -nan')).ops[Op.WRITE]
+    assert (200, None) == (write.operations, write.iops)
+
+
+def test_a_field_that_is_odd_loses_that_field() -> None:
+    odd = latency({5_000: 10}, max=-1)
+    odd["bins"] = {"5000": 9, "x": 1, "-3": 1, "6000": "many", "nan": 1}
+    run = parse(printed(job("w", error="?", write=direction({5_000: 10}, clat_ns=odd, iops=[]))), 0)
+    write = run.jobs[0].ops[Op.WRITE]
+    assert (10, None, None, {5e-6: 9}) == (
+        write.operations,
+        write.iops,
+        write.max_seconds,
+        write.bins,
+    )
+    assert 5e-6 == write.mean_seconds
+    assert (RunResult.SUCCESS, None) == (run.jobs[0].result, run.jobs[0].error)
+    assert 7 == len(run.faults)
+
+
+def test_the_format_of_the_future_is_read_as_far_as_it_is_known() -> None:
+    future = printed(
+        job("fsync", write=direction({9: 1}, zones=3), telemetry={"a": []}), format=9
+    ).replace(b"fio-3.33", b"fio-4.2-rc1")
+    run = parse(future, 0)
+    assert (RunResult.SUCCESS, "4.2-rc1") == (run.result, run.fio_version)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["read", "write", "sync", "clat_ns", "lat_ns", "N", "bins", "1000"])
+            | st.text(max_size=4),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=30,
+)
+
+
+@given(st.binary(max_size=400), st.none() | st.integers(-64, 255))
+def test_any_bytes_are_a_run_or_not_understood(output: bytes, status: int | None) -> None:
+    try:
+        parse(output, status)
+    except ParseError:
+        assert status is not None
+
+
+@given(st.integers(0, len(printed(FSYNC, PAGE_READ))), st.sampled_from([0, 1, 128]))
+def test_a_report_may_be_cut_anywhere(length: int, status: int) -> None:
+    try:
+        run = parse(printed(FSYNC, PAGE_READ)[:length], status)
+    except ParseError:
+        assert status < 128
+    else:
+        assert (run.result is RunResult.ABORTED) == (status == 128)
+
+
+@given(st.dictionaries(st.sampled_from(["read", "write", "sync", "error", "job_runtime"]), _JSON))
+def test_any_values_in_a_job_cost_at_most_the_job(values: dict[str, object]) -> None:
+    broken = json.dumps({"jobs": [{"jobname": "w", **values}, PAGE_READ]}).encode()
+    run = parse(broken, 0)
+    assert RunResult.SUCCESS == run.jobs[-1].result
+    assert 512 == run.jobs[-1].ops[Op.READ].operations
+    for op in run.jobs[0].ops.values():
+        assert all(seconds >= 0 and count > 0 for seconds, count in op.bins.items())

@@ -1,0 +1,158 @@
+"""One probe a host, and what a killed daemon has left running."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.probe.host_lock import HostLock, ProbePidFile
+
+
+@pytest.fixture
+def fio(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that is called fio."""
+    program = tmp_path / "fio"
+    shutil.copy("/bin/sleep", program)
+    process = subprocess.Popen([program, "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_one_has_it_at_a_time(tmp_path: Path) -> None:
+    one, other = HostLock((tmp_path,)), HostLock((tmp_path,))
+    assert one.acquire()
+    assert one.acquire(), "again is no mistake"
+    assert not other.acquire()
+    one.release()
+    assert other.acquire()
+    other.release()
+
+
+def test_the_first_directory_that_can_be_used_is_taken(tmp_path: Path) -> None:
+    one = HostLock((tmp_path / "none", tmp_path))
+    assert one.acquire()
+    assert ["ssd-exporter-probe.lock"] == os.listdir(tmp_path)
+    one.release()
+
+
+def test_a_link_or_a_pipe_in_its_place_is_not_taken(tmp_path: Path) -> None:
+    name = tmp_path / "ssd-exporter-probe.lock"
+    name.symlink_to("/etc/passwd")
+    assert not HostLock((tmp_path,)).acquire()
+    name.unlink()
+    os.mkfifo(name)
+    assert not HostLock((tmp_path,)).acquire()
+
+
+def test_a_program_that_was_lent_it_has_it_after_us_until_we_release_it(tmp_path: Path) -> None:
+    """The lock is the open file's and not the process's."""
+    holder = (
+        "import sys, subprocess, pathlib\n"
+        "from exporter.probe.host_lock import HostLock\n"
+        "lock = HostLock((pathlib.Path(sys.argv[1]),))\n"
+        "lock.acquire()\n"
+        "with lock.lent():\n"
+        "    child = subprocess.Popen(['sleep', '60'], close_fds=False)\n"
+        "print(child.pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        process.kill()
+    other = HostLock((tmp_path,))
+    assert not other.acquire(), "the daemon is dead, its program is not"
+    os.kill(child, 9)
+    until = time.monotonic() + 5.0
+    while not other.acquire():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    other.release()
+
+
+def test_what_a_dead_daemon_left_is_ended(tmp_path: Path, fio: subprocess.Popen[bytes]) -> None:
+    owner = subprocess.Popen(["true"])
+    owner.wait()
+    leftover = ProbePidFile(tmp_path)
+    leftover.note(fio.pid)
+    _set_owner(tmp_path, [owner.pid, 1])
+    assert leftover.end()
+    assert -9 == fio.wait(5)
+    assert not (tmp_path / "probe-process.json").exists()
+
+
+def test_what_another_instance_runs_is_left_alone(
+    tmp_path: Path, fio: subprocess.Popen[bytes]
+) -> None:
+    leftover = ProbePidFile(tmp_path)
+    leftover.note(fio.pid)
+    assert leftover.end()
+    assert fio.poll() is None
+    assert (tmp_path / "probe-process.json").exists()
+
+
+def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
+    tmp_path: Path, fio: subprocess.Popen[bytes]
+) -> None:
+    """A pipe in its place holds the reader up until the note of another instance is there."""
+    file, pipe = tmp_path / "probe-process.json", tmp_path / "pipe"
+    os.mkfifo(file)
+    os.link(file, pipe)
+    reader = threading.Thread(target=ProbePidFile(tmp_path).end)
+    reader.start()
+    with pipe.open("wb"):
+        ProbePidFile(tmp_path).note(fio.pid)
+    reader.join()
+    assert file.is_file()
+
+
+def test_a_process_that_took_the_number_is_left_alone(
+    tmp_path: Path, fio: subprocess.Popen[bytes]
+) -> None:
+    leftover = ProbePidFile(tmp_path)
+    leftover.note(fio.pid)
+    _set_owner(tmp_path, [2, 1])
+    file = tmp_path / "probe-process.json"
+    noted = json.loads(file.read_text())
+    noted["child"][1] += 1
+    file.write_text(json.dumps(noted))
+    assert leftover.end()
+    assert fio.poll() is None
+
+
+def test_a_process_that_is_no_fio_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        leftover = ProbePidFile(tmp_path)
+        leftover.note(process.pid)
+        _set_owner(tmp_path, [2, 1])
+        assert leftover.end()
+        assert process.poll() is None
+        process.kill()
+
+
+@given(text=st.text() | st.recursive(st.integers() | st.none(), st.lists).map(json.dumps))
+def test_a_marker_that_is_none_is_no_process(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    place = tmp_path_factory.mktemp("marker")
+    (place / "probe-process.json").write_text(text, encoding="utf-8", errors="replace")
+    assert ProbePidFile(place).end()
+
+
+def _set_owner(place: Path, owner: list[int]) -> None:
+    file = place / "probe-process.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"owner": owner}))

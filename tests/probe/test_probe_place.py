@@ -1,0 +1,116 @@
+"""Where a directory lies, on a real mount table and on made-up ones."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import ReadError
+from exporter.linux import topology
+from exporter.linux.topology import Topology
+from exporter.probe import probe_place
+from tests.end_to_end.host import Host
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    made = Host(tmp_path / "host")
+    made.disk("sda", 0)
+    made.disk("cciss/c0d0", 1)
+    return made
+
+
+def seen(host: Host) -> Topology:
+    return topology.read(host.sys.root, host.proc, Path("/nonexistent")).value
+
+
+def mounted(host: Host, *lines: str) -> None:
+    host.write("self/mountinfo", "".join(f"{line}\n" for line in lines))
+
+
+ROOT = "1 0 259:0 / / rw - ext4 /dev/sda rw"
+
+
+def test_the_longest_mount_above_it_counts(host: Host, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    mounted(host, ROOT, f"2 1 259:1 / {data} rw - xfs /dev/cciss/c0d0 rw")
+    place = probe_place.read(data / "probe", seen(host), host.proc)
+    assert ("cciss/c0d0", ("cciss/c0d0",)) == (place.device, place.leaves)
+    assert ("xfs", str(data), False) == (place.fstype, place.mountpoint, place.readonly)
+    assert "" == place.unfit(copy_on_write=False)
+    assert "sda" == probe_place.read(tmp_path, seen(host), host.proc).device
+
+
+def test_a_link_on_the_way_is_followed_to_where_it_leads(host: Host, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    mounted(host, ROOT, f"2 1 259:1 / {data} rw - xfs /dev/cciss/c0d0 rw")
+    assert "cciss/c0d0" == probe_place.read(tmp_path / "link/probe", seen(host), host.proc).device
+
+
+@pytest.mark.parametrize("line", [ROOT.replace("rw -", "ro -"), ROOT.removesuffix("rw") + "ro"])
+def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
+    mounted(host, line)
+    place = probe_place.read(tmp_path, seen(host), host.proc)
+    assert "/ is mounted read-only" == place.unfit(copy_on_write=False)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("1 0 0:33 / / rw - tmpfs tmpfs rw", "is in memory"),
+        ("1 0 0:33 / / rw - overlay overlay rw", "lies on others"),
+        ("1 0 0:33 / / rw - nfs4 server:/ rw", "on the network"),
+        ("1 0 0:33 / / rw - ext4 /dev/sdz rw", "no block device that is known"),
+        ("", "no mount is above it"),
+    ],
+)
+def test_why_there_is_no_drive(host: Host, tmp_path: Path, line: str, words: str) -> None:
+    mounted(host, *filter(None, [line]))
+    with pytest.raises(ReadError, match=words):
+        probe_place.read(tmp_path, seen(host), host.proc)
+
+
+def test_without_a_mount_table_it_is_not_known(host: Host, tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match="not known"):
+        probe_place.read(tmp_path, seen(host), host.proc)
+
+
+@given(text=st.text())
+def test_any_mount_table_gives_a_place_or_none(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    place = tmp_path_factory.mktemp("host")
+    host = Host(place / "host")
+    host.disk("sda", 0)
+    host.write("self/mountinfo", text.replace("\ud800", ""))
+    with contextlib.suppress(ReadError):
+        probe_place.read(place, seen(host), host.proc)
+
+
+def test_how_full_a_real_filesystem_is(tmp_path: Path) -> None:
+    space = probe_place.space(tmp_path / "not there yet")
+    assert 0 < space.avail_bytes <= space.size_bytes
+    with pytest.raises(ReadError):
+        probe_place.space(Path("/nonexistent/at/all"))
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [("resync", True), ("check", True), ("recover", True), ("idle", False), ("frozen", False)],
+)
+def test_an_array_that_is_rebuilt_below_is_seen(
+    host: Host, tmp_path: Path, action: str, expected: bool
+) -> None:
+    md = "devices/virtual/block/md0"
+    host.sys.write(md, {"dev": "9:0", "size": "2048", "md/sync_action": action})
+    host.sys.link(f"{md}/slaves/sda", "devices/virtual/block/sda")
+    host.sys.link("block/md0", md)
+    host.sys.link("class/block/md0", md)
+    mounted(host, ROOT)
+    place = probe_place.read(tmp_path, seen(host), host.proc)
+    assert expected is probe_place.is_rebuilding(place, seen(host))

@@ -1,0 +1,499 @@
+"""Probes on a host of files with a fio that does not run: when, what of it is kept and charged."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter.probe.fio_report import Op
+from exporter.probe.fio_run import ProfileResult
+from exporter.probe.gate import GateRules, Reason
+from exporter.probe.host_lock import HostLock
+from exporter.probe.probed_directory import DriveCondition
+from exporter.probe.profiles import MIB, PROFILES
+from exporter.probe.steady_state import SteadyPhase
+from exporter.programs.child import End, Finished
+from tests.fakes import FakeClock
+from tests.probe import fio_reports
+from tests.probe.probing import FIRST, Rig, good
+
+ALL = ("fsync", "page_read", "page_write")
+SLOT = 300.0
+
+#: Twice what the profiles write, and the file, which is filled once.
+RUN_BYTES = 2 * (200 * 4096 + 100 * 16_384)
+FILLING_BYTES = 2 * 2 * MIB
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return Rig(tmp_path)
+
+
+def skipped(rig: Rig, name: str = "fsync") -> dict[Reason, int]:
+    return {reason: count for reason, count in rig.of(name).skipped.items() if count}
+
+
+def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
+    return {result: count for result, count in rig.of(name).runs.items() if count}
+
+
+def test_nothing_runs_before_the_first_delay_is_over(rig: Rig) -> None:
+    rig.run(FIRST - 1)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+def test_the_first_slot_waits_until_the_load_is_known(rig: Rig) -> None:
+    rig.clock.advance(FIRST)
+    rig.probe.run_due()
+    assert ([], {}) == (rig.fio.ran, skipped(rig)), "one look tells no load"
+    rig.clock.advance(5.0)
+    rig.probe.run_due()
+    assert [ALL] == rig.fio.ran
+    rig.run(SLOT - 5.0)
+    assert 2 == len(rig.fio.ran), "the next is where it was"
+
+
+def test_a_load_that_nobody_samples_is_waited_for_a_minute_only(rig: Rig) -> None:
+    rig.busy_seconds = None
+    rig.clock.advance(FIRST - 5.0)
+    for _ in range(12):
+        rig.clock.advance(5.0)
+        rig.probe.run_due()
+        assert {} == skipped(rig)
+    rig.clock.advance(5.0)
+    rig.probe.run_due()
+    assert {Reason.UNOBSERVED: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+
+
+def test_the_profiles_of_a_slot_run_in_one_fio(rig: Rig) -> None:
+    rig.run()
+    rig.run(SLOT)
+    rig.run(SLOT)
+    rig.run(SLOT)
+    assert [ALL, ("fsync", "page_read"), ("fsync", "page_read"), ALL] == rig.fio.ran
+    assert {rig.path / "ssd-exporter-probe-nvme0n1"} == set(rig.fio.files)
+
+
+def test_a_run_is_charged_and_the_file_once(rig: Rig) -> None:
+    rig.run()
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    assert RUN_BYTES + FILLING_BYTES == rig.directories[0].results.written_bytes
+    rig.run(SLOT)
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES + 2 * 200 * 4096} == rig.spent()
+
+
+def test_a_success_gives_latencies_and_times(rig: Rig) -> None:
+    rig.run()
+    found = rig.of("page_read")
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert rig.clock.wall() == found.last_run_at == found.last_success_at
+    assert 1e-4 == found.last[Op.READ].mean_seconds
+    assert 512 == sum(found.latency[Op.READ].buckets().weights)
+    assert ("psync", "3.33") == (found.engine, found.fio_version)
+
+
+def test_five_runs_alike_are_steady_and_twice_as_slow_is_not(rig: Rig) -> None:
+    for _ in range(4):
+        rig.run()
+    assert _phase(rig) is SteadyPhase.TOO_FEW
+    rig.run()
+    assert _phase(rig) is SteadyPhase.STEADY
+    rig.fio.answer = lambda profiles: good(profiles, 200_000)
+    rig.run()
+    steady = rig.of("page_read").steady
+    assert steady is not None
+    assert steady.phase is SteadyPhase.UNSTEADY
+    assert steady.deviation is not None
+    assert 1.0 == pytest.approx(steady.deviation.ratio)
+
+
+def _phase(rig: Rig) -> SteadyPhase | None:
+    steady = rig.of("page_read").steady
+    return None if steady is None else steady.phase
+
+
+def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
+    for _ in range(5):
+        rig.run()
+    rig.kept = json.loads(json.dumps(rig.rounds.to_keep()))
+    rig.begin()
+    rig.directories[0].look()
+    assert _phase(rig) is SteadyPhase.STEADY
+
+
+def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) -> None:
+    rig.rules = replace(rig.rules, forced_after_skips=2)
+    rig.begin()
+    for number in range(3):
+        rig.busy_seconds = 1000.0 * number
+        rig.clock.advance(FIRST)
+        rig.directories[0].look()
+        rig.directories[0].note_load()
+        rig.busy_seconds += 10.0
+        rig.clock.advance(10.0)
+        rig.probe.run_due()
+    assert {Reason.BUSY: 2} == skipped(rig)
+    assert [ALL] == rig.fio.ran
+    assert 32 == (rig.of("page_read").ran or PROFILES["slc"]).number_ios
+
+
+@pytest.mark.parametrize("name", ["burst", "slc"])
+def test_what_writes_the_whole_file_is_never_forced(rig: Rig, name: str) -> None:
+    """Its smallest run would fill the file first, up to 16 GiB on a host that never rests."""
+    rig.rules = replace(rig.rules, forced_after_skips=2)
+    rig.profiles = [replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)]
+    rig.begin()
+    for number in range(4):
+        rig.busy_seconds = 1000.0 * number
+        rig.clock.advance(FIRST)
+        rig.directories[0].look()
+        rig.directories[0].note_load()
+        rig.busy_seconds += 10.0
+        rig.clock.advance(10.0)
+        rig.probe.run_due()
+    assert {Reason.BUSY: 4} == skipped(rig, name)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+WEEK = 7 * 86_400.0
+
+
+def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_day(
+    rig: Rig,
+) -> None:
+    """0.05% of the rating a year is 2.7 MB a day here: less than one run, which is a week's."""
+    rig.rated = {"nvme0n1": 2_000_000_000_000}
+    slc = replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)
+    rig.profiles = [slc]
+    rig.begin()
+    rig.run()
+    assert ({}, {ProfileResult.SUCCESS: 1}) == (skipped(rig, "slc"), runs(rig, "slc"))
+    assert {"serial of nvme0n1": 0} == rig.spent()
+    assert 4 * MIB == rig.directories[0].results.written_bytes
+    limits = rig.budget.limits("serial of nvme0n1")
+    assert limits.day_bytes < 4 * MIB
+    left = rig.budget.remaining("serial of nvme0n1")
+    assert 4 * MIB == limits.life_bytes - left.life_bytes
+
+
+def test_a_scheduled_slc_that_the_life_of_a_drive_does_not_hold_is_skipped(rig: Rig) -> None:
+    rig.rated = {"nvme0n1": 100_000_000}
+    rig.profiles = [replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)]
+    rig.begin()
+    rig.run()
+    assert {Reason.BUDGET: 1} == skipped(rig, "slc")
+    assert [] == rig.fio.ran
+
+
+@pytest.mark.parametrize(
+    ("fitness", "reason"),
+    [
+        (DriveCondition(temperature_celsius=70.0), Reason.HOT),
+        (DriveCondition(temperature_celsius=66.0, warning_celsius=70.0), Reason.HOT),
+    ],
+)
+def test_a_hot_drive_is_not_probed(rig: Rig, fitness: DriveCondition, reason: Reason) -> None:
+    rig.fitness = fitness
+    rig.run()
+    assert {reason: 1} == skipped(rig, "page_read")
+
+
+def test_a_worn_drive_is_only_read(rig: Rig) -> None:
+    rig.fitness = DriveCondition(endurance_used_ratio=0.9)
+    rig.run()
+    assert [("page_read",)] == rig.fio.ran
+    assert {Reason.WORN: 1} == skipped(rig, "page_write")
+
+
+@pytest.mark.parametrize(
+    ("fstype", "options", "source"),
+    [
+        ("tmpfs", "rw", "0:99"),
+        ("overlay", "rw", "0:99"),
+        ("nfs4", "rw", "0:99"),
+        ("btrfs", "rw", "259:0"),
+        ("ext4", "ro", "259:0"),
+    ],
+)
+def test_what_is_no_drive_in_place_is_not_probed(
+    rig: Rig, fstype: str, options: str, source: str
+) -> None:
+    rig.mount(fstype, options, source)
+    rig.run_unfit()
+    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+    assert not rig.path.exists()
+
+
+def test_a_full_disk_is_not_probed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, GateRules(free_bytes=1 << 60))
+    rig.run()
+    assert {Reason.NO_SPACE: 1} == skipped(rig)
+
+
+def test_without_budget_only_reads_run_and_the_file_is_not_filled(rig: Rig) -> None:
+    rig.day_bytes = 3 * MIB
+    rig.begin()
+    rig.run()
+    assert {Reason.BUDGET: 1} == skipped(rig, "fsync")
+    assert [] == rig.fio.ran
+
+
+def test_one_probe_a_host(rig: Rig) -> None:
+    other = HostLock((rig.state,))
+    assert other.acquire()
+    rig.run()
+    assert {Reason.LOCKED: 1} == skipped(rig)
+    other.release()
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+
+
+@pytest.mark.parametrize("what", ["symlink", "directory", "a second name"])
+def test_a_file_that_is_not_ours_is_refused(rig: Rig, what: str, tmp_path: Path) -> None:
+    rig.path.mkdir(mode=0o700)
+    precious = tmp_path / "precious"
+    precious.write_bytes(b"data")
+    file = rig.path / "ssd-exporter-probe-nvme0n1"
+    if what == "symlink":
+        file.symlink_to(precious)
+    elif what == "directory":
+        file.mkdir()
+    else:
+        os.link(precious, file)
+    rig.run()
+    assert {Reason.FILESYSTEM: 1} == skipped(rig)
+    assert [] == rig.fio.ran
+    assert b"data" == precious.read_bytes()
+
+
+def test_a_directory_that_has_gone_is_made_anew(rig: Rig) -> None:
+    rig.run()
+    (rig.path / "ssd-exporter-probe-nvme0n1").unlink()
+    rig.path.rmdir()
+    rig.run(SLOT)
+    assert {ProfileResult.SUCCESS: 2} == runs(rig)
+
+
+def test_the_guard_ends_a_run_that_production_needs_the_device_for(rig: Rig) -> None:
+    rig.fio.seconds = 10.0
+
+    def crowded() -> None:
+        row = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
+        rig.host.write("diskstats", row)
+
+    rig.fio.meanwhile = crowded
+    before = rig.clock.monotonic()
+    rig.run()
+    assert 1 == rig.fio.ended
+    assert {ProfileResult.ABORTED: 1} == runs(rig)
+    assert {Reason.BUSY: 1} == skipped(rig)
+    assert rig.clock.monotonic() - before - FIRST < 1.1
+    # fio did not say what it wrote: all that was set aside is charged.
+    assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    assert rig.of("fsync").last_success_at is None
+
+
+def test_a_drive_that_gets_hot_ends_the_run_that_heats_it(rig: Rig) -> None:
+    rig.fio.seconds = 60.0
+
+    def heating() -> None:
+        rig.fitness = DriveCondition(temperature_celsius=70.0)
+
+    rig.fio.meanwhile = heating
+    before = rig.clock.monotonic()
+    rig.run()
+    assert {ProfileResult.ABORTED: 1} == runs(rig)
+    assert {Reason.HOT: 1} == skipped(rig)
+    assert rig.clock.monotonic() - before - FIRST < 7.0
+
+
+def test_the_guard_ends_a_filling_that_production_needs_the_device_for(rig: Rig) -> None:
+    """A gigabyte takes 16 s; three looks, each a quarter of a second after the last, end it."""
+    rig.profiles = [replace(PROFILES["page_read"], size_bytes=1024 * MIB)]
+    rig.day_bytes = 4096 * MIB
+    rig.begin()
+    row = "259 0 nvme0n1 0 0 0 0 0 0 0 0 30 0 0 0 0 0 0 0 0\n"
+    rig.host.write("diskstats", row)
+    before = rig.clock.monotonic()
+    rig.run()
+    assert {Reason.BUSY: 1} == skipped(rig, "page_read")
+    assert [] == rig.fio.ran
+    assert rig.clock.monotonic() - before - FIRST < 1.0
+    assert not (rig.path / "ssd-exporter-probe-nvme0n1").exists()
+    assert rig.spent()["serial of nvme0n1"] < 256 * MIB, "what was written"
+
+
+class StallingClock(FakeClock):
+    """The thirtieth sleep lasts ten seconds longer than it was to."""
+
+    def sleep(self, seconds: float) -> None:
+        super().sleep(seconds)
+        if len(self.slept) == 30:
+            self.advance(10.0)
+
+
+def test_after_a_stall_the_filling_does_not_catch_up(rig: Rig) -> None:
+    rig.profiles = [replace(PROFILES["page_read"], size_bytes=100 * MIB)]
+    rig.clock = StallingClock(monotonic=rig.clock.monotonic())
+    rig.begin()
+    rig.run()
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert len(rig.clock.slept) >= 98, "a pause after each piece but the one that was late"
+
+
+@pytest.mark.parametrize("name", ["burst", "slc"])
+def test_a_whole_write_leaves_no_more_of_the_file_than_the_others_read(rig: Rig, name: str) -> None:
+    rig.profiles = [
+        replace(PROFILES["page_read"], size_bytes=2 * MIB),
+        replace(PROFILES[name], size_bytes=16 * MIB, interval_seconds=WEEK),
+    ]
+    rig.begin()
+    sizes: list[int] = []
+    rig.fio.meanwhile = lambda: sizes.append(rig.fio.files[-1].stat().st_size)
+    rig.run()
+    assert [("page_read", name)] == rig.fio.ran
+    assert [16 * MIB] == sizes
+    assert 2 * MIB == rig.fio.files[0].stat().st_size
+
+
+def test_a_whole_write_that_the_others_need_nothing_of_leaves_an_empty_file(rig: Rig) -> None:
+    rig.profiles = [replace(PROFILES["burst"], size_bytes=16 * MIB)]
+    rig.begin()
+    rig.run()
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "burst")
+    assert 0 == rig.fio.files[0].stat().st_size
+
+
+def test_the_daemons_end_aborts_a_run_and_begins_none(rig: Rig) -> None:
+    rig.fio.seconds = 10.0
+    rig.fio.meanwhile = rig.probe.stop
+    rig.run()
+    assert {ProfileResult.ABORTED: 1} == runs(rig)
+    assert {} == skipped(rig)
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+
+
+ENOSPC = fio_reports.printed(fio_reports.job("fsync", error=28))
+
+
+@pytest.mark.parametrize(
+    ("finished", "result"),
+    [
+        (Finished("fio", End.EXITED, 1, b"fio: bad option\n"), ProfileResult.FAILED),
+        (Finished("fio", End.EXITED, 0, b""), ProfileResult.FAILED),
+        (Finished("fio", End.EXITED, 1, ENOSPC), ProfileResult.FAILED),
+        (Finished("fio", End.EXITED, -11, b""), ProfileResult.ABORTED),
+        (
+            Finished("fio", End.EXITED, 128, b"\nfio: terminating on signal 15\n"),
+            ProfileResult.ABORTED,
+        ),
+        (Finished("fio", End.TIMED_OUT, -9, message="too long"), ProfileResult.TIMEOUT),
+        (Finished("fio", End.TOO_MUCH_OUTPUT, -15, message="too much"), ProfileResult.FAILED),
+        (Finished("fio", End.NOT_STARTED, message="no such file"), ProfileResult.FAILED),
+    ],
+)
+def test_a_run_that_fails_is_counted_and_charged_in_full(
+    rig: Rig, finished: Finished, result: ProfileResult
+) -> None:
+    rig.fio.answer = lambda _: finished
+    rig.run()
+    assert {result: 1} == runs(rig)
+    assert rig.of("fsync").last_success_at is None
+    if finished.output != ENOSPC:
+        assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
+    rig.fio.answer = good
+    rig.run(SLOT)
+    assert {result: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+
+
+def test_a_fio_that_is_stuck_keeps_the_lock_and_nothing_else_runs(rig: Rig) -> None:
+    def stuck(_: object) -> Finished:
+        rig.fio.is_stuck = True
+        return Finished("fio", End.STUCK, message="hangs in the kernel")
+
+    rig.fio.answer = stuck
+    rig.run()
+    assert {ProfileResult.STUCK: 1} == runs(rig)
+    assert not HostLock((rig.state,)).acquire()
+    rig.run(SLOT)
+    assert {Reason.STUCK: 1} == skipped(rig)
+    rig.fio.is_stuck, rig.fio.answer = False, good
+    rig.run(SLOT)
+    assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+    assert HostLock((rig.state,)).acquire()
+
+
+def test_without_fio_pages_are_read_by_ourselves_and_nothing_is_written(rig: Rig) -> None:
+    rig.fio.available = None
+    rig.profiles = [replace(each, rate_iops=None, number_ios=50) for each in rig.profiles]
+    rig.begin()
+    rig.run()
+    assert [] == rig.fio.ran
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert "python" == rig.of("page_read").engine
+    assert {} == runs(rig, "fsync")
+    assert {} == skipped(rig, "fsync")
+    outcomes = dict(rig.attempts.outcomes())
+    assert not outcomes["probe"].success
+
+
+def test_a_host_that_rebooted_during_a_probe_is_not_probed_again(rig: Rig) -> None:
+    rig.run()
+    assert rig.budget.reserve("serial of nvme0n1", "fsync", 4096) is not None
+    rig.boot_id = "another boot"
+    rig.begin()
+    rig.run()
+    assert {Reason.UNACKNOWLEDGED: 1} == skipped(rig)
+
+
+def test_what_a_killed_run_had_set_aside_is_charged_at_the_next_start(rig: Rig) -> None:
+    rig.run()
+    before = rig.spent()["serial of nvme0n1"]
+    assert 8192 == rig.budget.reserve("serial of nvme0n1", "fsync", 4096)
+    rig.begin()
+    rig.run(20.0)
+    assert {"serial of nvme0n1": before + 8192} == rig.spent()
+
+
+def test_a_second_directory_of_a_drive_is_not_probed(rig: Rig, tmp_path: Path) -> None:
+    rig.begin(rig.path, tmp_path / "again")
+    rig.run()
+    assert 1 == len(rig.fio.ran)
+    second = rig.directories[1].results.profiles["fsync"]
+    assert 1 == second.skipped[Reason.FILESYSTEM]
+
+
+def test_the_sampler_is_told_when_a_probe_runs(rig: Rig) -> None:
+    seen = []
+    rig.fio.meanwhile = lambda: seen.append(rig.windows.is_running("nvme0n1"))
+    begun = rig.clock.monotonic()
+    rig.run()
+    assert [True] == seen
+    assert not rig.windows.is_running("nvme0n1")
+    assert not rig.windows.covers("nvme0n1", begun, begun + 1)
+    assert not rig.windows.covers("sda", begun, begun + 10_000)
+
+
+def test_a_budget_that_cannot_be_written_keeps_probes_off(rig: Rig) -> None:
+    rig.run()
+    (rig.state / "probe-budget.json").unlink()
+    (rig.state / "probe-budget.json").mkdir()
+    rig.run(SLOT)
+    assert 1 == len(rig.fio.ran)
+    assert {Reason.BUDGET: 1} == skipped(rig)
+
+
+def test_a_clock_that_steps_back_costs_the_day_and_no_more(rig: Rig) -> None:
+    rig.run()
+    rig.clock.step_wall(-10 * 86_400.0)
+    rig.run(SLOT)
+    assert {Reason.BUDGET: 1} == skipped(rig)
+    assert {ProfileResult.SUCCESS: 2} == runs(rig, "page_read")

@@ -1,0 +1,74 @@
+"""When profiles are due."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.probe.probed_directory import ProbeSchedule, splayed
+from exporter.probe.profiles import PROFILES
+
+READ, WRITE, BURST, SLC = (PROFILES[n] for n in ("page_read", "page_write", "burst", "slc"))
+
+
+def names(schedule: ProbeSchedule, now: float) -> list[str]:
+    return [profile.name for profile in schedule.due(now)]
+
+
+def test_all_are_due_at_first_and_fall_together_after() -> None:
+    schedule = ProbeSchedule([READ, WRITE], 100.0)
+    assert ([], ["page_read", "page_write"]) == (names(schedule, 99.0), names(schedule, 100.0))
+    schedule.done("page_read", 107.0)
+    schedule.done("page_write", 107.0)
+    assert 400.0 == schedule.next
+    schedule.done("page_read", 703.0)
+    assert ["page_read", "page_write"] == names(schedule, 1000.0)
+
+
+def test_what_was_skipped_is_tried_again_soon_though_it_be_rare() -> None:
+    schedule = ProbeSchedule([BURST], 100.0)
+    schedule.skipped("burst", 100.0)
+    assert 400.0 == schedule.next
+    schedule.done("burst", 401.0)
+    assert 100.0 + 7 * 86_400 == schedule.next
+
+
+def test_a_rare_one_waits_for_its_time_over_a_restart_and_others_do_not() -> None:
+    schedule = ProbeSchedule([BURST, READ], 100.0, {"burst": 86_400.0, "page_read": 10.0})
+    assert ["page_read"] == names(schedule, 100.0)
+    assert ["page_read", "burst"][::-1] == names(schedule, 100.0 + 6 * 86_400)
+
+
+def test_a_clock_that_was_set_back_costs_nothing() -> None:
+    assert ["burst"] == names(ProbeSchedule([BURST], 100.0, {"burst": -5.0}), 100.0)
+
+
+def test_what_has_no_interval_is_never_due() -> None:
+    schedule = ProbeSchedule([SLC], 0.0)
+    assert (float("inf"), []) == (schedule.next, names(schedule, 1e9))
+
+
+@given(
+    st.floats(0, 1e6),
+    st.floats(60, 1e6),
+    st.lists(st.floats(0, 1e5), min_size=1, max_size=20),
+)
+def test_what_has_run_is_due_again_within_an_interval(
+    first: float, interval: float, waits: list[float]
+) -> None:
+    schedule = ProbeSchedule([replace(READ, interval_seconds=interval)], first)
+    now = first
+    for wait in waits:
+        now += wait
+        schedule.done("page_read", now)
+        assert now < schedule.next <= now + interval * 1.001
+
+
+@given(st.text(), st.floats(0, 86_400))
+def test_a_host_keeps_its_delay_within_a_fifth(host: str, delay: float) -> None:
+    assert splayed(delay, host) == splayed(delay, host)
+    assert delay * 0.799 <= splayed(delay, host) <= delay * 1.201
+
+
+def test_hosts_differ() -> None:
+    assert 100 == len({splayed(600.0, f"db{number}") for number in range(100)})

@@ -1,0 +1,122 @@
+"""The rounds of a profile over restarts and clocks that step."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.probe import round_history
+from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
+from exporter.probe.profiles import MIB, PROFILES, Rw
+from exporter.probe.round_history import Round, RoundHistory
+from exporter.probe.steady_state import SteadyPhase
+
+DAY = 86_400.0
+READ, REDO, BURST = (PROFILES[name] for name in ("page_read", "fsync", "burst"))
+
+
+def add(rounds: RoundHistory, *values: float, begin: float = 1000.0) -> SteadyPhase:
+    for number, value in enumerate(values):
+        found = rounds.add("key", Round(begin + number, value), lower_is_better=True)
+    return found.phase
+
+
+def test_rounds_that_the_host_slowed_down_are_no_rounds() -> None:
+    rounds = RoundHistory()
+    add(rounds, 1.0, 1.0, 1.0, 1.0)
+    found = rounds.add("key", Round(1010.0, 50.0, is_host_limited=True), lower_is_better=True)
+    assert found.phase is SteadyPhase.TOO_FEW
+    assert add(rounds, 1.0, begin=1020.0) is SteadyPhase.STEADY
+
+
+def test_rounds_older_than_five_weeks_are_forgotten() -> None:
+    rounds = RoundHistory()
+    assert add(rounds, *[1.0] * 5) is SteadyPhase.STEADY
+    assert add(rounds, 1.0, begin=1000.0 + 36 * DAY) is SteadyPhase.TOO_FEW
+
+
+def test_rounds_of_a_clock_that_ran_ahead_are_forgotten() -> None:
+    rounds = RoundHistory()
+    add(rounds, *[1.0] * 5, begin=1e9)
+    assert add(rounds, 1.0, begin=1000.0) is SteadyPhase.TOO_FEW
+
+
+def test_the_first_steady_window_is_the_baseline_over_a_restart() -> None:
+    rounds = RoundHistory()
+    assert add(rounds, *[1.0] * 5) is SteadyPhase.STEADY
+    again = RoundHistory(json.loads(json.dumps(rounds.to_keep())))
+    assert add(again, *[2.0] * 5, begin=2000.0) is SteadyPhase.UNSTEADY
+
+
+def test_what_is_kept_is_bounded() -> None:
+    rounds = RoundHistory()
+    for number in range(200):
+        for repeat in range(2):
+            at = float(number * 2 + repeat)
+            rounds.add(f"key {number}", Round(at, 1.0), lower_is_better=True)
+    add(rounds, *[1.0] * 500)
+    kept = rounds.to_keep()
+    assert 64 == len(kept)
+    assert 64 == len(kept["key"]["rounds"])  # type: ignore[index]
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner),
+    max_leaves=12,
+)
+WINDOW = st.fixed_dictionaries(
+    dict.fromkeys(("mean", "least", "most", "deviation", "excursion"), PLAIN)
+)
+SERIES = st.fixed_dictionaries(
+    {"rounds": st.lists(st.tuples(PLAIN, PLAIN, PLAIN).map(list)), "baseline": WINDOW | PLAIN}
+)
+
+
+@given(PLAIN | st.dictionaries(st.text(max_size=5), SERIES | PLAIN))
+def test_whatever_was_kept_is_taken_or_left_out(kept: Any) -> None:
+    rounds = RoundHistory(kept)
+    add(rounds, 1.0)
+    for key in list(rounds.to_keep()):
+        rounds.known(key, lower_is_better=True)
+
+
+@pytest.mark.parametrize(
+    ("profile", "value"),
+    [
+        (READ, 0.3),
+        (REDO, 0.9),
+        (BURST, 3.0),
+        (replace(READ, rate_iops=None), 2.0),
+        (replace(READ, rate_iops=None, block_bytes=MIB), 3.0),
+        (replace(REDO, rate_iops=None), 0.9),
+    ],
+)
+def test_a_capped_rate_is_no_measurement(profile: Any, value: float) -> None:
+    found = OpResult(operations=1, iops=2.0, bytes_per_second=3.0, mean_seconds=0.3)
+    ops = {Op.READ: found, Op.WRITE: found, Op.SYNC: OpResult(operations=1, mean_seconds=0.9)}
+    job = JobResult(profile.name, RunResult.SUCCESS, 0, 1.0, ops)
+    assert value == round_history.measured(profile, job)
+
+
+def test_what_is_not_said_is_not_measured() -> None:
+    job = JobResult("page_read", RunResult.SUCCESS, 0, 1.0, {})
+    assert round_history.measured(READ, job) is None
+
+
+def test_every_label_tells_rounds_apart() -> None:
+    made = [
+        round_history.key("drive", "1.0", READ, "psync"),
+        round_history.key("other", "1.0", READ, "psync"),
+        round_history.key("drive", "1.1", READ, "psync"),
+        round_history.key("drive", "1.0", READ, "python"),
+        round_history.key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
+        round_history.key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
+        round_history.key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),
+        round_history.key("drive", "1.0", replace(READ, rate_iops=None), "psync"),
+        round_history.key("drive", "1.0", replace(READ, depth=2), "psync"),
+    ]
+    assert len(made) == len(set(made))

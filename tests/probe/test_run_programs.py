@@ -1,0 +1,291 @@
+"""Probes with a program in the place of fio that does what fio may do: all but behave.
+
+It is a process, started, watched and ended as fio is; only the host around it is of files.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from exporter.clock import SystemClock
+from exporter.probe.fio import SystemFio
+from exporter.probe.fio_report import Op
+from exporter.probe.fio_run import ProfileResult
+from exporter.probe.gate import Reason
+from exporter.probe.host_lock import HostLock
+from exporter.probe.profiles import MIB
+from exporter.programs.children import SystemChildren
+from exporter.programs.command import SystemRunner
+from tests.end_to_end.programs import need
+from tests.probe import fio_reports
+from tests.probe.probing import Rig, good
+from tests.required import lacking
+
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
+
+SLOT = 300.0
+ALL = ("fsync", "page_read", "page_write")
+DRIVE = "serial of nvme0n1"
+
+RUN_BYTES = 2 * (200 * 4096 + 100 * 16_384)
+FILLING_BYTES = 2 * 2 * MIB
+
+#: A process that is called fio, says so, and stays.
+NAMED_FIO = """
+import time
+open("/proc/self/comm", "w").write("fio")
+print(flush=True)
+time.sleep(1000)
+"""
+
+
+class HastyClock(SystemClock):
+    """Goes `speed` times as fast as the machine's: for programs that hang till their time is up."""
+
+    def __init__(self) -> None:
+        self._at, self._since, self._speed = 0.0, time.monotonic(), 1.0
+
+    def go(self, speed: float) -> None:
+        self._at, self._since, self._speed = self.monotonic(), time.monotonic(), speed
+
+    def monotonic(self) -> float:
+        return self._at + (time.monotonic() - self._since) * self._speed
+
+
+class StandIn:
+    """The program; `does` says in the shell's words what a run of it does."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.path = place / "fio"
+        self.does("cat whole")
+
+    def does(self, words: str, version: str = "fio-3.33") -> None:
+        self.path.write_text(
+            f"""#!/bin/sh
+            cd '{self.place}'
+            case "$1" in
+            --version) echo '{version}' ;;
+            --enghelp) printf 'Available IO engines:\\n\\tpsync\\n\\tlibaio\\n' ;;
+            *) {words} ;;
+            esac
+            """
+        )
+        self.path.chmod(0o755)
+
+    def processes(self) -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdecimal() and os.readlink(entry / "cwd") == str(self.place):
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture
+def fio(tmp_path: Path) -> StandIn:
+    need("setpriv")
+    (tmp_path / "programs").mkdir()
+    return StandIn(tmp_path / "programs")
+
+
+@pytest.fixture
+def clock() -> HastyClock:
+    """That the program is watched by."""
+    return HastyClock()
+
+
+@pytest.fixture
+def rig(tmp_path: Path, fio: StandIn, clock: HastyClock) -> Iterator[Rig]:
+    """It runs the stand-in, which finds what it may print in files beside it."""
+    rig = Rig(tmp_path)
+    whole = good(rig.profiles).output
+    (fio.place / "whole").write_bytes(whole)
+    half = [replace(each, number_ios=10) for each in rig.profiles]
+    (fio.place / "less").write_bytes(good(half).output)
+    (fio.place / "cut").write_bytes(whole[: len(whole) // 2])
+    jobs = [fio_reports.job("fsync", error=28), fio_reports.PAGE_READ]
+    (fio.place / "full").write_bytes(fio_reports.printed(*jobs))
+    rig.program = SystemFio(str(fio.path), SystemRunner(), clock)
+    rig.begin()
+    yield rig
+    rig.program.close()
+    assert [] == fio.processes()
+
+
+def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
+    return {result: count for result, count in rig.of(name).runs.items() if count}
+
+
+def error(rig: Rig) -> str:
+    """Whether the collector says that something went wrong."""
+    outcome = dict(rig.attempts.outcomes())["probe"]
+    return "" if outcome.success else "failed"
+
+
+@pytest.mark.parametrize(
+    ("words", "result"),
+    [
+        ("cat whole", ProfileResult.SUCCESS),
+        ("echo 'fio: verification read phase will never start'; cat whole", ProfileResult.SUCCESS),
+        ("echo 'note: both iodepth >= 1' >&2; cat whole", ProfileResult.SUCCESS),
+        ("cat less whole", ProfileResult.SUCCESS),
+        ("cat whole cut", ProfileResult.SUCCESS),
+        ("exit 0", ProfileResult.FAILED),
+        ("cat cut", ProfileResult.FAILED),
+        ("echo 'fio: engine psync not loadable'; exit 1", ProfileResult.FAILED),
+        ("cat full; exit 1", ProfileResult.FAILED),
+        ("yes '{'", ProfileResult.FAILED),
+        ("head -c 100000 /dev/urandom", ProfileResult.FAILED),
+        ("kill -9 $$", ProfileResult.ABORTED),
+        ("kill -TERM $$", ProfileResult.ABORTED),
+        ("exit 128", ProfileResult.ABORTED),
+        ("cat whole; exit 128", ProfileResult.ABORTED),
+        ("exec sleep 1000", ProfileResult.TIMEOUT),
+        ("trap '' TERM; while :; do sleep 0.1; done", ProfileResult.TIMEOUT),
+        ("sleep 1000 & cat whole", ProfileResult.SUCCESS),
+    ],
+)
+def test_whatever_fio_does_is_counted_charged_and_forgotten_with_the_next_run(
+    rig: Rig, fio: StandIn, clock: HastyClock, words: str, result: ProfileResult
+) -> None:
+    """By what it says that it wrote; where it says nothing, by all that it might have."""
+    fio.does(words)
+    clock.go(50.0 if result is ProfileResult.TIMEOUT else 1.0)
+    rig.run()
+    clock.go(1.0)
+    assert {result: 1} == runs(rig)
+    assert [] == fio.processes(), "nothing of it is left"
+    written = 0 if "full" in words else RUN_BYTES
+    assert written + FILLING_BYTES == rig.spent()[DRIVE]
+    assert (rig.of("fsync").last_success_at is not None) is (result is ProfileResult.SUCCESS)
+    assert bool(error(rig)) is (result in (ProfileResult.FAILED, ProfileResult.TIMEOUT))
+    assert 0 == rig.probe.stuck
+    before = rig.of("fsync").runs[ProfileResult.SUCCESS]
+    fio.does("cat whole")
+    rig.run(SLOT)
+    assert before + 1 == rig.of("fsync").runs[ProfileResult.SUCCESS]
+    assert not error(rig)
+
+
+def test_a_disk_that_is_full_for_one_profile_leaves_the_others_what_they_found(
+    rig: Rig, fio: StandIn
+) -> None:
+    fio.does("cat full; exit 1")
+    rig.run()
+    assert {ProfileResult.FAILED: 1} == runs(rig, "fsync")
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
+    assert rig.of("page_read").last
+
+
+def test_of_two_reports_the_last_is_believed(rig: Rig, fio: StandIn) -> None:
+    fio.does("cat less whole")
+    rig.run()
+    assert 512 == sum(rig.of("page_read").latency[Op.READ].buckets().weights)
+
+
+@pytest.mark.parametrize("why", ["missing", "too old", "no version", "not executable"])
+def test_without_a_fio_that_can_be_used_pages_are_read_and_nothing_is_written(
+    rig: Rig, fio: StandIn, why: str
+) -> None:
+    if why == "missing":
+        fio.path.unlink()
+    elif why == "not executable":
+        fio.path.chmod(0o600)
+    else:
+        fio.does("exit 1", "fio-3.15" if why == "too old" else "hello")
+    rig.profiles = [replace(each, rate_iops=None, number_ios=50) for each in rig.profiles]
+    rig.begin()
+    rig.run()
+    assert ({}, {ProfileResult.SUCCESS: 1}, {}) == tuple(runs(rig, name) for name in ALL)
+    assert "python" == rig.of("page_read").engine
+    assert FILLING_BYTES == rig.spent()[DRIVE]
+    assert error(rig)
+
+
+def test_a_fio_that_goes_away_between_two_runs_fails_the_next_one(rig: Rig, fio: StandIn) -> None:
+    rig.run()
+    fio.path.unlink()
+    rig.run(SLOT)
+    assert {ProfileResult.SUCCESS: 1, ProfileResult.FAILED: 1} == runs(rig)
+    assert error(rig)
+
+
+def test_one_that_no_signal_reaches_is_stuck_until_it_has_gone(
+    rig: Rig, fio: StandIn, clock: HastyClock
+) -> None:
+    """As one in uninterruptible sleep: it has the host's lock, and the page says so."""
+    children = SystemChildren(clock, send=lambda _pid, _number: None)
+    program = rig.program = SystemFio(str(fio.path), SystemRunner(), clock, children)
+    rig.begin()
+    fio.does("while [ ! -e gone ]; do sleep 0.05; done")
+    clock.go(50.0)
+    rig.run()
+    clock.go(1.0)
+    assert {ProfileResult.STUCK: 1} == runs(rig)
+    assert 1 == rig.probe.stuck
+    assert not HostLock((rig.state,)).acquire()
+    assert RUN_BYTES + FILLING_BYTES == rig.spent()[DRIVE]
+    rig.run(SLOT)
+    assert 1 == rig.of("fsync").skipped[Reason.STUCK]
+    assert 1 == rig.probe.stuck
+
+    fio.does("cat whole")
+    (fio.place / "gone").touch()
+    until = time.monotonic() + 10
+    while program.is_stuck and time.monotonic() < until:
+        time.sleep(0.02)
+    rig.run(SLOT)
+    assert 0 == rig.probe.stuck
+    assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)
+
+
+def test_one_that_an_earlier_daemon_left_and_that_cannot_be_ended_is_stuck_too(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""
+    group = Path("/sys/fs/cgroup/freezer", f"ssd-exporter-probe-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as e:
+        lacking(f"no freezer on this machine: {e}")
+    state = group / "freezer.state"
+    left = subprocess.Popen([sys.executable, "-c", NAMED_FIO], stdout=subprocess.PIPE)
+    try:
+        assert left.stdout is not None
+        left.stdout.readline()
+        (group / "cgroup.procs").write_text(str(left.pid))
+        state.write_text("FROZEN")
+        with subprocess.Popen([sys.executable, "-c", "pass"]) as owner:
+            noted = {"child": [left.pid, ticks(left.pid)], "owner": [owner.pid, ticks(owner.pid)]}
+        (rig.state / "probe-process.json").write_text(json.dumps(noted))
+        rig.run()
+        assert 1 == rig.probe.stuck
+        rig.run(SLOT)
+        assert 2 == rig.of("fsync").skipped[Reason.STUCK]
+        assert 1 == caplog.text.count("is still there"), "said once"
+        state.write_text("THAWED")
+        left.wait(10)
+        rig.run(SLOT)
+        assert 0 == rig.probe.stuck
+        assert {ProfileResult.SUCCESS: 1} == runs(rig)
+    finally:
+        state.write_text("THAWED")
+        left.kill()
+        left.wait(10)
+        if left.stdout:
+            left.stdout.close()
+        group.rmdir()
+
+
+def ticks(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])

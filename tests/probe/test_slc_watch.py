@@ -1,0 +1,243 @@
+"""fio under watch: what is counted, when it is ended, and how that looks to who waits for it."""
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.errors import ParseError
+from exporter.probe import slc_watch
+from exporter.probe.cache_cliff import CliffResult
+from exporter.probe.profiles import MIB, PROFILES, Profile
+from exporter.probe.slc_watch import WatchedFio, WatchedWrite, written_bytes
+from exporter.probe.write_trace import TraceSample
+from exporter.programs.child import End, Finished
+from tests.fakes import FakeClock
+
+SLC = replace(PROFILES["slc"], size_bytes=1024 * MIB)
+FILE = Path("/data/probe/file")
+PID = 4711
+IO = """rchar: 323934931
+wchar: 323929600
+syscr: 632687
+syscw: 632675
+read_bytes: 0
+write_bytes: {}
+cancelled_write_bytes: 0
+"""
+
+
+class WritingFio:
+    """Writes as fast as `speed` says after so many bytes, and the kernel counts it."""
+
+    def __init__(self, place: Path, clock: FakeClock, speed: Callable[[float], float]) -> None:
+        self.clock = clock
+        self.counter = place / str(PID) / "io"
+        self.counter.parent.mkdir(parents=True)
+        self.speed = speed
+        self.written = 0.0
+        self.most = float("inf")
+        self.is_hidden = False
+        self.ended = 0
+        self.is_stuck = False
+        self.problem = ""
+        self.ends_with = Finished("fio", End.TIMED_OUT, 128, b"report", message="was ended")
+
+    def engines(self) -> frozenset[str]:
+        return frozenset({"libaio"})
+
+    def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
+        self.most = sum(profile.written_bytes_at_most for profile in profiles)
+        self._show()
+        return PID
+
+    def wait(self, seconds: float) -> Finished | None:
+        if self.ended:
+            return self.ends_with
+        self.clock.advance(seconds)
+        self.written = min(self.written + self.speed(self.written) * seconds, self.most)
+        self._show()
+        return Finished("fio", End.EXITED, 0, b"report") if self.written >= self.most else None
+
+    def _show(self) -> None:
+        if not self.is_hidden:
+            self.counter.write_text(IO.format(int(self.written)))
+
+    def end(self) -> None:
+        self.ended += 1
+
+    def close(self) -> None:
+        self.end()
+
+
+class Watching:
+    """A watched fio, and what came of it."""
+
+    def __init__(self, place: Path, speed: Callable[[float], float] = lambda _: 200e6) -> None:
+        self.clock = FakeClock()
+        self.inner = WritingFio(place, self.clock, speed)
+        self.over: list[WatchedWrite] = []
+        #: What the device had written before; None where it does not say.
+        self.before: int | None = None
+        self.seen: list[TraceSample] = []
+        self.may_stop: Callable[[TraceSample], bool] = lambda _: False
+        self.fio = WatchedFio(
+            self.inner,
+            self.clock,
+            begin=lambda _profile, _file: self._observe,
+            over=self.over.append,
+            device_bytes=self._device_bytes,
+            proc=place,
+        )
+
+    def _device_bytes(self, _file: Path) -> int | None:
+        return None if self.before is None else self.before + int(self.inner.written)
+
+    def _observe(self, sample: TraceSample) -> bool:
+        self.seen.append(sample)
+        return self.may_stop(sample)
+
+    def run(self, *profiles: Profile, meanwhile: Callable[[], None] = lambda: None) -> Finished:
+        assert PID == self.fio.start(profiles or (SLC,), FILE, 1000.0)
+        for _ in range(10_000):
+            meanwhile()
+            if finished := self.fio.wait(0.25):
+                return finished
+        raise AssertionError("it never ends")
+
+
+def void(_result: object) -> None:
+    """For lambdas that are to return nothing."""
+
+
+def test_a_write_is_seen_as_it_goes(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    finished = watching.run()
+    assert (End.EXITED, 0) == (finished.end, finished.status)
+    (written,) = watching.over
+    assert tuple(watching.seen) == written.samples
+    assert not written.was_ended
+    assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
+    assert all(pytest.approx(200e6) == s.written_bytes / s.seconds for s in written.samples)
+
+
+def test_the_time_before_the_first_byte_is_no_part_of_it(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.inner.speed = lambda _: 200e6 if watching.clock.monotonic() > 1003.0 else 0.0
+    watching.run()
+    (written,) = watching.over
+    assert sum(sample.seconds for sample in written.samples) < 5.5
+
+
+def test_once_enough_is_seen_fio_is_ended_and_has_ended_well(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.may_stop = lambda _: sum(s.written_bytes for s in watching.seen) > 300e6
+    finished = watching.run()
+    assert 1 == watching.inner.ended
+    assert Finished("fio", End.EXITED, 0, b"report") == finished
+    assert not watching.over[0].was_ended
+
+
+def test_what_the_guard_ends_was_ended(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+
+    def end() -> None:
+        if len(watching.seen) > 5:
+            watching.fio.end()
+
+    finished = watching.run(meanwhile=end)
+    assert End.TIMED_OUT is finished.end
+    assert watching.over[0].was_ended
+    assert watching.over[0].samples
+
+
+def test_a_fio_that_had_to_be_killed_has_not_ended_well(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.may_stop = lambda _: True
+    watching.inner.ends_with = Finished("fio", End.TIMED_OUT, -9, message="was killed")
+    assert Finished("fio", End.EXITED, -9) == watching.run()
+    assert not watching.over[0].was_ended, "what was seen counts all the same"
+
+
+def test_a_fio_that_cannot_be_ended_is_stuck(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.may_stop = lambda _: True
+    watching.inner.ends_with = Finished("fio", End.STUCK, message="hangs")
+    assert watching.inner.ends_with == watching.run()
+
+
+def test_profiles_before_it_are_not_counted(tmp_path: Path) -> None:
+    before = replace(PROFILES["burst"], size_bytes=256 * MIB)
+    watching = Watching(tmp_path, lambda done: 20e6 if done < before.size_bytes else 200e6)
+    watching.run(before, SLC)
+    (written,) = watching.over
+    assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
+    assert all(s.written_bytes / s.seconds > 100e6 for s in written.samples[1:])
+
+
+@pytest.mark.parametrize(
+    "profiles",
+    [(PROFILES["fsync"],), (SLC, PROFILES["burst"]), (SLC.smallest(),)],
+    ids=["another", "not the last", "the smallest run of a busy host"],
+)
+def test_other_runs_are_left_alone(tmp_path: Path, profiles: Sequence[Profile]) -> None:
+    watching = Watching(tmp_path)
+    watching.run(*profiles)
+    assert [] == watching.over
+    assert [] == watching.seen
+
+
+def test_where_the_process_may_not_be_asked_the_device_is(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.inner.is_hidden = True
+    watching.before = 10**12
+    watching.run()
+    (written,) = watching.over
+    assert written.is_of_device
+    assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
+
+
+def test_where_nothing_can_be_seen_it_is_said_why(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.inner.is_hidden = True
+    watching.run(meanwhile=lambda: void(watching.inner.counter.write_text("rchar: 1\n")))
+    (written,) = watching.over
+    assert () == written.samples
+    assert "it has no write_bytes" in written.problem
+
+
+def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
+    watching = Watching(tmp_path)
+    watching.inner.start = lambda *_: None  # type: ignore[method-assign]
+    watching.inner.ended = 1
+    assert watching.fio.start([SLC], FILE, 1.0) is None
+    assert watching.inner.ends_with == watching.fio.wait(1.0)
+    assert [] == watching.over
+
+
+def test_a_cache_s_end_is_found_and_the_write_ends_there(tmp_path: Path) -> None:
+    watching = Watching(tmp_path, lambda done: 300e6 if done < 500e6 else 60e6)
+    watch = slc_watch.watch(SLC)
+    watching.may_stop = lambda sample: watch.observe(sample) is not None
+    watching.run()
+    (written,) = watching.over
+    cliff = slc_watch.judged(written, 10**12)
+    assert CliffResult.CLIFF is cliff.result
+    assert pytest.approx(500e6, rel=0.1) == cliff.cache_bytes
+    assert pytest.approx(0.2, rel=0.1) == cliff.falloff_ratio
+    assert cliff.written_bytes < 0.8 * SLC.size_bytes
+
+
+def test_the_kernel_s_counter_is_read() -> None:
+    assert 323_932_160 == written_bytes(IO.format(323_932_160))
+
+
+@given(st.text())
+def test_any_text_is_a_count_or_a_parse_error(text: str) -> None:
+    for each in (text, f"write_bytes: {text}"):
+        with contextlib.suppress(ParseError):
+            assert written_bytes(each) >= 0

@@ -1,0 +1,481 @@
+"""Real processes, side by side, and what it takes to end those that do not end."""
+
+import errno
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter.clock import SystemClock
+from exporter.programs.child import End, Finished
+from exporter.programs.children import Children, SystemChildren
+from tests.required import lacking
+from tests.stand_ins.smartctl import GOOD, StandIn
+
+
+def no_pidfd(pid: int) -> int:
+    raise OSError(errno.ENOSYS, "Function not implemented")
+
+
+def quick(
+    open_pidfd: Callable[[int], int] = os.pidfd_open,
+    send: Callable[[int, int], None] = os.killpg,
+) -> SystemChildren:
+    return SystemChildren(
+        SystemClock(),
+        grace_seconds=0.2,
+        abandon_seconds=0.2,
+        most_output_bytes=100_000,
+        open_pidfd=open_pidfd,
+        send=send,
+    )
+
+
+@pytest.fixture(params=[os.pidfd_open, no_pidfd], ids=["pidfd", "no pidfd"])
+def children(request: pytest.FixtureRequest) -> Iterator[SystemChildren]:
+    """Each test leaves no process behind and no open file."""
+    before = open_files()
+    children = quick(request.param)
+    yield children
+    children.close()
+    assert before == open_files()
+    assert [] == ours("Z")
+
+
+@pytest.fixture
+def children_that_do_not_die() -> Iterator[SystemChildren]:
+    def send(group: int, number: int) -> None:
+        """Nothing comes of it."""
+
+    children = quick(send=send)
+    yield children
+    children.close()
+
+
+@pytest.fixture
+def smartctl(tmp_path: Path) -> StandIn:
+    return StandIn(tmp_path / "bin")
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def ours(states: str) -> list[int]:
+    """Our children in these states of /proc/PID/stat."""
+    found = []
+    for pid in os.listdir("/proc"):
+        try:
+            stat = Path("/proc", pid, "stat").read_text() if pid.isdigit() else ""
+        except OSError:
+            continue
+        fields = stat.rpartition(")")[2].split()
+        if fields and int(fields[1]) == os.getpid() and fields[0] in states:
+            found.append(int(pid))
+    return found
+
+
+def is_there(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not happened():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def all_of(children: Children, count: int, timeout: float = 20.0) -> dict[object, Finished]:
+    """What became of so many children, by key."""
+    done: dict[object, Finished] = {}
+    until = time.monotonic() + timeout
+    while len(done) < count and (left := until - time.monotonic()) > 0:
+        done.update({finished.key: finished for finished in children.wait(left)})
+    return done
+
+
+def only(children: Children) -> Finished:
+    (finished,) = all_of(children, 1).values()
+    return finished
+
+
+def test_what_a_program_prints_and_its_exit_status_come_back(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    path = smartctl.does("sda", "echo out; echo err >&2; exit 68")
+    children.start("sda", [smartctl.program, "--json=c", path], 10)
+    finished = only(children)
+    assert (End.EXITED, 68) == (finished.end, finished.status)
+    assert (b"out\n", b"err\n") == (finished.output, finished.errors)
+    assert "" == finished.message
+    assert 0 < finished.seconds < 10
+    assert 0 == children.running
+
+
+def test_three_may_start_at_once_and_the_next_when_each_had_a_cpu_for_a_moment(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    begun = time.monotonic()
+    for key in range(3):
+        assert children.next_start <= time.monotonic()
+        children.start(key, [smartctl.program, smartctl.does("sda", "")], 10)
+    assert begun + 0.012 <= children.next_start < time.monotonic() + 0.012
+    assert {0, 1, 2} == all_of(children, 3).keys()
+
+
+def test_one_that_fills_its_pipe_again_and_again_is_not_held_up(smartctl: StandIn) -> None:
+    children = SystemChildren(SystemClock())  # with its own bound on the output
+    pieces = "for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 65536 /dev/zero; sleep 0.03; done\n"
+    children.start(1, [smartctl.program, smartctl.does("sda", pieces)], 20)
+    finished = only(children)
+    assert 12 * 65536 == len(finished.output)
+    # A look every quarter of a second takes three.
+    assert finished.seconds < 2
+    children.close()
+
+
+def test_those_that_end_while_more_are_gathered_come_together(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    for key, script in ((1, ""), (2, "sleep 0.05")):
+        children.start(key, [smartctl.program, smartctl.does(f"sd{key}", script)], 10)
+    assert {1, 2} == {finished.key for finished in children.wait(10, gather=1.0)}
+
+
+def test_who_is_woken_gathers_no_more(children: SystemChildren, smartctl: StandIn) -> None:
+    children.start(1, [smartctl.program, smartctl.does("sda", "sleep 5")], 10)
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+    begun = time.monotonic()
+    assert [] == children.wait(10, reading, gather=5.0)
+    assert time.monotonic() - begun < 2
+    os.close(reading)
+    os.close(writing)
+
+
+def test_output_larger_than_a_pipe_comes_back_whole(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    children.start(1, [smartctl.program, smartctl.does("sda", "head -c 99000 /dev/zero")], 10)
+    assert bytes(99_000) == only(children).output
+
+
+def test_it_has_no_input_the_c_locale_and_a_process_group_of_its_own(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f5 /proc/$$/stat; echo $$; ls /proc/$$/fd'
+    children.start(1, [smartctl.program, smartctl.does("sda", script)], 10)
+    locale, group, pid, *files = only(children).output.decode().splitlines()
+    assert "C -" == locale
+    assert pid == group
+    # The shell's own script is read through a descriptor of 10 or above.
+    assert ["0", "1", "2"] == [file for file in files if int(file) < 3]
+    assert [] == [file for file in files if 3 <= int(file) < 10]
+
+
+def test_signals_that_python_ignores_are_not_ignored_by_a_child(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    """One that may not be killed keeps SIGPIPE ignored, so that it outlives us."""
+    path = smartctl.does("sda", "grep SigIgn /proc/self/status")
+    children.start("a", [smartctl.program, path], 10)
+    children.start("b", [smartctl.program, path], 10, may_kill=False)
+    done = all_of(children, 2)
+    # Above 31 are those that the C library keeps for itself.
+    ignored = {key: int(done[key].output.split()[1], 16) % (1 << 31) for key in ("a", "b")}
+    pipe = 1 << (signal.SIGPIPE - 1)
+    assert {"a": 0, "b": pipe} == ignored
+
+
+@pytest.mark.parametrize("program", ["/no/such/program", "no-such-program", "/", "bad\0name"])
+def test_a_program_that_cannot_be_run_says_so(children: SystemChildren, program: str) -> None:
+    children.start("sda", [program, "x"], 10)
+    assert 0 == children.running
+    finished = only(children)
+    assert (End.NOT_STARTED, None) == (finished.end, finished.status)
+    assert "cannot be run" in finished.message
+
+
+def test_a_child_that_takes_too_long_is_ended(children: SystemChildren, smartctl: StandIn) -> None:
+    children.start("sda", [smartctl.program, smartctl.does("sda", "exec sleep 1000")], 0.1)
+    finished = only(children)
+    assert (End.TIMED_OUT, -signal.SIGTERM) == (finished.end, finished.status)
+    assert "longer than 0.1 s" in finished.message
+
+
+def test_a_child_that_ignores_sigterm_is_killed(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.1)
+    finished = only(children)
+    assert (End.TIMED_OUT, -signal.SIGKILL) == (finished.end, finished.status)
+    assert frozenset() == children.stuck()
+
+
+def test_what_a_child_started_ends_with_it(children: SystemChildren, smartctl: StandIn) -> None:
+    """Be it killed or not, and though the pipe is still held open."""
+    script = "sleep 1000 & echo $!; [ $1 = wait ] && wait; exit 0"
+    path = smartctl.does("sda", script)
+    children.start("a", [smartctl.program, "wait", path], 0.3)
+    children.start("b", [smartctl.program, "go", path], 10)
+    done = all_of(children, 2)
+    assert [End.TIMED_OUT, End.EXITED] == [done["a"].end, done["b"].end]
+    for finished in done.values():
+        pid = int(finished.output)
+        wait_until(lambda pid=pid: not is_there(pid) or "Z" in status_of(pid))  # type: ignore[misc]
+
+
+def status_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def test_a_child_that_prints_for_ever_is_ended(children: SystemChildren, smartctl: StandIn) -> None:
+    children.start("sda", [smartctl.program, smartctl.prints_forever("sda")], 60)
+    finished = only(children)
+    assert End.TOO_MUCH_OUTPUT == finished.end
+    assert len(finished.output) <= 100_000
+    assert finished.seconds < 10
+
+
+def test_a_child_that_prints_for_ever_and_ignores_sigterm_is_killed(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    path = smartctl.does("sda", "trap '' TERM PIPE\nwhile :; do echo x; done")
+    children.start("sda", [smartctl.program, path], 60)
+    assert End.TOO_MUCH_OUTPUT == only(children).end
+
+
+def test_a_child_that_somebody_kills_says_by_which_signal(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    children.start("sda", [smartctl.program, smartctl.dies("sda", "SEGV")], 10)
+    finished = only(children)
+    assert (End.EXITED, -signal.SIGSEGV) == (finished.end, finished.status)
+    assert "signal 11" in finished.message
+
+
+def test_a_child_that_closes_its_output_is_waited_for(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    path = smartctl.does("sda", "echo all; exec >&- 2>&-; sleep 0.3; exit 7")
+    children.start("sda", [smartctl.program, path], 10)
+    finished = only(children)
+    assert (7, b"all\n") == (finished.status, finished.output)
+
+
+def test_fifty_run_side_by_side(children: SystemChildren, smartctl: StandIn) -> None:
+    begun = time.monotonic()
+    for number in range(50):
+        path = smartctl.does(f"sd{number}", f"sleep 1; echo {number}")
+        children.start(number, [smartctl.program, path], 60)
+    assert 50 == children.running
+    done = all_of(children, 50)
+    assert {number: f"{number}\n".encode() for number in range(50)} == {
+        key: finished.output for key, finished in done.items()
+    }
+    assert time.monotonic() - begun < 25
+
+
+def test_one_that_hangs_holds_up_no_other(children: SystemChildren, smartctl: StandIn) -> None:
+    children.start("hangs", [smartctl.program, smartctl.hangs("sda")], 1000)
+    good = smartctl.says("sdb")
+    for number in range(10):
+        children.start(number, [smartctl.program, good], 10)
+        assert f"{GOOD}\n".encode() == only(children).output
+    assert 1 == children.running
+
+
+def test_one_that_may_not_be_killed_is_stuck_and_collected_when_it_ends(
+    children: SystemChildren, smartctl: StandIn, tmp_path: Path
+) -> None:
+    """Its pipe is emptied meanwhile, or it would never come to its end."""
+    go = tmp_path / "go"
+    script = f"while [ ! -e {go} ]; do sleep 0.02; done; head -c 300000 /dev/zero; echo > {go}.done"
+    children.start("sda", [smartctl.program, smartctl.does("sda", script)], 0.1, may_kill=False)
+    finished = only(children)
+    assert (End.STUCK, None, b"") == (finished.end, finished.status, finished.output)
+    assert "has not ended" in finished.message
+    assert (frozenset({"sda"}), 0) == (children.stuck(), children.running)
+
+    assert [] == children.wait(0.1)
+    assert frozenset({"sda"}) == children.stuck()
+    go.touch()
+    begun = time.monotonic()
+    assert [] == children.wait(10), "it was reported already"
+    assert time.monotonic() - begun < 5, "its end is noticed"
+    assert frozenset() == children.stuck()
+    assert Path(f"{go}.done").exists(), "it came to its end"
+
+
+def test_one_that_may_not_be_killed_may_print_for_ever(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    path = smartctl.does("sda", "head -c 400000 /dev/zero; exit 5")
+    children.start("sda", [smartctl.program, path], 20, may_kill=False)
+    finished = only(children)
+    assert (End.TOO_MUCH_OUTPUT, 5) == (finished.end, finished.status)
+    assert len(finished.output) <= 100_000
+
+
+def test_one_that_does_not_die_is_given_up_and_collected_when_it_ends(
+    children_that_do_not_die: SystemChildren, smartctl: StandIn
+) -> None:
+    """As one in uninterruptible sleep."""
+    children = children_that_do_not_die
+    begun = time.monotonic()
+    children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.1)
+    (pid,) = ours("SDR")
+    finished = only(children)
+    assert (End.STUCK, None) == (finished.end, finished.status)
+    assert 0.5 <= time.monotonic() - begun < 5
+    assert "hangs in the kernel" in finished.message
+    assert str(pid) in finished.message
+    assert (frozenset({"sda"}), 0) == (children.stuck(), children.running)
+    assert [] == children.wait(0.1)
+
+    children.start("sdb", [smartctl.program, smartctl.says("sdb")], 10)
+    assert "sdb" == only(children).key
+    os.kill(pid, signal.SIGKILL)
+    assert [] == children.wait(10)
+    assert frozenset() == children.stuck()
+
+
+@pytest.mark.real
+def test_one_in_uninterruptible_sleep_is_given_up(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""
+    group = Path("/sys/fs/cgroup/freezer", f"ssd-exporter-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as e:
+        lacking(f"no freezer on this machine: {e}")
+    try:
+        children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.3)
+        (pid,) = ours("SDR")
+        (group / "cgroup.procs").write_text(str(pid))
+        (group / "freezer.state").write_text("FROZEN")
+        assert End.STUCK == only(children).end
+        assert [pid] == ours("D")
+        (group / "freezer.state").write_text("THAWED")
+        assert [] == children.wait(10)
+        assert frozenset() == children.stuck()
+    finally:
+        (group / "freezer.state").write_text("THAWED")
+        wait_until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
+
+
+def test_a_wake_ends_the_wait(children: SystemChildren, smartctl: StandIn) -> None:
+    wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+    children.start("sda", [smartctl.program, smartctl.hangs("sda")], 1000)
+    os.eventfd_write(wake, 1)
+    begun = time.monotonic()
+    assert [] == children.wait(60, wake)
+    assert time.monotonic() - begun < 5
+    os.close(wake)
+
+
+def test_a_wait_for_nothing_ends_in_time(children: SystemChildren) -> None:
+    begun = time.monotonic()
+    assert [] == children.wait(0.05)
+    assert [] == children.wait(0.0)
+    assert 0.05 <= time.monotonic() - begun < 2
+
+
+def test_closing_ends_what_runs(smartctl: StandIn) -> None:
+    before = open_files()
+    children = quick()
+    children.start("a", [smartctl.program, smartctl.hangs("sda")], 1000)
+    children.start("b", [smartctl.program, smartctl.does("sdb", "exec sleep 1000")], 1000)
+    pids = ours("SDR")
+    assert 2 == len(pids)
+    begun = time.monotonic()
+    children.close()
+    assert time.monotonic() - begun < 3
+    assert [] == [pid for pid in pids if is_there(pid)]
+    assert before == open_files()
+
+
+def test_closing_takes_less_than_a_second_whatever_time_a_child_has(smartctl: StandIn) -> None:
+    children = SystemChildren(SystemClock())
+    children.start("a", [smartctl.program, smartctl.hangs("sda")], 0.05)
+    children.start("b", [smartctl.program, smartctl.hangs("sdb")], 1000)
+    pids = ours("SDR")
+    assert [] == children.wait(0.5)  # SIGTERM has been sent to one of them
+    begun = time.monotonic()
+    children.close()
+    assert time.monotonic() - begun < 0.8
+    assert [] == [pid for pid in pids if is_there(pid)]
+
+
+def test_closing_leaves_what_may_not_be_killed(smartctl: StandIn, tmp_path: Path) -> None:
+    """It goes on to its end, though nobody reads what it prints."""
+    go = tmp_path / "go"
+    script = f"while [ ! -e {go} ]; do sleep 0.02; done; echo lost; echo > {go}.done"
+    children = quick()
+    children.start("sda", [smartctl.program, smartctl.does("sda", script)], 1000, may_kill=False)
+    children.start("sdb", [smartctl.program, smartctl.does("sdb", script)], 0.05, may_kill=False)
+    assert "sdb" == only(children).key
+    begun = time.monotonic()
+    children.close()
+    assert time.monotonic() - begun < 1, "it is not waited for"
+    go.touch()
+    wait_until(Path(f"{go}.done").exists)
+    for _ in range(2):
+        os.wait()
+
+
+def test_the_three_lowest_descriptors_are_left_to_the_child() -> None:
+    """Where we were started with them closed, our pipes must not take their places."""
+    pid = os.fork()
+    if pid == 0:
+        os.closerange(0, 3)
+        children = quick()
+        children.start(1, ["sh", "-c", "cat; echo out; echo err >&2"], 10)
+        finished = only(children)
+        os._exit(0 if (finished.output, finished.errors) == (b"out\n", b"err\n") else 1)
+    assert 0 == os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_child_that_somebody_else_collected_is_not_waited_for(smartctl: StandIn) -> None:
+    children = quick()
+    children.start("sda", [smartctl.program, smartctl.says("sda")], 10)
+    (pid,) = ours("SDRZ")
+    os.waitpid(pid, 0)
+    finished = only(children)
+    assert (End.EXITED, None) == (finished.end, finished.status)
+    assert "SIGCHLD" in finished.message
+    children.close()
+
+
+def test_what_may_not_be_killed_is_known_until_it_has_ended(smartctl: StandIn) -> None:
+    """Also where we have ended all others; nobody hears how it ended."""
+    children = quick()
+    slow = smartctl.does("sda", "sleep 1.2\n")
+    children.start("sda", [smartctl.program, slow], 30, may_kill=False)
+    children.start("sdb", [smartctl.program, smartctl.hangs("sdb")], 30)
+    children.end_all()
+    assert frozenset({"sda"}) == children.stuck()
+    assert 0 == children.running
+    children.start("sdc", [smartctl.program, smartctl.says("sdc")], 30)
+    heard = []
+    while children.stuck() or children.running:
+        heard += [finished.key for finished in children.wait(5)]
+    assert ["sdc"] == heard
+    children.close()
+
+
+def test_a_child_may_be_given_an_environment(smartctl: StandIn) -> None:
+    children = SystemChildren(SystemClock(), environment={"PATH": os.defpath, "WHO": "me"})
+    children.start("sda", [smartctl.program, smartctl.does("sda", "echo $WHO $LC_ALL")], 10)
+    (finished,) = children.wait(10)
+    assert b"me C\n" == finished.output
+    children.close()

@@ -1,0 +1,100 @@
+"""Running programs, with real ones."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from exporter.errors import CommandError
+from exporter.programs.command import Completed, SystemRunner
+
+
+def sh(script: str) -> list[str]:
+    return ["/bin/sh", "-c", script]
+
+
+def test_what_a_program_prints_is_returned() -> None:
+    assert "of use\n" == SystemRunner().run(sh("echo of use; echo of none >&2"), 5.0)
+
+
+def test_an_exit_status_is_a_failure_where_nobody_asks_for_it() -> None:
+    with pytest.raises(CommandError, match=r"/bin/sh: failed with status 4"):
+        SystemRunner().run(sh("exit 4"), 5.0)
+
+
+@pytest.mark.parametrize("status", [0, 1, 4, 64, 255])
+def test_an_exit_status_comes_with_the_output_where_it_says_more(status: int) -> None:
+    assert Completed("all\n", status) == SystemRunner().complete(sh(f"echo all; exit {status}"), 5)
+
+
+def test_a_program_that_a_signal_ended_is_told_from_one_that_failed() -> None:
+    assert Completed("", -9) == SystemRunner().complete(sh("kill -9 $$"), 5.0)
+    with pytest.raises(CommandError, match="killed by signal 9"):
+        SystemRunner().run(sh("kill -9 $$"), 5.0)
+
+
+@pytest.mark.parametrize("argv", [["no-such-program"], ["/proc"], ["/bin/echo", "\0"]])
+def test_what_cannot_be_started_is_one_error(argv: list[str]) -> None:
+    with pytest.raises(CommandError):
+        SystemRunner().complete(argv, 5.0)
+
+
+def test_bytes_that_are_no_utf_8_are_kept_readable() -> None:
+    assert "a\\xff\n" == SystemRunner().run(sh(r"printf 'a\377\n'"), 5.0)
+
+
+def test_a_program_gets_no_input_and_the_c_locale_and_nothing_else_of_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OURS", "secret")
+    printed = SystemRunner().run(sh("cat; echo $LC_ALL $OURS"), 5.0)
+    assert "C\n" == printed
+
+
+def gone(pid: int) -> bool:
+    try:
+        return "Z" == Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return True
+
+
+def test_a_program_out_of_time_goes_with_all_that_it_started(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    script = f"trap '' TERM; sleep 60 & echo $$ $! > {pids}; echo begun; wait"
+    began = time.monotonic()
+    with pytest.raises(CommandError, match=r"did not end within 0.3 s"):
+        SystemRunner().complete(sh(script), 0.3)
+    assert time.monotonic() - began < 5.0
+    deadline = time.monotonic() + 5.0
+    left = [int(pid) for pid in pids.read_text().split()]
+    while time.monotonic() < deadline and not all(map(gone, left)):
+        time.sleep(0.01)
+    assert [True, True] == [gone(pid) for pid in left]
+
+
+def test_a_program_that_closes_its_output_and_stays_is_out_of_time_too() -> None:
+    with pytest.raises(CommandError, match="did not end within"):
+        SystemRunner().complete(sh("exec >&-; sleep 60"), 0.3)
+
+
+def test_a_program_that_prints_forever_is_ended_before_its_time() -> None:
+    began = time.monotonic()
+    with pytest.raises(CommandError, match="printed more than 1 MiB"):
+        SystemRunner().complete(["/usr/bin/yes"], 60.0)
+    assert time.monotonic() - began < 30.0
+
+
+def test_no_descriptor_and_no_child_is_left_behind() -> None:
+    def mine() -> int:
+        return len(os.listdir("/proc/self/fd"))
+
+    SystemRunner().run(["/bin/true"], 5.0)
+    before = mine()
+    for _ in range(5):
+        SystemRunner().complete(sh("exit 3"), 5.0)
+        with pytest.raises(CommandError):
+            SystemRunner().complete(["/bin/sleep", "60"], 0.01)
+    assert before == mine()
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    assert [] == [pid for pid in children if gone(int(pid))]

@@ -1,0 +1,200 @@
+"""The directory between the two halves, on a real file system."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter.errors import NotThere, ReadError
+from exporter.smart.document_directory import ROLL, DocumentReader, DocumentWriter
+from exporter.smart.poll_document import LARGEST_BYTES, file_name, parse_poll_document
+from tests.smart.test_poll_document import POLL
+from tests.smart.test_poll_document import ROLL as HEARTBEAT
+
+NAME = file_name(POLL.path, POLL.type, is_daily=False)
+DAILY = file_name(POLL.path, POLL.type, is_daily=True)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    directory = tmp_path / "run"
+    directory.mkdir(mode=0o750)
+    return directory
+
+
+@pytest.fixture(autouse=True)
+def usual_mask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def texts(reader: DocumentReader) -> dict[str, bytes]:
+    return {name: text for name, text in reader.changed() if isinstance(text, bytes)}
+
+
+def refusals(reader: DocumentReader) -> dict[str, str]:
+    return {name: str(text) for name, text in reader.changed() if isinstance(text, ReadError)}
+
+
+def test_a_document_is_read_as_it_was_written(place: Path) -> None:
+    DocumentWriter(place).write(POLL)
+    found = texts(DocumentReader(place))
+    assert [DAILY, NAME] == list(found)
+    assert parse_poll_document(found[NAME]) == POLL
+
+
+def test_the_heartbeat_is_no_document_of_a_drive(place: Path) -> None:
+    DocumentWriter(place).write(HEARTBEAT)
+    assert {} == texts(DocumentReader(place))
+    assert DocumentReader(place).roll()
+
+
+def test_only_what_changed_is_read_again(place: Path) -> None:
+    writer, reader = DocumentWriter(place), DocumentReader(place)
+    writer.write(POLL)
+    assert {NAME, DAILY} == texts(reader).keys()
+    assert {} == texts(reader)
+    writer.write(POLL)
+    assert {NAME, DAILY} == texts(reader).keys()
+
+
+def test_a_directory_that_nobody_made_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NotThere):
+        DocumentReader(tmp_path / "none").roll()
+
+
+def test_a_directory_that_vanishes_is_made_anew_by_the_writer(place: Path) -> None:
+    writer, reader = DocumentWriter(place), DocumentReader(place)
+    writer.write(POLL)
+    for file in place.iterdir():
+        file.unlink()
+    place.rmdir()
+    with pytest.raises(NotThere):
+        list(reader.changed())
+    writer.write(POLL)
+    assert {NAME, DAILY} == texts(reader).keys()
+
+
+def test_drives_that_are_no_more_are_swept_away(place: Path) -> None:
+    writer = DocumentWriter(place)
+    writer.write(POLL)
+    writer.write(HEARTBEAT)
+    (place / f".{NAME}.new").write_text("half")
+    writer.sweep(set())
+    assert [ROLL] == os.listdir(place)
+
+
+def test_a_half_written_file_is_not_looked_at(place: Path) -> None:
+    (place / f".{NAME}.new").write_text("half")
+    assert {} == texts(DocumentReader(place))
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o646, 0o777])
+def test_what_others_can_write_is_not_believed(place: Path, mode: int) -> None:
+    DocumentWriter(place).write(POLL)
+    (place / NAME).chmod(mode)
+    assert {NAME} == refusals(DocumentReader(place)).keys()
+
+
+def test_a_directory_that_others_can_write_is_not_believed(place: Path) -> None:
+    place.chmod(0o777)
+    with pytest.raises(ReadError, match="others than its owner can write it: not believed"):
+        DocumentReader(place).roll()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_what_somebody_else_wrote_is_not_believed(place: Path) -> None:
+    DocumentWriter(place).write(POLL)
+    os.chown(place / NAME, 65534, 65534)
+    assert "belongs to user 65534" in refusals(DocumentReader(place))[NAME]
+    os.chown(place, 65534, 65534)
+    with pytest.raises(ReadError, match="belongs to user 65534"):
+        DocumentReader(place).roll()
+
+
+def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("{}")
+    (place / NAME).symlink_to(tmp_path / "elsewhere")
+    assert {NAME} == refusals(DocumentReader(place)).keys()
+    (tmp_path / "link").symlink_to(place)
+    with pytest.raises(ReadError):
+        DocumentReader(tmp_path / "link").roll()
+
+
+def test_a_second_name_of_a_file_is_not_believed(place: Path, tmp_path: Path) -> None:
+    DocumentWriter(place).write(POLL)
+    os.link(place / NAME, tmp_path / "other")
+    assert "it has several names" in refusals(DocumentReader(place))[NAME]
+
+
+def test_a_pipe_holds_nobody_up(place: Path) -> None:
+    os.mkfifo(place / NAME, 0o600)
+    assert "no ordinary file" in refusals(DocumentReader(place))[NAME]
+
+
+def test_a_file_too_large_is_not_read(place: Path) -> None:
+    (place / NAME).write_bytes(b"x" * (LARGEST_BYTES + 1))
+    assert "larger than" in refusals(DocumentReader(place))[NAME]
+
+
+def link(file: Path, victim: Path) -> None:
+    file.symlink_to(victim)
+
+
+def second_name(file: Path, victim: Path) -> None:
+    os.link(victim, file)
+
+
+def pipe(file: Path, _victim: Path) -> None:
+    os.mkfifo(file)
+
+
+@pytest.mark.parametrize("put", [link, second_name, pipe])
+def test_a_writer_opens_nothing_that_was_put_in_its_way(
+    place: Path, tmp_path: Path, put: Callable[[Path, Path], None]
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    put(place / f".{NAME}.new", victim)
+    DocumentWriter(place).write(POLL)
+    assert {DAILY, NAME} == texts(DocumentReader(place)).keys()
+    assert "precious" == victim.read_text()
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o757])
+def test_a_directory_that_others_can_write_is_not_written_to(place: Path, mode: int) -> None:
+    place.chmod(mode)
+    with pytest.raises(PermissionError, match="others than its owner can write it: not written"):
+        DocumentWriter(place).write(POLL)
+    with pytest.raises(PermissionError):
+        DocumentWriter(place).sweep(set())
+    assert [] == os.listdir(place)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_somebody_elses_directory_is_not_written_to(place: Path) -> None:
+    os.chown(place, 65534, 65534)
+    with pytest.raises(PermissionError, match="it belongs to user 65534: not written to"):
+        DocumentWriter(place).write(POLL)
+    assert [] == os.listdir(place)
+
+
+def test_a_link_to_a_directory_is_not_written_to(place: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(place)
+    with pytest.raises(NotADirectoryError):
+        DocumentWriter(tmp_path / "link").write(POLL)
+    assert [] == os.listdir(place)
+
+
+def test_a_directory_has_one_writer_also_when_it_is_made_anew(place: Path) -> None:
+    first, second = DocumentWriter(place), DocumentWriter(place)
+    first.hold()
+    with pytest.raises(BlockingIOError):
+        second.hold()
+    place.rmdir()
+    first.write(HEARTBEAT)
+    with pytest.raises(BlockingIOError):
+        second.write(POLL)
+    assert [ROLL] == os.listdir(place)

@@ -1,0 +1,207 @@
+"""Where the daemon hears of its drives: the agent's directory, itself, or nobody."""
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter.config import SmartSource
+from tests.smart import scripted_smartctl
+from tests.smart.scripted_smartctl import ata
+from tests.smart.watching import NOBODY, NVME, ROOT, SDA, Watching, watching
+
+
+@pytest.fixture(autouse=True)
+def usual_mask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+BOTH = [("sda", "S00001", True), ("nvme0n1", "FW000000", True)]
+
+
+@pytest.mark.parametrize("source", [SmartSource.AUTO, SmartSource.DIRECTORY])
+@pytest.mark.parametrize("status", [ROOT, NOBODY])
+def test_what_a_living_agent_says_is_taken_also_by_who_could_ask_himself(
+    tmp_path: Path, source: SmartSource, status: str
+) -> None:
+    daemon = watching(tmp_path, source, status)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    assert BOTH == daemon.step().seen()
+    assert "" == daemon.problem
+    assert not daemon.watch.asks_itself
+    assert [] == daemon.smartctl.calls
+
+
+def test_who_is_told_to_asks_himself_whatever_an_agent_says(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.EXEC)
+    daemon.agent_says(daemon.document(SDA, result="timed_out"))
+    assert BOTH == daemon.step(5).seen()
+    assert daemon.watch.asks_itself
+    assert "" == daemon.problem
+
+
+def test_without_an_agent_who_has_the_rights_asks_himself(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    assert BOTH == daemon.step(5).seen()
+    assert daemon.watch.asks_itself
+
+
+def test_without_an_agent_and_rights_it_is_said_that_nobody_asks(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO)
+    assert [] == daemon.step(3).seen()
+    assert "nobody asks the drives" in daemon.problem
+    assert "start ssd-smart-agent, or run as root" in daemon.problem
+    assert [] == daemon.smartctl.calls
+
+
+def test_who_is_told_to_read_asks_nobody_though_he_could(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.DIRECTORY, ROOT)
+    assert [] == daemon.step(3).seen()
+    assert "is ssd-smart-agent running?" in daemon.problem
+    assert not daemon.watch.asks_itself
+
+
+def test_an_agent_that_falls_silent_is_stood_in_for_until_it_speaks_again(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    daemon.step()
+    daemon.clock.advance(60)
+    assert not daemon.step().watch.asks_itself, "four of its heartbeats may be late"
+    daemon.clock.advance(1)
+    assert daemon.step().watch.asks_itself
+    assert BOTH == daemon.step(5).seen()
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    assert not daemon.step().watch.asks_itself
+    assert 0 == daemon.children[0].running
+    assert BOTH == daemon.seen()
+
+
+def test_no_drive_leaves_the_page_while_the_source_changes(tmp_path: Path) -> None:
+    """Both know the same drives, and one of them has not looked yet."""
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
+    daemon.step()
+    daemon.clock.advance(61)
+    for _ in range(10):
+        assert BOTH == daemon.step().seen()
+
+
+def test_a_silent_agents_drives_are_shown_until_they_are_too_old(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.DIRECTORY)
+    daemon.agent_says(daemon.document(SDA))
+    assert 1 == len(daemon.step().seen())
+    daemon.clock.advance(3600)
+    assert 1 == len(daemon.step().seen())
+    assert "the agent is silent; is it running?" in daemon.problem
+    daemon.clock.advance(1)
+    assert [] == daemon.step().seen()
+
+
+def test_the_agents_problem_is_ours(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO)
+    daemon.agent_says(daemon.document(SDA), problem="looking for drives failed: no such program")
+    assert "looking for drives failed: no such program" in daemon.step().problem
+    daemon.agent_says(daemon.document(SDA))
+    assert "" == daemon.step().problem
+
+
+def test_our_own_problem_is_said_too(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.EXEC)
+    daemon.smartctl.scan = scripted_smartctl.MISSING
+    assert "install smartmontools" in daemon.step(4).problem
+    daemon.smartctl.scan = scripted_smartctl.rows((*SDA, "ATA"))
+    daemon.clock.advance(30)
+    daemon.watch.look_again()
+    assert "" == daemon.step(4).problem
+
+
+def test_a_heartbeat_of_the_future_is_no_life(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    daemon.agent_says(daemon.document(SDA))
+    daemon.clock.step_wall(-3600)
+    assert daemon.step().watch.asks_itself
+
+
+def test_a_directory_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.DIRECTORY)
+    daemon.agent_says(daemon.document(SDA))
+    daemon.step()
+    for file in daemon.directory.iterdir():
+        file.unlink()
+    daemon.directory.rmdir()
+    assert "is ssd-smart-agent running?" in daemon.step().problem
+    daemon.agent_says(daemon.document(SDA))
+    assert "" == daemon.step().problem
+    assert 1 == len(daemon.seen())
+
+
+def test_what_lies_there_from_before_a_reboot_is_not_taken_for_new(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO)
+    daemon.agent_says(daemon.document(SDA))
+    daemon.clock.advance(86_400)
+    assert [] == daemon.step().seen()
+    assert daemon.problem
+
+
+def test_a_daemon_that_starts_reads_what_the_last_daily_set_told(tmp_path: Path) -> None:
+    daemon = watching(tmp_path, SmartSource.AUTO)
+    daemon.agent.write(daemon.document(SDA, is_daily=True))
+    daemon.clock.advance(900)
+    regular = {key: value for key, value in ata("S00001").items() if key != "ata_smart_error_log"}
+    daemon.agent_says(daemon.document(SDA, report=regular))
+    daemon.step()
+    health = daemon.drives.watched()[0].health
+    assert health is not None
+    assert 17 == health.error_log_entries
+
+
+def test_it_can_be_woken_while_it_changes_its_source(tmp_path: Path) -> None:
+    """The survey's thread wakes it; what it would wake may be closed at that moment."""
+    daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
+    problems: list[BaseException] = []
+    is_over = threading.Event()
+
+    def wake() -> None:
+        try:
+            while not is_over.is_set():
+                daemon.watch.look_again()
+        except OSError as e:
+            problems.append(e)
+
+    waking = threading.Thread(target=wake)
+    waking.start()
+    for number in range(60):
+        daemon.clock.advance(61)
+        if number % 2:
+            daemon.agent_says()
+        daemon.step()
+    is_over.set()
+    waking.join()
+    assert [] == problems
+    daemon.watch.close()
+
+
+def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_again(
+    tmp_path: Path,
+) -> None:
+    daemon = watching(tmp_path, SmartSource.EXEC)
+    daemon.smartctl.says(*SDA, scripted_smartctl.STUCK)
+    daemon.step(8)
+    daemon.watch.begin_anew()
+    daemon.step(8)
+    assert 1 == len(daemon.smartctl.asked("/dev/sda"))
+    daemon.smartctl.says(*SDA, ata("S00001"))
+    daemon.children[0].let_go(SDA)
+    assert BOTH == daemon.step(8).seen()
+    daemon.watch.close()
+    assert all(children.is_closed for children in daemon.children)
+
+
+def test_a_directory_that_cannot_be_looked_at_keeps_nobody_from_asking(tmp_path: Path) -> None:
+    """As below one that may not be entered, which root does not know."""
+    daemon = Watching(tmp_path, SmartSource.AUTO, ROOT, f"{'x' * 300}/run")
+    assert BOTH == daemon.step(5).seen()

@@ -1,0 +1,193 @@
+"""What is still known of a drive from its earlier documents: logs of the day, units, wear."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.wear_history import WearHistory
+from tests.drives import reports
+from tests.drives.reports import Report
+from tests.smart import scripted_smartctl
+from tests.smart.drive_documents import DAY, NVME, SDA, Known, kept
+from tests.smart.scripted_smartctl import ata, nvme
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Known:
+    return Known(tmp_path)
+
+
+def test_once_a_day_the_logs_are_read_and_stay(known: Known) -> None:
+    """The regular set of a SATA drive has neither self-tests nor errors of the interface."""
+    daily = ata("S00001", ata_smart_self_test_log=reports.ata()["ata_smart_self_test_log"])
+    regular = reports.without(
+        daily, "ata_smart_self_test_log", "ata_smart_error_log", "sata_phy_event_counters"
+    )
+    known.answer(SDA, daily, is_daily=True)
+    known.call(SDA)
+    entries = []
+    for _ in range(200):
+        known.clock.advance(900)
+        known.answer(SDA, regular)
+        known.live()
+        health = known.watched()["sda"].health
+        assert health is not None
+        entries.append((health.error_log_entries, health.self_test is not None))
+    assert {(17, True), (None, False)} == set(entries)
+    assert 192 == entries.index((None, False)), "two days"
+
+
+def test_another_drive_in_the_place_has_none_of_the_first_ones_logs(known: Known) -> None:
+    known.answer(SDA, ata("S00001"), is_daily=True)
+    known.call(SDA)
+    known.clock.advance(900)
+    other = reports.without(ata("S00002"), "ata_smart_self_test_log", "ata_smart_error_log")
+    known.answer(SDA, other)
+    known.live()
+    health = known.watched()["sda"].health
+    assert health is not None
+    assert (None, None) == (health.error_log_entries, health.self_test)
+
+
+def written(lbas: int, **keys: Any) -> Report:
+    """A drive of a make that counts the bytes written to it in an attribute of its own."""
+    table = [
+        reports.attribute(241, "Host_Writes_32MiB", lbas),
+        reports.attribute(242, "Host_Reads_32MiB", 5),
+    ]
+    report = ata("S00001", **keys)
+    return {**report, "ata_smart_attributes": {"revision": 1, "table": table}}
+
+
+@pytest.mark.parametrize(("lbas", "is_right"), [(1, False), (32, True)])
+def test_a_byte_count_that_the_kernels_count_proves_wrong_is_left_out(
+    known: Known, lbas: int, is_right: bool
+) -> None:
+    """The kernel wrote a GiB in each round, which is 32 steps of 32 MiB."""
+    known.kernel_written["sda"] = 0
+    known.answer(SDA, written(1000))
+    known.call(SDA)
+    shown = []
+    for number in range(1, 41):
+        known.clock.advance(900)
+        known.kernel_written["sda"] = number << 30
+        known.answer(SDA, written(1000 + lbas * number))
+        known.live()
+        health = known.watched()["sda"].health
+        assert health is not None
+        shown.append(health.host_written is not None)
+    assert shown[0], "in a quarter of an hour nothing is proven"
+    assert is_right == shown[-1]
+
+
+def test_a_proof_of_one_drive_says_nothing_of_the_next_in_its_place(known: Known) -> None:
+    known.kernel_written["sda"] = 0
+    known.answer(SDA, written(1000))
+    known.call(SDA)
+    known.clock.advance(4 * 3600)
+    known.kernel_written["sda"] = 40 << 30
+    known.answer(SDA, written(1001))
+    other = written(5, serial_number="S00002", wwn=scripted_smartctl.wwn("0002"))
+    known.answer(SDA, other)
+    known.live()
+    health = known.watched()["sda"].health
+    assert health is not None
+    assert health.host_written is not None
+
+
+def worn(percent: int, written_units: int, hours: int) -> Mapping[str, Any]:
+    log = {
+        **reports.nvme()["nvme_smart_health_information_log"],
+        "percentage_used": percent,
+        "data_units_written": written_units,
+        "power_on_hours": hours,
+    }
+    return {"nvme_smart_health_information_log": log, "power_on_time": {"hours": hours}}
+
+
+def test_over_a_year_the_wear_out_is_estimated_ever_better(tmp_path: Path) -> None:
+    """20 % a year: at 30 % three and a half years are left."""
+    known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
+    known.call(NVME)
+    methods: dict[str, float] = {}
+    for hours in range(0, 365 * 24, 6):
+        age = hours + 365 * 12
+        report = nvme("FW000000", **worn(int(age / 24 / 18.25), age * 3600, age))
+        known.answer(NVME, report)
+        known.live()
+        drive = known.watched()["nvme0n1"]
+        if drive.wearout_method:
+            methods.setdefault(drive.wearout_method, hours / 24)
+        known.clock.advance(6 * 3600)
+    assert ["lifetime_ratio", "steps"] == list(methods)
+    assert methods["lifetime_ratio"] <= 2
+    assert methods["steps"] <= 80
+    assert drive.wearout_seconds is not None
+    low, mid, high = (seconds / DAY / 365 for seconds in drive.wearout_seconds)
+    assert pytest.approx(3.5, abs=0.1) == mid
+    assert 3.2 < low <= mid <= high < 3.8
+
+
+def test_the_estimate_goes_on_after_a_restart(tmp_path: Path) -> None:
+    file = tmp_path / "history.sqlite"
+    known = Known(tmp_path, history=lambda: WearHistory.open(file))
+    known.call(NVME)
+    for day in range(120):
+        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day)))
+        known.live()
+        known.clock.advance(DAY)
+    before = known.watched()
+    assert {} == before, "a day without a poll"
+    again = Known(tmp_path, history=lambda: WearHistory.open(file))
+    again.clock = known.clock
+    again.drives = DriveRegistry(
+        known.clock,
+        tmp_path / "sys",
+        tmp_path,
+        HostContext(dict, lambda _: None),
+        inventory=kept(known),
+        wear=again.wear,
+        max_age_intervals=4.0,
+    )
+    again.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120)))
+    again.call(NVME)
+    assert "steps" == again.watched()["nvme0n1"].wearout_method
+
+
+def test_a_new_drive_in_the_place_has_no_estimate_of_the_old_one(tmp_path: Path) -> None:
+    known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
+    known.call(NVME)
+    for day in range(120):
+        known.answer(NVME, nvme("FW000000", **worn(10 + day // 10, day, 24 * day)))
+        known.live()
+        known.clock.advance(DAY)
+    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1)))
+    known.live()
+    assert "" == known.watched()["nvme0n1"].wearout_method
+    known.clock.advance(60)
+    known.answer(NVME, nvme("FW000000", **worn(22, 120, 24 * 120)))
+    known.live()
+    assert "steps" == known.watched()["nvme0n1"].wearout_method
+    known.clock.advance(60)
+    known.answer(NVME, nvme("FW000001", **worn(0, 0, 1)))
+    known.live()
+    assert "" == known.watched()["nvme0n1"].wearout_method
+
+
+def test_the_configured_rating_serves_where_the_drive_tells_no_wear(tmp_path: Path) -> None:
+    known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
+    known.rated["nvme0n1"] = 600 * 10**12
+    known.call(NVME)
+    for day in range(10):
+        # 100 GB a day, in data units of 512,000 bytes.
+        log = {"data_units_written": 200_000 * day, "power_on_hours": 24 * day}
+        known.answer(NVME, nvme("FW000000", nvme_smart_health_information_log=log))
+        known.live()
+        drive = known.watched()["nvme0n1"]
+        known.clock.advance(DAY)
+    assert "rated_tbw" == drive.wearout_method
+    assert drive.wearout_seconds is not None
+    assert 10.0 == pytest.approx(drive.wearout_seconds[1] / DAY / 365, abs=0.1), "capped"

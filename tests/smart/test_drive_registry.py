@@ -1,0 +1,355 @@
+"""What is known of the drives out of their documents: who is there, who is sick, who is gone."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from exporter.drives.health import Endurance, EnduranceSource
+from exporter.linux.device_identity import Identity
+from exporter.smart import forgetting
+from exporter.smart.wear_history import WearHistory
+from tests.drives import reports
+from tests.linux import node_trees, trees
+from tests.linux.trees import Sys
+from tests.smart import scripted_smartctl
+from tests.smart.drive_documents import DAY, NVME, SDA, Known, kept
+from tests.smart.scripted_smartctl import ata, nvme
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Known:
+    return Known(tmp_path)
+
+
+def test_a_drive_has_its_block_devices_name_and_its_own_serial_number(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    drive = known.watched()["nvme0n1"]
+    assert ("FW000000", True, "/dev/nvme0 -d nvme") == (drive.serial, drive.up, drive.address)
+    assert drive.health is not None
+    assert Endurance(0.42, EnduranceSource.NVME_LOG) == drive.health.endurance
+
+
+def test_what_was_not_asked_yet_is_not_shown(known: Known) -> None:
+    known.call(SDA, NVME)
+    assert {} == known.watched()
+
+
+def test_a_drive_that_fails_keeps_its_values_as_long_as_they_are_not_too_old(
+    known: Known,
+) -> None:
+    """Four intervals of a minute."""
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    for seconds, has_health in ((60, True), (180, True), (1, False)):
+        known.clock.advance(seconds)
+        known.answer(NVME, result="timed_out", message="it took over 30 s")
+        known.live()
+        drive = known.watched()["nvme0n1"]
+        assert (False, "FW000000", "it took over 30 s") == (drive.up, drive.serial, drive.message)
+        assert has_health == (drive.health is not None)
+
+
+def test_health_is_told_of_one_drive_as_long_as_it_is_on_the_page(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    assert known.watched()["nvme0n1"].health == known.drives.health_of("nvme0n1") is not None
+    assert known.drives.health_of("sda") is None
+    known.clock.advance(241)
+    known.live()
+    assert known.watched()["nvme0n1"].health is known.drives.health_of("nvme0n1") is None
+
+
+def test_a_drive_that_is_asked_ever_less_often_stays_on_the_page(known: Known) -> None:
+    """One that hangs is asked an hour later; meanwhile it has failed."""
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    known.answer(NVME, result="timed_out")
+    for _ in range(230):
+        known.clock.advance(15)
+        known.live()
+        assert [("nvme0n1", "FW000000", False)] == known.labels()
+
+
+def test_what_nobody_polls_any_more_is_shown_no_more(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"))
+    known.call(NVME)
+    known.clock.advance(240)
+    assert ["nvme0n1"] == list(known.watched())
+    known.clock.advance(1)
+    assert {} == known.watched()
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 10 * 365 * DAY])
+def test_a_clock_that_was_ahead_makes_no_later_poll_old(known: Known, seconds: float) -> None:
+    """A board without a battery, or somebody who set it: what comes next is newer."""
+    known.answer(NVME, nvme("FW000000", temperature={"current": 80}))
+    known.call(NVME)
+    known.clock.step_wall(-seconds)
+    known.clock.advance(60)
+    known.answer(NVME, nvme("FW000000", temperature={"current": 30}))
+    known.live()
+    health = known.watched()["nvme0n1"].health
+    assert health is not None
+    assert known.clock.wall() == known.watched()["nvme0n1"].last_success_unix_time
+
+
+def test_what_is_dated_in_the_future_is_not_believed_for_ever(known: Known) -> None:
+    known.answer(NVME, nvme("FW000000"), began_at=known.clock.wall() + 1e6)
+    known.call(NVME, at=known.clock.wall() + 1e6)
+    assert {} == known.watched()
+
+
+def test_an_older_document_of_another_source_changes_nothing(known: Known) -> None:
+    older = known.document(NVME, result="timed_out")
+    known.clock.advance(30)
+    known.answer(NVME, nvme("FW000000"))
+    known.drives.take(older)
+    known.call(NVME)
+    assert [("nvme0n1", "FW000000", True)] == known.labels()
+
+
+def test_a_document_of_no_instant_leaves_no_trace_in_the_history(tmp_path: Path) -> None:
+    known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
+    known.answer(NVME, nvme("FW000000"), began_at=9e11)
+    known.call(NVME)
+    assert known.watched()["nvme0n1"].health is None
+
+
+def test_a_swapped_drive_is_two_one_there_and_one_missing(known: Known) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    known.clock.advance(900)
+    known.answer(SDA, ata("S00002"))
+    known.live()
+    assert [("sda", "S00002", True), ("sda", "S00001", False)] == known.labels()
+    assert known.drives.watched()[1].is_missing
+
+
+def test_a_drive_that_sleeps_is_up_and_tells_what_it_told_but_not_its_temperature(
+    known: Known,
+) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    known.clock.advance(900)
+    asleep = json.loads(scripted_smartctl.asleep().output)
+    known.answer(SDA, asleep, result="standby", exit_status=3)
+    known.live()
+    drive = known.watched()["sda"]
+    assert (True, "S00001") == (drive.up, drive.serial)
+    assert drive.health is not None
+    assert "standby" == drive.health.power_mode
+    assert {} == drive.health.temperatures
+    assert 70_000 * 3600.0 + 30 * 60 == drive.health.power_on_seconds
+
+
+def test_a_drive_asleep_from_the_start_is_called_as_the_kernel_says(known: Known) -> None:
+    """It must not become another series when it wakes."""
+    known.disks = {"sda": Identity(serial="S00001", model="Flashworks S500")}
+    known.answer(
+        SDA, json.loads(scripted_smartctl.asleep().output), result="standby", exit_status=3
+    )
+    known.call(SDA)
+    assert [("sda", "S00001", True)] == known.labels()
+    assert "Flashworks S500" == known.watched()["sda"].identity.model
+
+
+def test_a_drive_asleep_from_the_start_is_else_called_as_it_was_known(
+    known: Known, tmp_path: Path
+) -> None:
+    slot = ("/dev/bus/6", "megaraid,3")
+    known.answer(slot, ata("S00003"))
+    known.call(slot)
+    again = Known(tmp_path, inventory=kept(known))
+    again.answer(
+        slot, json.loads(scripted_smartctl.asleep().output), result="standby", exit_status=3
+    )
+    again.call(slot)
+    assert [("bus/6:megaraid,3", "S00003", True)] == again.labels()
+
+
+def test_a_drive_that_never_answered_is_called_as_the_kernel_says(known: Known) -> None:
+    known.disks = {"sda": Identity(serial="S00001")}
+    known.answer(SDA, result="no_answer", message="no such device")
+    known.call(SDA)
+    assert [("sda", "S00001", False)] == known.labels()
+
+
+def test_a_report_without_a_serial_number_is_still_the_drive_that_the_kernel_knows(
+    known: Known,
+) -> None:
+    known.disks = {"sda": Identity(serial="S00001")}
+    known.answer(SDA, ata("S00001", serial_number=["broken"], wwn="broken"))
+    known.call(SDA)
+    assert [("sda", "S00001", True)] == known.labels()
+
+
+def test_a_drive_that_vanished_is_missed_over_a_restart(known: Known, tmp_path: Path) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.answer(NVME, nvme("FW000000"))
+    known.call(SDA, NVME)
+    again = Known(tmp_path, inventory=kept(known))
+    again.call(NVME, scanned_at=None)
+    assert [] == again.labels(), "nobody has looked yet"
+    again.answer(NVME, nvme("FW000000"))
+    again.call(NVME)
+    assert [("nvme0n1", "FW000000", True), ("sda", "S00001", False)] == again.labels()
+    gone = again.drives.watched()[1]
+    assert gone.is_missing
+    assert "ssd-exporter forget S00001" in gone.message
+
+
+def test_a_drive_that_comes_back_is_missed_no_more(known: Known) -> None:
+    known.answer(SDA, ata("S00001"))
+    for drives in ((SDA,), (), (SDA,)):
+        known.call(*drives)
+    known.answer(SDA, ata("S00001"))
+    known.live()
+    assert [("sda", "S00001", True)] == known.labels()
+
+
+def test_a_drive_whose_poller_began_anew_is_not_gone(known: Known) -> None:
+    """An agent that starts has not looked for SATA drives yet."""
+    known.answer(SDA, ata("S00001"), is_daily=True)
+    known.answer(NVME, nvme("FW000000"))
+    known.call(SDA, NVME)
+    known.clock.advance(5)
+    known.call(NVME, scanned_at=None)
+    assert [("sda", "S00001", True), ("nvme0n1", "FW000000", True)] == known.labels()
+    known.answer(SDA, reports.without(ata("S00001"), "ata_smart_error_log"))
+    known.call(SDA, NVME)
+    health = known.watched()["sda"].health
+    assert health is not None
+    assert 17 == health.error_log_entries, "what the daily set told is still known"
+
+
+def test_a_missing_drive_can_be_forgotten_and_one_that_is_there_cannot(
+    known: Known, tmp_path: Path
+) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.answer(NVME, nvme("FW000000"))
+    known.call(SDA, NVME)
+    known.call(NVME)
+    saved: list[bool] = []
+    for name in ("S00001", "FW000000"):
+        forgetting.request(tmp_path, name)
+    known.drives.forget(tmp_path, lambda: saved.append(True))
+    assert [("nvme0n1", "FW000000", True)] == known.labels()
+    assert [True] == saved
+    assert () == forgetting.requests(tmp_path)
+    known.drives.forget(tmp_path, lambda: saved.append(True))
+    assert [True] == saved, "nothing was asked for"
+
+
+def test_nothing_is_forgotten_before_the_first_complete_look(known: Known, tmp_path: Path) -> None:
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    again = Known(tmp_path, inventory=kept(known))
+    forgetting.request(tmp_path, "S00001")
+    again.call(scanned_at=None)
+    again.drives.forget(tmp_path, lambda: None)
+    assert 1 == len(forgetting.requests(tmp_path))
+    again.call()
+    again.drives.forget(tmp_path, lambda: None)
+    assert () == forgetting.requests(tmp_path)
+    assert [] == again.drives.to_keep()
+
+
+def test_a_request_stays_where_the_inventory_cannot_be_saved(known: Known, tmp_path: Path) -> None:
+    def full() -> None:
+        raise OSError(28, "No space left on device")
+
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    known.call()
+    forgetting.request(tmp_path, "S00001")
+    with pytest.raises(OSError, match="No space"):
+        known.drives.forget(tmp_path, full)
+    assert 1 == len(forgetting.requests(tmp_path))
+
+
+def test_somebody_is_told_when_a_drive_comes_goes_or_is_another(known: Known) -> None:
+    told: list[int] = []
+    known.drives.on_change(lambda: told.append(len(told)))
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    assert 1 == len(told)
+    known.live()
+    assert 1 == len(told)
+    known.answer(SDA, ata("S00002"))
+    known.live()
+    assert 2 == len(told)
+    known.call()
+    assert 3 == len(told)
+
+
+def test_two_drives_with_one_serial_number_are_both_there(known: Known) -> None:
+    sdb = ("/dev/sdb", "sat")
+    for who, wwn in ((SDA, "0001"), (sdb, "0002")):
+        known.answer(who, {**ata("S00000"), "wwn": scripted_smartctl.wwn(wwn)})
+    known.call(SDA, sdb)
+    assert [("sda", "S00000", True), ("sdb", "S00000", True)] == known.labels()
+
+
+def test_no_two_drives_have_one_label_and_serial_number(known: Known) -> None:
+    """A drive that answered under another type is missing, and there by the kernel's word."""
+    known.disks = {"sda": Identity(serial="S00001")}
+    known.answer(SDA, ata("S00001"))
+    known.call(SDA)
+    other = ("/dev/sda", "scsi")
+    known.answer(other, result="no_answer", message="wrong type")
+    known.call(other)
+    assert [("sda", "S00001", False)] == known.labels()
+    assert "wrong type" == known.watched()["sda"].message
+
+
+def test_a_namespace_that_appears_later_gives_the_drive_its_name(
+    known: Known, tmp_path: Path
+) -> None:
+    """The controller of a drive that is plugged in is there before its namespaces."""
+    sys = Sys(tmp_path / "sys", 10)
+    controller = trees.nvme_controller(sys, 1, "FW000001")
+    who = ("/dev/nvme1", "nvme")
+    known.answer(who, nvme("FW000001"))
+    known.call(who)
+    assert [("nvme1", "FW000001", True)] == known.labels()
+    place = f"{controller}/nvme1n1"
+    sys.disk(place)
+    sys.link(f"{place}/device", controller)
+    known.clock.advance(15)
+    known.live()
+    assert [("nvme1n1", "FW000001", True)] == known.labels()
+
+
+def test_a_drive_whose_process_cannot_be_ended_is_known_as_stuck(known: Known) -> None:
+    known.answer(NVME, result="stuck", message="it cannot be ended")
+    known.call(NVME, stuck=(NVME,))
+    assert known.watched()["nvme0n1"].is_stuck
+
+
+def test_drives_behind_a_controller_are_joined_to_its_volume(tmp_path: Path) -> None:
+    node_trees.raid_volumes(Sys(tmp_path / "sys"), "sdc")
+    known = Known(tmp_path)
+    known.disks = {"sdc": Identity(vendor="RAIDWRKS", model="VOLUME", transport="scsi")}
+    slots = [("/dev/bus/6", f"megaraid,{number}") for number in (0, 1)]
+    for number, slot in enumerate(slots):
+        known.answer(slot, ata(f"S0000{number}"))
+    known.call(*slots)
+    expected = {"bus/6:megaraid,0": ("sdc",), "bus/6:megaraid,1": ("sdc",)}
+    assert expected == {label: drive.blocks for label, drive in known.watched().items()}
+
+
+def test_an_old_smartctl_leaves_the_limits_of_temperature_to_the_kernel(known: Known) -> None:
+    report = nvme("FW000000")
+    report["temperature"] = {"current": 41}
+    report.pop("nvme_composite_temperature_threshold", None)
+    known.answer(NVME, report)
+    known.disks["nvme0n1"] = Identity(
+        serial="FW000000", temperature_warning_celsius=77.85, temperature_critical_celsius=84.85
+    )
+    known.call(NVME)
+    shown, told = known.watched()["nvme0n1"].health, known.drives.health_of("nvme0n1")
+    assert shown is not None
+    assert told is not None
+    assert (84.85, 77.85) == (shown.temperature_critical_celsius, told.temperature_warning_celsius)

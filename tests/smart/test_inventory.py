@@ -1,0 +1,298 @@
+"""The drives ever seen here."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.health import DriveIdentity
+from exporter.smart.inventory import Inventory, KnownDrive, Sighting
+from exporter.smart.smartctl import Address
+
+WWN_1, WWN_2 = "naa.5002538f00000001", "naa.5002538f00000002"
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def seen(name: str, **identity: str) -> Sighting:
+    who = {"model": "X700", **identity}
+    return Sighting(Address(f"/dev/{name}", "sat"), name, DriveIdentity(**who))  # type: ignore[arg-type]
+
+
+def silent(name: str) -> Sighting:
+    return Sighting(Address(f"/dev/{name}", "sat"), name)
+
+
+def shown(inventory: Inventory) -> set[tuple[str, str | None, bool]]:
+    return {(drive.label, drive.serial, drive.missing) for drive in inventory.drives}
+
+
+def rebooted(inventory: Inventory) -> Inventory:
+    return Inventory(json.loads(json.dumps(inventory.to_keep(), allow_nan=False)))
+
+
+def with_two() -> Inventory:
+    inventory = Inventory()
+    drives = [seen("sda", wwn=WWN_1, serial="S1"), seen("sdb", wwn=WWN_2, serial="S2")]
+    inventory.update(drives, 1000.0, complete=True)
+    return inventory
+
+
+def test_a_drive_is_known_as_it_was_last_seen() -> None:
+    inventory = Inventory()
+    inventory.update([seen("sda", wwn=WWN_1, serial="S1", firmware="A1")], 1000.0, complete=True)
+    inventory.update([seen("sdb", wwn=WWN_1, serial="S1", firmware="A2")], 2000.0, complete=True)
+    expected = KnownDrive(
+        label="sdb",
+        path="/dev/sdb",
+        type="sat",
+        first_seen_unix_time=1000.0,
+        last_seen_unix_time=2000.0,
+        model="X700",
+        serial="S1",
+        firmware="A2",
+        wwn=WWN_1,
+    )
+    assert (expected,) == inventory.drives
+
+
+def test_a_drive_that_vanished_is_missing_until_it_is_back() -> None:
+    inventory = with_two()
+    inventory.update([seen("sda", wwn=WWN_1, serial="S1")], 2000.0, complete=True)
+    assert {("sda", "S1", False), ("sdb", "S2", True)} == shown(inventory)
+    (missing,) = inventory.missing
+    assert ("S2", 1000.0) == (missing.serial, missing.last_seen_unix_time)
+    inventory.update([seen("sdc", wwn=WWN_2, serial="S2")], 3000.0, complete=False)
+    assert {("sda", "S1", False), ("sdc", "S2", False)} == shown(inventory)
+
+
+def test_it_is_missing_over_a_reboot_too() -> None:
+    inventory = with_two()
+    inventory.update([seen("sda", wwn=WWN_1, serial="S1")], 2000.0, complete=True)
+    again = rebooted(inventory)
+    assert inventory.drives == again.drives
+    again.update([silent("sda")], 3000.0, complete=False)
+    assert {("sda", "S1", False), ("sdb", "S2", True)} == shown(again)
+
+
+def test_before_a_look_is_complete_nothing_is_missing() -> None:
+    """After a start the drives answer one by one."""
+    again = rebooted(with_two())
+    again.update([silent("sda")], 2000.0, complete=False)
+    assert () == again.missing
+
+
+def test_a_drive_that_vanished_while_the_host_was_off() -> None:
+    """Letters move up: who a drive is tells, and not where."""
+    again = rebooted(with_two())
+    again.update([silent("sda")], 2000.0, complete=False)
+    again.update([seen("sda", wwn=WWN_2, serial="S2")], 2010.0, complete=True)
+    assert {"sda": "S2"} == {d.label: d.serial for d in again.drives if not d.missing}
+    assert ["S1"] == [drive.serial for drive in again.missing]
+
+
+def test_a_drive_that_does_not_answer_is_the_one_last_seen_there() -> None:
+    again = rebooted(with_two())
+    again.update([seen("sda", wwn=WWN_1, serial="S1"), silent("sdb")], 2000.0, complete=True)
+    assert {("sda", "S1", False), ("sdb", "S2", False)} == shown(again)
+    assert {"S1": 2000.0, "S2": 1000.0} == {d.serial: d.last_seen_unix_time for d in again.drives}
+
+
+def test_who_is_at_an_address_is_known_before_it_answers() -> None:
+    again = rebooted(with_two())
+    again.update([silent("sdb")], 2000.0, complete=True)
+    assert [None, "S2", None] == [
+        drive and drive.serial
+        for name in "abc"
+        for drive in [again.at(silent(f"sd{name}").address)]
+    ]
+
+
+def test_only_a_complete_look_tells_what_is_missing() -> None:
+    again = rebooted(with_two())
+    again.update([], 2000.0, complete=False)
+    assert not again.is_complete
+    again.update([], 2000.0, complete=True)
+    again.update([], 2000.0, complete=False)
+    assert again.is_complete
+
+
+def test_what_never_answered_is_not_missed() -> None:
+    """A volume, or a bridge that smartctl does not know."""
+    inventory = Inventory()
+    inventory.update([silent("sdd")], 1000.0, complete=True)
+    assert () == inventory.drives
+
+
+def test_a_drive_swapped_under_its_name_is_another() -> None:
+    inventory = with_two()
+    inventory.update(
+        [seen("sda", wwn=WWN_1, serial="S1"), seen("sdb", wwn="naa.5002538f00000003", serial="S3")],
+        2000.0,
+        complete=True,
+    )
+    assert {("sda", "S1", False), ("sdb", "S3", False), ("sdb", "S2", True)} == shown(inventory)
+
+
+def test_a_drive_without_wwn_is_known_by_serial_number_and_model() -> None:
+    inventory = Inventory()
+    inventory.update([seen("sda", serial="S1")], 1000.0, complete=True)
+    inventory.update([seen("sdb", serial="S1")], 2000.0, complete=True)
+    assert {("sdb", "S1", False)} == shown(inventory)
+    other = seen("sdb", serial="S1", model="X800")
+    inventory.update([other], 3000.0, complete=True)
+    assert [("X800", False)] == [(d.model, d.missing) for d in inventory.drives]
+
+
+def test_a_wwn_that_is_learned_later_makes_no_second_drive() -> None:
+    inventory = Inventory()
+    inventory.update([seen("sda", serial="S1")], 1000.0, complete=True)
+    inventory.update([seen("sda", serial="S1", wwn=WWN_1)], 2000.0, complete=True)
+    inventory.update([seen("sda", wwn=WWN_1)], 3000.0, complete=True)
+    assert [("S1", WWN_1, 1000.0)] == [
+        (d.serial, d.wwn, d.first_seen_unix_time) for d in inventory.drives
+    ]
+
+
+def test_twins_without_wwn_are_as_many_as_there_are() -> None:
+    """Cheap drives with one serial number: one of them going is seen, also when letters move."""
+    inventory = Inventory()
+    twins = [seen("sda", serial="0123"), seen("sdb", serial="0123")]
+    inventory.update(twins, 1000.0, complete=True)
+    assert {("sda", "0123", False), ("sdb", "0123", False)} == shown(inventory)
+    again = rebooted(inventory)
+    again.update([seen("sda", serial="0123")], 2000.0, complete=True)
+    assert {("sda", "0123", False), ("sdb", "0123", True)} == shown(again)
+    again.update(twins, 3000.0, complete=True)
+    assert {("sda", "0123", False), ("sdb", "0123", False)} == shown(again)
+
+
+def test_a_missing_twin_is_called_by_its_wwn_where_the_other_took_its_name() -> None:
+    inventory = Inventory()
+    one, other = seen("sda", serial="0123", wwn=WWN_1), seen("sdb", serial="0123", wwn=WWN_2)
+    inventory.update([one, other], 1000.0, complete=True)
+    inventory.update([seen("sda", serial="0123", wwn=WWN_2)], 2000.0, complete=True)
+    expected = {("sda", "0123", False), (f"sda {WWN_1}", "0123", True)}
+    assert expected == shown(inventory)
+    again = rebooted(inventory)
+    again.update([seen("sda", serial="0123", wwn=WWN_2)], 3000.0, complete=True)
+    assert expected == shown(again)
+
+
+def test_a_drive_without_any_name_is_known_by_its_address() -> None:
+    inventory = Inventory()
+    inventory.update([seen("sda"), seen("sdb")], 1000.0, complete=True)
+    inventory.update([seen("sda")], 2000.0, complete=True)
+    assert {("sda", None, False), ("sdb", None, True)} == shown(inventory)
+    # Nobody could tell the new one's zero from the old one's.
+    inventory.update([seen("sda"), seen("sdb", model="X800")], 3000.0, complete=True)
+    assert {("sda", None, False), ("sdb", None, False)} == shown(inventory)
+
+
+def test_only_missing_drives_are_forgotten() -> None:
+    inventory = with_two()
+    inventory.update([seen("sda", wwn=WWN_1, serial="S1")], 2000.0, complete=True)
+    assert 1 == inventory.forget(lambda _: True)
+    assert {("sda", "S1", False)} == shown(inventory)
+
+
+def test_a_drive_goes_by_serial_number_or_wwn_or_else_by_label() -> None:
+    inventory = with_two()
+    inventory.update([seen("sdc")], 2000.0, complete=False)
+    assert ["sda"] == [drive.label for drive in inventory.named("S1")]
+    assert ["sdb"] == [drive.label for drive in inventory.named(WWN_2)]
+    assert ["sdc"] == [drive.label for drive in inventory.named("sdc")]
+    assert () == inventory.named("sda")
+
+
+def test_the_drives_missing_for_longest_are_dropped_first() -> None:
+    inventory = Inventory()
+    for second in range(3):
+        drives = [seen(f"sd{n}", serial=f"{second}-{n}") for n in range(4000)]
+        inventory.update(drives, 1000.0 + second, complete=True)
+    assert 8192 == len(inventory.drives)
+    times = [drive.last_seen_unix_time for drive in inventory.drives]
+    assert (4000, 4000, 192) == tuple(times.count(1000.0 + n) for n in (2, 1, 0))
+
+
+_ROW = {"label": "sda", "path": "/dev/sda", "type": "sat", "missing": True} | dict.fromkeys(
+    ("first_seen_unix_time", "last_seen_unix_time"), 1000.0
+)
+
+
+@given(
+    _JSON
+    | st.lists(_JSON)
+    | st.lists(st.dictionaries(st.sampled_from([*_ROW, "serial", "wwn"]), _JSON).map(_ROW.__or__))
+)
+def test_any_kept_value_is_an_inventory(kept: Any) -> None:
+    """Whatever JSON can hold, also 1e999."""
+    inventory = Inventory(kept)
+    inventory.update([silent("sda"), seen("sdb", serial="S1")], 2000.0, complete=True)
+    assert inventory.drives == rebooted(inventory).drives
+    assert len(shown(inventory)) == len({(d.label, d.serial) for d in inventory.drives})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"label": ""}, {"label": 7}, {"path": None}, {"type": "x" * 257}, {"serial": ""}),
+        *({"last_seen_unix_time": 1e999}, {"first_seen_unix_time": -1}, {"missing": "yes"}),
+        {"last_seen_unix_time": True},
+    ],
+    ids=str,
+)
+def test_a_damaged_row_costs_its_own_drive(
+    damage: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    inventory = Inventory([_ROW, _ROW | {"label": "sdb"} | damage, 7])
+    assert ["sda"] == [drive.label for drive in inventory.drives]
+    assert "2 of 3 drives of the kept inventory cannot be used" in caplog.text
+
+
+@pytest.mark.parametrize("kept", [{}, "x", 7])
+def test_what_is_no_inventory_is_said(kept: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert () == Inventory(kept).drives
+    assert "all of the kept inventory cannot be used" in caplog.text
+
+
+def test_nothing_kept_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+    Inventory()
+    assert "" == caplog.text
+
+
+_SIGHTINGS = st.lists(
+    st.tuples(
+        st.sampled_from(["sda", "sdb", "sdc"]),
+        st.none()
+        | st.builds(
+            DriveIdentity,
+            serial=st.sampled_from([None, "S1", "S2"]),
+            wwn=st.sampled_from([None, WWN_1, WWN_2]),
+        ),
+    ),
+    unique_by=lambda each: each[0],
+)
+
+
+@given(st.lists(st.tuples(_SIGHTINGS, st.booleans()), max_size=6))
+def test_label_and_serial_number_are_one_drive_and_what_answers_is_there(
+    looks: list[tuple[list[tuple[str, DriveIdentity | None]], bool]],
+) -> None:
+    inventory = Inventory()
+    for number, (found, complete) in enumerate(looks):
+        sightings = [Sighting(Address(f"/dev/{n}", "sat"), n, who) for n, who in found]
+        inventory.update(sightings, 1000.0 + number, complete=complete)
+        drives = inventory.drives
+        assert len(drives) == len({(drive.label, drive.serial) for drive in drives})
+        answering = {name for name, who in found if who is not None}
+        assert answering <= {drive.label for drive in drives if not drive.missing}
+        if complete:
+            assert {name for name, _ in found} >= {d.label for d in drives if not d.missing}
+        inventory = rebooted(inventory)
+        assert drives == inventory.drives

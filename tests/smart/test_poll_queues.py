@@ -1,0 +1,78 @@
+"""Who may start next."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.smart.poll_queues import AdapterQueue
+
+
+def taken(queue: AdapterQueue[str]) -> list[str]:
+    items = []
+    while (item := queue.take()) is not None:
+        items.append(item)
+    return items
+
+
+def test_items_leave_in_the_order_in_which_they_came() -> None:
+    queue = AdapterQueue[str](10, 10)
+    for adapter, item in (("x", "1"), ("y", "2"), ("x", "3"), ("z", "4")):
+        queue.put(adapter, item)
+    assert ["1", "2", "3", "4"] == taken(queue)
+
+
+def test_a_busy_adapter_holds_up_its_own_only() -> None:
+    queue = AdapterQueue[str](10, 2)
+    for item in ("a1", "a2", "a3", "a4", "b1"):
+        queue.put(item[0], item)
+    assert ["a1", "a2", "b1"] == taken(queue)
+    queue.give_back("b")
+    assert [] == taken(queue)
+    queue.give_back("a")
+    assert ["a3"] == taken(queue)
+    assert (1, 3 - 1) == (queue.waiting, queue.running)
+
+
+def test_no_more_run_than_may() -> None:
+    queue = AdapterQueue[str](3, 2)
+    for item in ("a1", "a2", "a3", "b1", "c1"):
+        queue.put(item[0], item)
+    assert ["a1", "a2", "b1"] == taken(queue)
+    queue.give_back("b")
+    assert ["c1"] == taken(queue)
+
+
+@given(
+    st.integers(1, 5),
+    st.integers(1, 3),
+    st.lists(st.tuples(st.sampled_from("abcd"), st.booleans()), max_size=60),
+)
+def test_bounds_hold_and_nothing_is_lost(
+    most: int, most_each: int, steps: list[tuple[str, bool]]
+) -> None:
+    queue = AdapterQueue[tuple[str, int]](most, most_each)
+    running: list[tuple[str, int]] = []
+    came: list[tuple[str, int]] = []
+    started: list[tuple[str, int]] = []
+
+    def start() -> None:
+        while (item := queue.take()) is not None:
+            running.append(item)
+            started.append(item)
+        each = [adapter for adapter, _ in running]
+        assert len(running) <= most
+        assert all(each.count(adapter) <= most_each for adapter in each)
+
+    for number, (adapter, ends) in enumerate(steps):
+        queue.put(adapter, (adapter, number))
+        came.append((adapter, number))
+        start()
+        if ends:
+            queue.give_back(running.pop(0)[0])
+            start()
+    while running:
+        queue.give_back(running.pop(0)[0])
+        start()
+    assert (0, 0) == (queue.waiting, queue.running)
+    assert sorted(came) == sorted(started)
+    for adapter in "abcd":
+        assert [i for i in came if i[0] == adapter] == [i for i in started if i[0] == adapter]

@@ -1,0 +1,181 @@
+"""pySMART over our text: nothing left behind, nothing but ParseError out of it, no waiting."""
+
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from exporter.errors import NotThere, ParseError, SourceError
+from exporter.smart import pysmart, smartctl_text
+from exporter.smart.second_opinion import second_opinion
+from tests.smart import smartctl_texts
+
+PROTOCOLS = tuple(smartctl_texts.PAIRS)
+
+
+def printed(program: str, **env: str) -> str:
+    """What a Python of its own prints: what an import does is done once a process."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **env},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("language", ["", "de_DE.UTF-8"])
+def test_its_import_leaves_language_and_loggers_as_they_were(language: str) -> None:
+    program = (
+        "import logging, os; from exporter.smart import pysmart; pysmart.replayed([], 'ATA');"
+        "print(os.environ.get('LANG', 'none'), logging.getLoggerClass().__name__,"
+        " logging.getLogger().handlers)"
+    )
+    env = {"LANG": language} if language else {}
+    assert f"{language or 'none'} Logger []" == printed(program, **env)
+
+
+def test_the_command_line_starts_without_it() -> None:
+    program = (
+        "import sys; import exporter.cli, exporter.commands.self_test,"
+        " exporter.commands.reader_comparison, exporter.smart.old_smartctl;"
+        "print([name for name in sys.modules if 'pySMART' in name or 'chardet' in name])"
+    )
+    assert "[]" == printed(program)
+
+
+def test_without_it_the_reader_is_told_what_to_install(tmp_path: Any) -> None:
+    (tmp_path / "pySMART.py").write_text("raise ImportError('not here')")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from exporter.smart import pysmart\nfrom exporter.errors import NotThere\n"
+        "try: pysmart.replayed([], 'ATA')\nexcept NotThere as e: print(e)"
+    )
+    assert "pySMART is not installed (not here): pip install pySMART" == printed(program)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_drive_is_read_from_text_alone_without_a_process(protocol: str) -> None:
+    asked: list[list[str]] = []
+
+    def answer(arguments: Any) -> tuple[list[str], int]:
+        asked.append(list(arguments))
+        return smartctl_text.tidy(smartctl_texts.PAIRS[protocol][0]().splitlines()), 0
+
+    device = pysmart.device(answer, protocol)
+    assert "PASS" == device.assessment
+    assert [True] == ["--all" in arguments for arguments in asked]
+
+
+def test_a_fresh_device_does_not_repeat_the_messages_of_the_last() -> None:
+    lines = smartctl_texts.ata(when_hot="In_the_past").splitlines()
+    first, second = (pysmart.replayed(lines, "ATA").messages for _ in range(2))
+    assert 1 == len(first)
+    assert first == second
+
+
+def test_a_protocol_that_it_does_not_know_is_an_error_of_ours() -> None:
+    with pytest.raises(ParseError, match="knows no protocol 'USB'"):
+        pysmart.replayed([], "USB")
+
+
+#: Besides cut tables: hexadecimal flags of -f brief, and numbers that are none.
+BROKEN = {
+    "brief flags": ("ATA", "0x0033", "PO--CK"),
+    "no hours": ("NVMe", "8,760", "unknown"),
+    "no size": ("NVMe", "[6.32 TB]", "[much]"),
+    "no defects": ("SCSI", "list: 4", "list: many"),
+    "no counts": ("SCSI", "read:          0", "read:          "),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_whatever_it_raises_is_one_error(name: str) -> None:
+    protocol, good, bad = BROKEN[name]
+    text = smartctl_texts.PAIRS[protocol][0]()
+    assert good in text
+    with pytest.raises(ParseError, match="pySMART cannot read smartctl's text"):
+        pysmart.replayed(text.replace(good, bad).splitlines(), protocol)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_text_cut_off_anywhere_is_read_or_an_error(protocol: str) -> None:
+    text = smartctl_texts.PAIRS[protocol][0]()
+    report = smartctl_texts.pair(protocol)
+    for end in range(0, len(text), 97):
+        report["smartctl"]["output"] = text[:end].splitlines() or [""]
+        try:
+            second_opinion(report)
+        except SourceError as e:
+            assert isinstance(e, ParseError)  # noqa: PT017
+
+
+LINES = st.lists(
+    st.one_of(
+        st.text(max_size=80),
+        st.sampled_from(
+            sorted({line for one, _ in smartctl_texts.PAIRS.values() for line in one().split("\n")})
+        ),
+    ),
+    max_size=60,
+)
+
+
+@given(LINES, st.sampled_from(PROTOCOLS))
+@settings(deadline=None)
+def test_any_text_gives_values_or_an_error(lines: list[str], protocol: str) -> None:
+    report = {"device": {"protocol": protocol}, "smartctl": {"output": ["", *lines]}}
+    try:
+        found = second_opinion(report)
+    except ParseError:
+        return
+    assert not [value for value in found.values() if value is None]
+
+
+@pytest.mark.parametrize("report", [{}, {"smartctl": []}, {"smartctl": {"output": []}}])
+def test_a_report_without_text_has_no_second_opinion(report: dict[str, object]) -> None:
+    with pytest.raises(NotThere, match="--json=co"):
+        second_opinion(report)
+
+
+def test_a_report_that_does_not_say_its_protocol_has_none_either() -> None:
+    with pytest.raises(ParseError, match="protocol"):
+        second_opinion({"smartctl": {"output": ["smartctl 7.4"]}, "device": {"protocol": 1}})
+
+
+def test_a_hostile_self_test_log_takes_no_time() -> None:
+    """Its expressions try all ways to part a line by gaps: here are as many as a line holds."""
+    worst = ["# 1" + "  a" * 160 + "!", "# 1" + " " * 480 + "x", "#1  " + "a   " * 15 + "["] * 20
+    lines = ["", "", "", "", "SMART Self-test log", *worst]
+    began = time.process_time()
+    for protocol in PROTOCOLS:
+        pysmart.replayed(lines, protocol)
+    assert time.process_time() - began < 5.0
+
+
+NEWER = (
+    smartctl_texts.nvme_entry(0, "Extended", "Completed without error", 8700),
+    smartctl_texts.nvme_entry(1, "Short", "Aborted: Self-test command", 8600, "1"),
+)
+
+
+@pytest.mark.parametrize("namespace", ["", ", NSID 0xffffffff"])
+def test_nvme_self_tests_of_all_namespaces_and_of_smartctl_7_5_are_read(namespace: str) -> None:
+    text = smartctl_texts.nvme(log=smartctl_texts.nvme_log(*NEWER, namespace=namespace))
+    tests = pysmart.replayed(text.splitlines(), "NVMe").tests
+    assert [("Completed without error", 8700), ("Aborted: Self-test command", 8600)] == [
+        (test.status, test.hours) for test in tests
+    ]
+
+
+def test_the_second_product_name_of_dells_drives_does_not_become_the_model() -> None:
+    text = smartctl_texts.ata().replace(
+        "Firmware Version", "Add. Product Id:  DELL(tm)\nFirmware Version"
+    )
+    assert "EXAMPLE SSD 480" == pysmart.replayed(text.splitlines(), "ATA").model

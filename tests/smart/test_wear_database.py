@@ -1,0 +1,410 @@
+"""What the history's file survives: kill -9, a full disk, lost rights, all kinds of rubbish."""
+
+import contextlib
+import logging
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exporter.drives.wear_counter import DAY, WearObservation
+from exporter.smart.wear_database import VERSION
+from exporter.smart.wear_history import WearHistory
+from tests.required import lacking
+
+KEY = "naa.5002538e40a1b2c3"
+
+
+def day(number: int) -> WearObservation:
+    return WearObservation(number * DAY, number * DAY, 0.1, 0.01, number * 10**10)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.sqlite"
+
+
+def written(path: Path, *days: int) -> None:
+    history = WearHistory.open(path)
+    for number in days:
+        history.note(KEY, day(number))
+    history.close()
+
+
+def found(path: Path) -> list[float | None]:
+    history = WearHistory.open(path)
+    days = [seen.at / DAY for seen in history.observations(KEY)]
+    history.close()
+    return list(days)
+
+
+def aside(path: Path) -> list[Path]:
+    return sorted(path.parent.glob("history.sqlite.kept-*"))
+
+
+def test_the_file_is_nobody_elses_to_read_and_alone(path: Path) -> None:
+    written(path, 1)
+    assert [path] == list(path.parent.iterdir())
+    assert 0o600 == path.stat().st_mode & 0o777
+
+
+def test_somebody_else_may_read_while_it_is_open(path: Path) -> None:
+    history = WearHistory.open(path)
+    history.note(KEY, day(1))
+    history.flush()
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
+        assert [(1,)] == reader.execute("SELECT COUNT(*) FROM observation").fetchall()
+    history.note(KEY, day(2))
+    history.close()
+    assert [1, 2] == found(path)
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from exporter.smart.wear_history import WearHistory
+from exporter.drives.wear_counter import DAY, WearObservation
+
+history, day = WearHistory.open(Path(sys.argv[1])), int(sys.argv[2])
+while True:
+    day += 1
+    for drive in range(24):
+        history.note(f"drive {drive}", WearObservation(day * DAY, None, 0.1, 0.01, day))
+    history.flush()
+    print(day, flush=True)
+"""
+
+
+def test_kill_9_loses_nothing_that_was_flushed(path: Path) -> None:
+    """At 50 moments: the rows of all 24 drives of a round, or of none."""
+    chance, last = random.Random(9), 0
+    for _ in range(10):
+        for _ in range(5):
+            with subprocess.Popen(
+                [sys.executable, "-c", _WRITER, str(path), str(last)],
+                stdout=subprocess.PIPE,
+                text=True,
+            ) as writer:
+                assert writer.stdout is not None
+                first = writer.stdout.readline()
+                time.sleep(chance.random() * 0.02)
+                writer.send_signal(signal.SIGKILL)
+                said = [first, *writer.stdout]
+            last = max(int(line) for line in said if line.endswith("\n"))
+        history = WearHistory.open(path)
+        newest = {history.observations(f"drive {drive}")[-1].at / DAY for drive in range(24)}
+        history.close()
+        assert newest in ({last}, {last + 1})
+        (last,) = (int(number) for number in newest)
+    assert [] == aside(path)
+    with contextlib.closing(sqlite3.connect(path)) as reader:
+        assert [("ok",)] == reader.execute("PRAGMA integrity_check").fetchall()
+
+
+def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The limit of a file's size stands in for the disk: SQLite sees the write fail just so."""
+    caplog.set_level(logging.INFO)
+    written(path, *range(1, 100))
+    history = WearHistory.open(path)
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
+        for number in range(100, 300):
+            history.note(KEY, day(number))
+            history.flush()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert "wear over time is kept in memory until it can be; mend the disk" in said.message
+    assert list(range(1, 300)) == [seen.at / DAY for seen in history.observations(KEY)]
+    history.flush()
+    assert "can be written again; nothing is lost" in caplog.messages[-1]
+    history.close()
+    assert list(range(1, 300)) == found(path)
+    assert [] == aside(path)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 128 KiB, for whoever may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    argv = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(argv, capture_output=True, check=False).returncode:
+        lacking("no right to mount a tmpfs")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def filled(disk: Path) -> Path:
+    """Whatever is deleted to make room again."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"\0" * 4096)
+    return ballast
+
+
+def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+    path = small_disk / "history.sqlite"
+    written(path, *range(1, 10))
+    ballast = filled(small_disk)
+    history = WearHistory.open(path)
+    for number in range(10, 400):
+        history.note(KEY, day(number))
+        history.flush()
+    assert list(range(1, 400)) == [seen.at / DAY for seen in history.observations(KEY)]
+    ballast.unlink()
+    history.close()
+    assert list(range(1, 400)) == found(path)
+
+
+def test_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
+    ballast = filled(small_disk)
+    history = WearHistory.open(small_disk / "history.sqlite")
+    history.note(KEY, day(1))
+    history.flush()
+    assert (day(1),) == history.observations(KEY)
+    ballast.unlink()
+    history.close()
+    assert [1] == found(small_disk / "history.sqlite")
+
+
+def test_a_directory_that_is_gone_costs_one_warning_and_heals(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "state" / "history.sqlite"
+    history = WearHistory.open(path)
+    for number in range(5):
+        history.note(KEY, day(number))
+        history.flush()
+    assert (1, 5) == (len(caplog.records), len(history.observations(KEY)))
+    path.parent.mkdir()
+    history.close()
+    assert [0, 1, 2, 3, 4] == found(path)
+
+
+_READER = """
+import os, sys
+from pathlib import Path
+from exporter.smart.wear_history import WearHistory
+from exporter.drives.wear_counter import DAY, WearObservation
+
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+history = WearHistory.open(Path(sys.argv[1]))
+history.note(sys.argv[2], WearObservation(9 * DAY, None, 0.1, 0.01))
+history.flush()
+print([seen.at / DAY for seen in history.observations(sys.argv[2])])
+history.close()
+"""
+
+
+def test_a_file_that_may_only_be_read_is_read_and_left(tmp_path: Path) -> None:
+    """As after a file system was remounted read-only."""
+    # Not below tmp_path, which other users cannot enter.
+    directory = Path(tempfile.mkdtemp())
+    path = directory / "history.sqlite"
+    written(path, 1, 2)
+    path.chmod(0o444)
+    directory.chmod(0o555)
+    try:
+        argv = [sys.executable, "-c", _READER, str(path), KEY]
+        done = subprocess.run(argv, capture_output=True, text=True, check=True)
+        assert "[1.0, 2.0, 9.0]\n" == done.stdout
+        assert "cannot be used: attempt to write a readonly database" in done.stderr
+        assert [path] == list(directory.iterdir())
+    finally:
+        directory.chmod(0o755)
+        path.chmod(0o600)
+        assert [1, 2] == found(path)
+        path.unlink()
+        directory.rmdir()
+
+
+def test_a_command_beside_the_daemon_reads_and_changes_nothing(path: Path) -> None:
+    daemon = WearHistory.open(path)
+    daemon.note(KEY, day(1))
+    daemon.flush()
+    command = WearHistory.open(path, read_only=True)
+    command.note(KEY, day(2))
+    command.flush()
+    assert (day(1), day(2)) == command.observations(KEY)
+    daemon.note(KEY, day(3))
+    daemon.close()
+    command.close()
+    assert [1, 3] == found(path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"rubbish" * 1000])
+def test_a_command_neither_makes_nor_mends_the_file(
+    path: Path, caplog: pytest.LogCaptureFixture, content: bytes | None
+) -> None:
+    """Else root's `check` leaves a file that the daemon may not write."""
+    if content is not None:
+        path.write_bytes(content)
+    command = WearHistory.open(path, read_only=True)
+    command.note(KEY, day(1))
+    assert (day(1),) == command.observations(KEY)
+    command.close()
+    assert ([] if content is None else [path]) == list(path.parent.iterdir())
+    assert content is None or content == path.read_bytes()
+    (said,) = caplog.messages
+    assert "what is known of wear over time is not told" in said
+
+
+@pytest.mark.parametrize("name", ["a b%20?mode=ro#.sqlite", "\udcff.sqlite"])
+def test_the_files_name_may_be_any(tmp_path: Path, name: str) -> None:
+    written(tmp_path / name, 1)
+    assert [1] == found(tmp_path / name)
+    assert [name] == os.listdir(tmp_path)
+
+
+def test_a_file_of_a_later_version_is_kept_aside(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    written(path, 1)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute(f"PRAGMA user_version = {VERSION + 1}")
+    written(path, 2)
+    assert [2] == found(path)
+    (old,) = aside(path)
+    assert f"it is of version {VERSION + 1}, not {VERSION}; kept as {old.name}" in caplog.text
+    with contextlib.closing(sqlite3.connect(old)) as file:
+        assert [(1,)] == file.execute("SELECT COUNT(*) FROM observation").fetchall()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "CREATE TABLE somebody_elses (a)",
+        f"CREATE TABLE observation (a); PRAGMA user_version = {VERSION}",
+        f"CREATE TABLE drive (id, key); PRAGMA user_version = {VERSION}",
+    ],
+)
+def test_a_database_of_another_make_is_kept_aside(path: Path, schema: str) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.executescript(schema)
+    written(path, 1)
+    assert [1] == found(path)
+    assert 1 == len(aside(path))
+
+
+def test_a_directory_in_place_of_the_file_is_kept_aside(path: Path) -> None:
+    path.mkdir()
+    written(path, 1)
+    assert [1] == found(path)
+    assert 1 == len(aside(path))
+
+
+def test_a_file_too_large_to_be_ours_is_kept_aside(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+    written(path, 1)
+    assert [1] == found(path)
+
+
+def test_a_file_that_breaks_under_way_costs_what_it_held(path: Path) -> None:
+    written(path, *range(1, 50))
+    history = WearHistory.open(path)
+    history.note(KEY, day(50))
+    history.flush()
+    path.write_bytes(b"\xff" * path.stat().st_size)
+    history.note(KEY, day(51))
+    history.close()
+    assert [51] == found(path)
+    assert 1 == len(aside(path))
+
+
+def test_an_old_journal_is_not_rolled_into_a_new_file(path: Path) -> None:
+    path.write_bytes(b"rubbish" * 1000)
+    journal = path.with_name("history.sqlite-journal")
+    journal.write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 4096)
+    written(path, 1)
+    assert [1] == found(path)
+    assert not journal.exists()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("whole") / "history.sqlite"
+    history = WearHistory.open(path)
+    for number in range(60):
+        for drive in range(3):
+            history.note(f"drive {drive}", day(number))
+    history.close()
+    return path.read_bytes()
+
+
+def usable(path: Path, content: bytes) -> None:
+    """Whatever stands in the file: nothing is raised, and what is new is found again.
+
+    After a day at the latest: a row whose date alone has gone bad may lie in the future.
+    """
+    for left in path.parent.iterdir():
+        left.unlink()
+    path.write_bytes(content)
+    history = WearHistory.open(path)
+    for number in (100, 101, 102):
+        for drive in range(3):
+            history.note(f"drive {drive}", day(number))
+        history.flush()
+    assert day(102) == history.observations("drive 1")[-1]
+    history.close()
+    later = WearHistory.open(path)
+    assert day(102) == later.observations("drive 1")[-1]
+    later.close()
+
+
+_QUICK = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
+
+
+def test_a_broken_name_that_sqlite_quotes(path: Path, whole: bytes) -> None:
+    """Python cannot decode such a message, and raises another error in its place."""
+    usable(path, whole.replace(b"sqlite_autoindex_drive_1", b"sqlite_autoindex_dr\xffve_1"))
+
+
+@_QUICK
+@given(cut=st.floats(0, 1))
+def test_a_file_cut_off_anywhere(path: Path, whole: bytes, cut: float) -> None:
+    usable(path, whole[: int(cut * len(whole))])
+
+
+@_QUICK
+@given(data=st.data())
+def test_a_file_with_bytes_gone_bad_anywhere(path: Path, whole: bytes, data: st.DataObject) -> None:
+    """Half of them in the first page, which says what the rest is."""
+    content = bytearray(whole)
+    places = st.integers(0, 200) | st.integers(0, len(whole) - 1)
+    for place, byte in data.draw(st.lists(st.tuples(places, st.integers(0, 255)), max_size=8)):
+        content[place] = byte
+    usable(path, bytes(content))
+
+
+@_QUICK
+@given(content=st.binary(max_size=5000))
+def test_a_file_of_anything(path: Path, content: bytes) -> None:
+    usable(path, content)
+
+
+@pytest.mark.parametrize("place", range(100))
+def test_each_byte_of_the_header_gone_bad(path: Path, whole: bytes, place: int) -> None:
+    for byte in (0, 255, whole[place] ^ 1):
+        usable(path, whole[:place] + bytes([byte]) + whole[place + 1 :])

@@ -1,0 +1,170 @@
+"""The one place that catches what a source of data raises."""
+
+import logging
+import threading
+
+import pytest
+
+from exporter.collector_status import CollectorResult, CollectorStatus
+from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
+from exporter.linux.files import Parsed
+from tests.fakes import FakeClock
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def attempts(clock: FakeClock) -> CollectorStatus:
+    return CollectorStatus(clock)
+
+
+def outcome(attempts: CollectorStatus, collector: str = "disk") -> CollectorResult:
+    return dict(attempts.outcomes())[collector]
+
+
+def failing(error: Exception) -> Parsed[int]:
+    raise error
+
+
+def test_a_reading_gives_its_value(attempts: CollectorStatus) -> None:
+    assert 7 == attempts.take("disk", "tick", lambda: Parsed(7))
+    assert outcome(attempts) == CollectorResult(success=True)
+
+
+def test_what_is_not_there_is_no_failure(
+    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert attempts.take("pressure", "tick", lambda: failing(NotThere("psi=0"))) is None
+    assert outcome(attempts, "pressure") == CollectorResult(success=True)
+    assert [] == [record for record in caplog.records if record.levelno > logging.DEBUG]
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ReadError("/proc/stat: Permission denied"), "read"),
+        (PermissionError(13, "Permission denied"), "read"),
+        (ParseError("stat:1: x"), "parse"),
+        (CommandError("fio: not found"), "command"),
+        (SourceError("?"), "source"),
+    ],
+)
+def test_a_failure_costs_the_value_and_is_counted_by_reason(
+    attempts: CollectorStatus, error: Exception, reason: str
+) -> None:
+    for _ in range(3):
+        assert attempts.take("disk", "tick", lambda: failing(error)) is None
+    assert not outcome(attempts).success
+    assert {reason: 3} == outcome(attempts).errors
+
+
+def test_a_fault_keeps_the_value_and_is_counted_once_a_reading(attempts: CollectorStatus) -> None:
+    faults = (ParseError("diskstats:1: x"), ParseError("diskstats:2: y"))
+    assert 7 == attempts.take("disk", "tick", lambda: Parsed(7, faults))
+    assert not outcome(attempts).success
+    assert {"parse": 1} == outcome(attempts).errors
+
+
+def test_a_mistake_of_ours_is_not_hidden(attempts: CollectorStatus) -> None:
+    with pytest.raises(KeyError):
+        attempts.take("disk", "tick", lambda: failing(KeyError("x")))
+
+
+def test_one_line_is_logged_when_the_state_changes(
+    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bad = [True] * 100 + [False, False] + [True] * 100
+
+    def read() -> Parsed[int]:
+        if bad.pop():
+            raise ReadError("/proc/stat: Input/output error")
+        return Parsed(1)
+
+    while bad:
+        attempts.take("cpu", "tick", read)
+    expected = [
+        ("WARNING", "collector cpu: /proc/stat: Input/output error"),
+        ("INFO", "collector cpu: reads whole again, after /proc/stat: Input/output error"),
+        ("WARNING", "collector cpu: /proc/stat: Input/output error"),
+    ]
+    assert expected == [(record.levelname, record.message) for record in caplog.records]
+
+
+def test_repeats_are_to_be_had_at_debug(
+    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    for _ in range(3):
+        attempts.take("cpu", "tick", lambda: failing(ReadError("x")))
+    assert ["WARNING", "DEBUG", "DEBUG"] == [record.levelname for record in caplog.records]
+
+
+def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
+    attempts: CollectorStatus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(error: Exception, after: float = 1.0) -> None:
+        clock.advance(after)
+        attempts.take("cpu", "tick", lambda: failing(error))
+
+    fail(ParseError("stat:7: x"))
+    fail(ParseError("stat:812: x"), after=90.0)
+    assert ["collector cpu: stat:7: x"] == caplog.messages, "other numbers are no other kind"
+    fail(ReadError("stat: Permission denied"))
+    for _ in range(100):
+        fail(ParseError("stat:7: x"), after=0.2)
+        fail(ReadError("stat: Input/output error"), after=0.2)
+    expected = ["stat:7: x", "stat: Permission denied"]
+    assert [f"collector cpu: {each}" for each in expected] == caplog.messages
+    fail(ParseError("stat:7: y"), after=60.0)
+    assert "collector cpu: stat:7: y" == caplog.messages[-1]
+
+
+def test_of_many_faults_the_first_is_logged_and_the_others_counted(
+    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults = tuple(ParseError(f"diskstats:{line}: x") for line in range(1, 2001))
+    attempts.take("disk", "tick", lambda: Parsed(None, faults))
+    assert ["collector disk: diskstats:1: x (and 1999 more)"] == caplog.messages
+
+
+def test_a_collector_succeeds_if_all_its_parts_do(
+    attempts: CollectorStatus, clock: FakeClock
+) -> None:
+    def slowly(seconds: float) -> Parsed[None]:
+        clock.advance(seconds)
+        return Parsed(None)
+
+    attempts.take("disk", "tick", lambda: slowly(0.25))
+    attempts.take("disk", "page", lambda: slowly(0.5))
+    assert CollectorResult(success=True, seconds=0.75) == outcome(attempts)
+    attempts.take("disk", "tick", lambda: failing(ReadError("x")))
+    assert not outcome(attempts).success
+    attempts.take("disk", "page", lambda: slowly(0.5))
+    assert not outcome(attempts).success, "the other part does not mend it"
+    attempts.take("disk", "tick", lambda: slowly(0.25))
+    assert outcome(attempts).success
+    assert {"read": 1} == outcome(attempts).errors, "counts are kept"
+
+
+def test_outcomes_stand_in_the_order_of_their_names(attempts: CollectorStatus) -> None:
+    for name in ("disk", "cpu", "pressure"):
+        attempts.take(name, "page", lambda: Parsed(None))
+    assert ["cpu", "disk", "pressure"] == [name for name, _ in attempts.outcomes()]
+
+
+def test_threads_lose_no_count(attempts: CollectorStatus) -> None:
+    def fail() -> None:
+        for _ in range(500):
+            attempts.take("disk", "tick", lambda: failing(ReadError("x")))
+            list(attempts.outcomes())
+
+    threads = [threading.Thread(target=fail) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {"read": 2000} == outcome(attempts).errors

@@ -1,0 +1,58 @@
+"""What the page says of probes as a whole."""
+
+from pathlib import Path
+
+from exporter.collector_status import CollectorStatus
+from exporter.config import Paths, ProbeSettings, Settings
+from exporter.metrics.desc import Sample
+from exporter.probe.gate import GateRules
+from exporter.probe.probe_results import ProbeWindows
+from exporter.probe_monitor import ProbeMonitor
+from tests.fakes import FakeRunner
+from tests.probe.probing import FakeFio, Rig
+
+
+def monitor(rig: Rig, fio: FakeFio) -> ProbeMonitor:
+    settings = Settings(
+        path=Paths(procfs=rig.host.proc, sysfs=rig.host.sys.root, rootfs=rig.state),
+        probe=ProbeSettings(
+            directory=(rig.path,), gate=GateRules(free_bytes=0, free_ratio=0), first_delay_seconds=0
+        ),
+    )
+    seen = rig.topology()
+    return ProbeMonitor(
+        settings,
+        rig.clock,
+        CollectorStatus(rig.clock),
+        runner=FakeRunner(),
+        boot_id="boot",
+        state=rig.state,
+        kept=None,
+        windows=ProbeWindows(),
+        topology=lambda: seen,
+        busy_seconds=lambda _device: 0.0,
+        identity=lambda device: device,
+        health=lambda _device: None,
+        fio=lambda: fio,
+    )
+
+
+def stuck(found: ProbeMonitor) -> list[Sample]:
+    return [each for each in found.samples() if each.desc.name == "ssd_command_stuck"]
+
+
+def test_a_fio_that_cannot_be_ended_is_on_the_page_as_long_as_it_is_there(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    fio = FakeFio(rig.clock)
+    found = monitor(rig, fio)
+    (before,) = stuck(found)
+    assert (0, ("fio",)) == (before.value, before.labels), "a rule finds it before the first run"
+    found.probe.run_due()
+    fio.is_stuck = True
+    rig.clock.advance(300.0)
+    found.probe.run_due()
+    assert [1] == [each.value for each in stuck(found)]
+    fio.is_stuck = False
+    rig.clock.advance(300.0)
+    found.probe.run_due()
+    assert [0] == [each.value for each in stuck(found)]

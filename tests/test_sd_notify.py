@@ -1,0 +1,93 @@
+"""Telling systemd how the service fares."""
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from exporter import sd_notify
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(tmp_path / "notify"))
+        listening.settimeout(5)
+        yield listening
+
+
+def test_states_go_out_in_one_message(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
+    sd_notify.tell("READY=1", "STATUS=watching")
+    assert b"READY=1\nSTATUS=watching" == manager.recv(4096)
+
+
+def test_an_abstract_socket_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        name = f"ssd-exporter-test-{os.getpid()}"
+        listening.bind(f"\0{name}")
+        listening.settimeout(5)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+        sd_notify.tell("WATCHDOG=1")
+        assert b"WATCHDOG=1" == listening.recv(4096)
+
+
+def test_a_reload_says_when_it_began(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
+    before = time.monotonic_ns() // 1000
+    sd_notify.tell_reloading()
+    state, _, when = manager.recv(4096).decode().partition("\n")
+    assert state == "RELOADING=1"
+    assert before <= int(when.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
+
+
+@pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@nobody-listens-here", "x" * 500])
+def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", address)
+    sd_notify.tell("READY=1")
+
+
+def test_a_manager_that_does_not_listen_holds_nobody_up(
+    manager: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its queue is full, and each message waits no longer than a second."""
+    monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as filling:
+        filling.connect(manager.getsockname())
+        with contextlib.suppress(BlockingIOError):
+            while filling.send(b"x" * 1000):
+                pass
+    begun = time.monotonic()
+    sd_notify.tell("WATCHDOG=1")
+    assert time.monotonic() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({"WATCHDOG_USEC": "30000000"}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": str(os.getpid())}, 30.0),
+        ({"WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "1"}, None),
+        ({"WATCHDOG_USEC": "0"}, None),
+        ({"WATCHDOG_USEC": "-5"}, None),
+        ({"WATCHDOG_USEC": "soon"}, None),
+        ({"WATCHDOG_USEC": ""}, None),
+    ],
+)
+def test_the_watchdog_is_that_of_this_process(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], expected: float | None
+) -> None:
+    for name in ("WATCHDOG_USEC", "WATCHDOG_PID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert expected == sd_notify.watchdog_seconds()

@@ -1,0 +1,276 @@
+"""What is kept over a restart, and what it survives."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from exporter.errors import ConfigError
+from exporter.state import VERSION, StateFile, open_directory
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def keeping(directory: Path, text: str) -> StateFile:
+    (directory / "state.json").write_text(text)
+    return StateFile(directory)
+
+
+def test_without_a_file_nothing_was_kept(tmp_path: Path) -> None:
+    assert {} == StateFile(tmp_path).load()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.dictionaries(st.text().filter(lambda key: key != "version"), _JSON))
+def test_what_was_saved_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None:
+    StateFile(tmp_path).save(state)
+    assert {"version": VERSION, **state} == StateFile(tmp_path).load()
+    assert ["state.json"] == os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "Expecting value"),
+        ('{"version": 1, "baselines": {"a', "Unterminated string"),
+        ("\0" * 4096, "Expecting value"),
+        ("[]", "it is no JSON object"),
+        ("{}", "it is of version None, not 1"),
+        ('{"version": 2}', "it is of version 2, not 1"),
+        ("[" * 100_000, "recursion"),
+    ],
+    ids=["empty", "cut off", "zeros after a power cut", "list", "none", "future", "deep"],
+)
+def test_what_cannot_be_understood_is_kept_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, why: str
+) -> None:
+    state = keeping(tmp_path, text)
+    assert {} == state.load()
+    (aside,) = os.listdir(tmp_path)
+    assert aside.startswith("state.json.kept-")
+    assert text == (tmp_path / aside).read_text()
+    assert why in caplog.text
+    assert aside in caplog.text
+    state.save({"a": 1})
+    assert {"version": 1, "a": 1} == state.load()
+
+
+def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert ({}, "") == (StateFile(tmp_path).peek(), StateFile(tmp_path).problem())
+    assert [] == caplog.messages
+    (tmp_path / "state.json").mkdir()
+    state = StateFile(tmp_path)
+    why = f"{tmp_path}/state.json cannot be read: Is a directory"
+    assert ({}, why) == (state.peek(), state.problem())
+    assert [f"{why}; what was here before is not known"] == caplog.messages
+    assert ["state.json"] == os.listdir(tmp_path)
+
+
+def test_bytes_that_are_no_text_are_kept_aside(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_bytes(b"\xff\xfe{")
+    assert {} == StateFile(tmp_path).load()
+    assert not (tmp_path / "state.json").exists()
+
+
+def test_a_file_too_large_to_be_ours_is_not_read(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with (tmp_path / "state.json").open("wb") as file:
+        file.truncate(1 << 40)
+    assert {} == StateFile(tmp_path).load()
+    assert "larger than" in caplog.text
+
+
+def test_a_directory_in_place_of_the_file_is_kept_aside(tmp_path: Path) -> None:
+    (tmp_path / "state.json").mkdir()
+    state = StateFile(tmp_path)
+    assert {} == state.load()
+    state.save({"a": 1})
+    assert {"version": 1, "a": 1} == state.load()
+
+
+def test_a_link_in_place_of_the_file_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("somebody else's")
+    directory = tmp_path / "state"
+    directory.mkdir()
+    (directory / "state.json").symlink_to(target)
+    StateFile(directory).save({"a": 1})
+    assert "somebody else's" == target.read_text()
+    assert not (directory / "state.json").is_symlink()
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    state = StateFile(tmp_path)
+    state.save({"a": 1})
+    with pytest.raises(TypeError):
+        state.save({"a": object()})
+    assert {"version": 1, "a": 1} == state.load()
+    (tmp_path / "state.json").unlink()
+    (tmp_path / "state.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        state.save({"a": 2})
+    # Written over the next time.
+    assert {"state.json", ".state.json.new"} == set(os.listdir(tmp_path))
+
+
+def test_a_directory_that_is_gone_is_an_error_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        StateFile(tmp_path / "gone").save({})
+
+
+def test_the_file_is_nobody_elses_to_read(tmp_path: Path) -> None:
+    StateFile(tmp_path).save({})
+    assert 0o600 == (tmp_path / "state.json").stat().st_mode & 0o777
+
+
+_SAVER = """
+import sys
+from pathlib import Path
+from exporter.state import StateFile
+
+state, count = StateFile(Path(sys.argv[1])), 0
+while True:
+    count += 1
+    state.save({"count": count, "ballast": "x" * 200_000})
+    print(count, flush=True)
+"""
+
+
+def test_kill_9_in_the_middle_of_a_save_leaves_a_whole_file(tmp_path: Path) -> None:
+    """The last one saved, or the one under way: never a part of one."""
+    for delay in (0.0, 0.003, 0.007, 0.011, 0.017):
+        with subprocess.Popen(
+            [sys.executable, "-c", _SAVER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        ) as saver:
+            assert saver.stdout is not None
+            first = saver.stdout.readline()
+            time.sleep(delay)
+            saver.send_signal(signal.SIGKILL)
+            said = [first, *saver.stdout]
+        counts = [int(line) for line in said if line.endswith("\n")]
+        state = StateFile(tmp_path).load()
+        assert state["count"] in (counts[-1], counts[-1] + 1)
+        assert 200_000 == len(state["ballast"])
+
+
+def test_what_a_killed_save_left_is_no_state(tmp_path: Path) -> None:
+    (tmp_path / ".state-abc").write_text("{")
+    assert {} == StateFile(tmp_path).load()
+
+
+def test_the_directory_asked_for_is_taken_before_all_others(tmp_path: Path) -> None:
+    environment = {"STATE_DIRECTORY": str(tmp_path / "systemd"), "HOME": str(tmp_path)}
+    state = open_directory(tmp_path / "asked" / "for", environment)
+    assert state is not None
+    assert tmp_path / "asked" / "for" == state.directory
+    assert not (tmp_path / "systemd").exists()
+    assert 0o750 == state.directory.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("given", ["first", "first:second"])
+def test_systemd_gives_the_directory(tmp_path: Path, given: str) -> None:
+    places = ":".join(str(tmp_path / name) for name in given.split(":"))
+    state = open_directory(None, {"STATE_DIRECTORY": places, "HOME": str(tmp_path)})
+    assert state is not None
+    assert tmp_path / "first" == state.directory
+
+
+def test_a_directory_asked_for_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
+        open_directory(tmp_path / "file" / "state", {})
+
+
+def test_what_nobody_asked_for_is_done_without_but_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert open_directory(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
+    (said,) = caplog.records
+    assert logging.WARNING == said.levelno
+    assert "lost at the next restart; set --state.directory" in said.message
+
+
+_OPENER = """
+import json, os, sys
+from exporter.state import open_directory
+
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+found = [open_directory(None, environment) for environment in json.loads(sys.argv[1])]
+print(json.dumps([state and str(state.directory) for state in found]))
+"""
+
+
+def test_an_ordinary_user_keeps_it_at_home() -> None:
+    """Where /var/lib cannot be written; $XDG_STATE_HOME comes before $HOME."""
+    with tempfile.TemporaryDirectory() as home:
+        os.chmod(home, 0o777)
+        environments = [{"HOME": home}, {"HOME": home, "XDG_STATE_HOME": f"{home}/xdg"}, {}]
+        done = subprocess.run(
+            [sys.executable, "-c", _OPENER, json.dumps(environments)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    expected = [f"{home}/.local/state/ssd-exporter", f"{home}/xdg/ssd-exporter", None]
+    assert expected == json.loads(done.stdout)
+
+
+_ROOT_OPENER = """
+import os, sys
+from exporter.state import open_directory
+
+os.chroot(sys.argv[1])
+state = open_directory(None, {"HOME": "/home", "XDG_STATE_HOME": "/xdg"})
+print(state and state.directory)
+"""
+
+
+def test_root_keeps_it_in_var_lib(tmp_path: Path) -> None:
+    as_root = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
+    done = subprocess.run(
+        [*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "/var/lib/ssd-exporter\n" == done.stdout
+    assert ["var"] == os.listdir(tmp_path)
+
+
+_LOOKER = """
+import os, sys
+from pathlib import Path
+from exporter.state import existing_directory
+
+if os.geteuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+print(existing_directory(Path(sys.argv[1], "state"), {}))
+"""
+
+
+def test_a_directory_below_one_that_may_not_be_entered_is_none() -> None:
+    with tempfile.TemporaryDirectory() as closed:
+        os.chmod(closed, 0)
+        done = subprocess.run(
+            [sys.executable, "-c", _LOOKER, closed], capture_output=True, text=True, check=False
+        )
+        os.chmod(closed, 0o700)
+    assert "None\n" == done.stdout, done.stderr

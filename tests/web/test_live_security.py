@@ -1,0 +1,172 @@
+import base64
+import logging
+import os
+import shutil
+import ssl
+from pathlib import Path
+
+import bcrypt
+import pytest
+
+from exporter.errors import ConfigError
+from exporter.web.live_security import LiveSecurity
+from exporter.web.server import HttpServer
+from tests.web.talk import PAGE, answer, ask, connect, serving
+
+TLS = "tls_server_config: {cert_file: cert.pem, key_file: cert.key}\n"
+
+
+def users(password: str) -> str:
+    hashed = bcrypt.hashpw(password.encode(), bcrypt.gensalt(4)).decode()
+    return f"basic_auth_users: {{alice: {hashed}}}\n"
+
+
+def get(password: str) -> bytes:
+    field = base64.b64encode(f"alice:{password}".encode())
+    return b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Basic " + field + b"\r\n\r\n"
+
+
+def install(pki: Path, place: Path, name: str) -> None:
+    """Put a certificate in place as certbot does: whole files, renamed over the old ones."""
+    for end in ("pem", "key"):
+        shutil.copy(pki / f"{name}.{end}", place / "new")
+        os.replace(place / "new", place / f"cert.{end}")
+
+
+def subject(server: HttpServer, context: ssl.SSLContext) -> str:
+    with (
+        connect(server) as link,
+        context.wrap_socket(link, server_hostname="localhost") as secured,
+    ):
+        certificate = secured.getpeercert() or {}
+        return str(certificate["subject"][0][0][1])
+
+
+@pytest.fixture
+def web_config(pki: Path, tmp_path: Path) -> Path:
+    install(pki, tmp_path, "server")
+    path = tmp_path / "web.yml"
+    path.write_text(TLS)
+    return path
+
+
+def test_a_new_certificate_is_served_from_the_next_handshake_on(
+    pki: Path, tmp_path: Path, web_config: Path, trusting: ssl.SSLContext
+) -> None:
+    with serving(web_config=web_config) as server:
+        assert "server" == subject(server, trusting)
+        install(pki, tmp_path, "server2")
+        assert "server2" == subject(server, trusting)
+
+
+def test_a_bad_certificate_keeps_the_old_one_and_is_logged_once(
+    tmp_path: Path,
+    web_config: Path,
+    trusting: ssl.SSLContext,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with serving(web_config=web_config) as server:
+        (tmp_path / "cert.pem").write_text("-----BEGIN CERTIFICATE-----\nno\n")
+        assert ["server"] * 3 == [subject(server, trusting) for _ in range(3)]
+        with pytest.raises(ConfigError, match="cannot be used"):
+            server.reload()
+        assert "server" == subject(server, trusting)
+    errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert ["exporter.web.live"] == [record.name for record in errors]
+    assert "cannot be used" in errors[0].getMessage()
+
+
+def test_between_a_new_certificate_and_its_key_the_old_pair_is_served(
+    pki: Path, tmp_path: Path, web_config: Path, trusting: ssl.SSLContext
+) -> None:
+    # Two writes within a tick of the file system's clock (4 ms) would have one time.
+    for end in ("pem", "key"):
+        os.utime(tmp_path / f"cert.{end}", (1, 1))
+    with serving(web_config=web_config) as server:
+        shutil.copy(pki / "server2.pem", tmp_path / "cert.pem")
+        assert "server" == subject(server, trusting)
+        shutil.copy(pki / "server2.key", tmp_path / "cert.key")
+        assert "server2" == subject(server, trusting)
+
+
+def test_changed_users_count_from_the_next_request_on_even_on_an_open_connection(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(users("old"))
+    with serving(web_config=path) as server, connect(server) as link:
+        link.sendall(get("old"))
+        assert PAGE == answer(link).body
+        path.write_text(users("new") + "# longer\n")
+        link.sendall(get("old"))
+        assert 401 == answer(link).status
+        link.sendall(get("new"))
+        assert PAGE == answer(link).body
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "http_server_config: {}\n", TLS, users("x")],
+    ids=["empty", "neither", "tls", "users"],
+)
+def test_a_file_caught_half_written_never_opens_the_door(
+    web_config: Path, trusting: ssl.SSLContext, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    web_config.write_text(TLS + users("old"))
+    with serving(web_config=web_config) as server:
+        web_config.write_text(text)
+        assert 401 == ask(server, context=trusting).status
+        assert PAGE == ask(server, get("old"), trusting).body
+    assert "reload (SIGHUP) if that is meant" in caplog.text
+
+
+def test_an_explicit_reload_may_drop_the_password(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(users("old"))
+    with serving(web_config=path) as server:
+        path.write_text("# open\n")
+        assert 401 == ask(server).status
+        server.reload()
+        assert PAGE == ask(server).body
+
+
+def test_a_reload_forgets_who_was_let_in(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(users("old"))
+    live = LiveSecurity(path)
+    field = get("old").split(b"\r\n")[2].decode().partition(": ")[2]
+    assert live.now.auth
+    assert live.now.auth.verify(field)
+    live.reload()
+    assert not live.now.auth.remembers(field)
+
+
+def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_config: Path) -> None:
+    kind = f"client_auth_type: RequireAndVerifyClientCert, client_ca_file: {pki}/ca.pem"
+    sans = ", client_allowed_sans: [a]"
+    web_config.write_text(TLS.replace("}", f", {kind}{sans}}}"))
+    live = LiveSecurity(web_config)
+    before = live.now
+    for weaker in (TLS, TLS.replace("}", f", {kind}}}")):
+        web_config.write_text(weaker)
+        live.refresh()
+        assert before is live.now
+    live.reload()
+    assert before is not live.now
+
+
+def test_a_configuration_that_vanishes_stays_in_force(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text(users("old"))
+    with serving(web_config=path) as server:
+        path.unlink()
+        assert 401 == ask(server).status
+
+
+def test_configured_fields_are_on_every_answer(tmp_path: Path) -> None:
+    path = tmp_path / "web.yml"
+    path.write_text("http_server_config: {headers: {X-Frame-Options: deny}}\n" + users("old"))
+    with serving(web_config=path) as server:
+        assert "deny" == ask(server).headers["x-frame-options"]
+        assert "deny" == ask(server, get("old")).headers["x-frame-options"]
+        assert "deny" == ask(server, b"garbage\r\n\r\n").headers["x-frame-options"]
