@@ -12,7 +12,7 @@ STACK_PACKAGES := prometheus prometheus-alertmanager
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
 # Tests that watch real disks, programs and seconds: nothing that works hard may run beside them.
-WAITING := $(addprefix tests/,background end_to_end rig systemd tools web)
+WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
 # Of what is installed or packaged; the other one is aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local

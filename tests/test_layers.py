@@ -11,108 +11,83 @@ ROOT = Path(__file__).parents[1] / "exporter"
 #: A module or package of exporter, and what of exporter it may import; a package covers its
 #: modules, and each may import its own. What is not listed here fails the test below.
 MAY_IMPORT: dict[str, set[str]] = {
+    # What everything may stand on.
     "errors": set(),
     "clock": set(),
     "logs": set(),
-    "notify": set(),
-    "linux": {"errors"},
-    "tools": {"clock", "drives", "errors"},
-    "drives": {"errors"},
-    "diagnosis": {"errors", "linux.diskstats", "linux.stat"},
-    "metrics": {"prometheus"},
+    "sd_notify": set(),
+    "threads": {"clock"},
+    "signals": {"threads"},
+    "state": {"errors"},
     "toml_records": {"errors"},
-    "attempts": {"clock", "errors", "linux.files"},
-    "config": {
-        *("background.disk_activity", "diagnosis.drive", "diagnosis.probe_gate"),
-        "tools.fio_settings",
+    # What the kernel reports, what a drive's report means, running other programs.
+    "linux": {"errors"},
+    "drives": {"errors"},
+    "programs": {"clock", "errors"},
+    "collector_status": {"clock", "errors", "linux.files"},
+    # Names of metrics and edges of histograms, which those that count need too.
+    "metrics.desc": set(),
+    "metrics.disk_families": {"metrics.desc"},
+    "metrics.probe_families": {"metrics.desc"},
+    # What has a clock of its own.
+    "smart": {
+        *("clock", "collector_status", "config", "drives", "errors", "linux", "programs"),
+        "threads",
     },
-    "background": {
-        *("attempts", "clock", "config", "diagnosis", "drives", "errors", "linux", "metrics"),
-        "tools",
+    "io": {
+        *("clock", "collector_status", "config", "drives", "linux"),
+        *("metrics.desc", "metrics.disk_families"),
     },
-    "collectors": {
-        *("attempts", "background", "diagnosis", "drives", "errors", "linux", "metrics"),
-        *("tools.fio_report", "tools.outcome"),
+    "probe": {
+        *("clock", "collector_status", "drives", "errors", "io", "linux", "programs", "threads"),
+        *("metrics.desc", "metrics.probe_families"),
     },
-    "prometheus": set(),
-    "exposition": {"metrics.desc", "prometheus"},
-    "scrape": {"exposition", "metrics.desc"},
-    "web": {"", "errors", "scrape"},
-    "check": {
-        *("background.addressing", "background.probe_ledger", "config", "errors", "web.address"),
-        "diagnosis.probe_gate",
-        *("tools.fio_profiles", "tools.fio_settings", "tools.smartctl"),
+    # Each subject's settings are its own record of rules.
+    "config": {"io.disk_activity", "io.drive_class", "probe.gate", "probe.profiles"},
+    "config_validation": {
+        *("config", "errors", "smart.addressing", "smart.smartctl", "web.listen"),
+        *("probe.budget_ledger", "probe.gate", "probe.profiles"),
     },
-    "polling_plan": {"background", "config"},
+    "metrics": {"collector_status", "drives", "errors", "io", "linux", "probe", "smart"},
+    "web": {"", "drives", "errors", "io", "linux", "metrics"},
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
-    "handover": {"background.discovery", "background.polling"},
+    "handover": {"smart.discovery", "smart.poller"},
     "agent": {
-        *("background.documents", "background.polling", "clock", "handover"),
-        *("logs", "notify", "tools"),
+        *("clock", "handover", "logs", "programs", "sd_notify", "threads"),
+        *("smart.document_directory", "smart.poll_document", "smart.poller"),
     },
+    # Commands that a person runs.
     "report": {"errors"},
+    "capture": {"config", "errors", "linux"},
+    "measurement": {
+        *("clock", "config", "drives", "errors", "io", "linux", "probe", "report", "smart"),
+        "state",
+    },
     "commands": {
-        *("", "background", "clock", "config", "diagnosis", "drives", "errors", "linux"),
-        *("polling_plan", "report", "tools"),
+        *("", "agent", "capture", "clock", "config", "drives", "errors", "io", "linux"),
+        *("measurement", "probe", "programs", "report", "smart", "state"),
     },
-    "measurements": {
-        *("background", "clock", "commands", "config", "errors", "linux.files", "tools"),
-    },
-    "subcommands": {
-        "agent",
-        "background",
-        "clock",
-        "commands",
-        "config",
-        "errors",
-        "measurements",
-        "polling_plan",
-        "tools",
-        "linux.files",
-    },
+    # The monitor and the daemon put everything together.
     "health_monitor": {
-        *("attempts", "background", "clock", "collectors", "config", "diagnosis.wearout", "linux"),
-        "metrics.desc",
-        *("polling_plan", "tools"),
+        *("clock", "collector_status", "config", "drives", "linux", "metrics", "programs"),
+        "smart",
     },
     "probe_monitor": {
-        *("attempts", "background", "clock", "collectors", "config", "drives", "linux"),
-        *("metrics.desc", "polling_plan", "tools"),
+        *("clock", "collector_status", "config", "drives", "linux", "metrics", "probe"),
+        *("programs", "smart"),
     },
-    "overview": {"background", "collectors", "drives", "linux"},
     "monitor": {
-        *(
-            "",
-            "attempts",
-            "health_monitor",
-            "probe_monitor",
-            "overview",
-            "prometheus",
-            "background",
-            "check",
-            "clock",
-            "collectors",
-            "config",
-            "linux",
-        ),
-        *("metrics.desc", "polling_plan", "tools"),
+        *("", "clock", "collector_status", "config", "config_validation", "health_monitor"),
+        *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "web"),
     },
     "daemon": {
-        *("", "background", "clock", "config", "errors", "exposition", "logs", "monitor"),
-        *("notify", "scrape", "signals", "tools", "web"),
+        *("", "clock", "config", "errors", "logs", "metrics", "monitor", "programs"),
+        *("sd_notify", "signals", "smart", "state", "threads", "web"),
     },
-    "signals": {"background.wake"},
     "allocator": set(),
     "cli": {
-        "",
-        "allocator",
-        "check",
-        "config",
-        "daemon",
-        "errors",
-        "logs",
-        "subcommands",
-        "toml_records",
+        *("", "allocator", "commands", "config", "config_validation", "daemon", "errors"),
+        *("logs", "toml_records"),
     },
     "__main__": {"cli"},
     "": set(),
@@ -174,8 +149,8 @@ def test_nothing_but_the_command_knows_the_daemon() -> None:
 
 
 def test_the_layers_have_no_circle() -> None:
-    """config and background lean on each other's records, and on nothing of each other's work."""
-    known_circle = {("background", "config"), ("config", "background")}
+    """config holds the rules of io; io.survey and smart.polling_plan read the settings."""
+    known_circle = {("io", "config"), ("smart", "config"), ("config", "io"), ("config", "probe")}
     done: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -194,15 +169,25 @@ def test_the_layers_have_no_circle() -> None:
 
 #: What a half with rights must do without, and what only its place may know.
 ONLY_IN = {
-    "socket": {"notify", "web"},
+    "socket": {"sd_notify", "web"},
     "ssl": {"web"},
-    "subprocess": {"tools.command"},
+    "subprocess": {"programs.command"},
     "psutil": {"linux.mysqld"},
-    "prometheus_client": {"collectors.own", "prometheus"},
-    "argparse": {"cli", "measurements", "subcommands"},
-    "pySMART": {"tools"},
-    "sqlite3": {"background.history_file", "background.history_tables"},
-    "threading": {"attempts", "background", "daemon", "scrape", "web"},
+    "prometheus_client": {"metrics.client_library", "metrics.own_collector"},
+    "argparse": {"cli", "commands.command_line", "commands.measuring_commands"},
+    "pySMART": {"smart"},
+    "sqlite3": {"smart.wear_database"},
+    "threading": {
+        "collector_status",
+        "daemon",
+        "io",
+        "metrics.page",
+        "probe",
+        "smart",
+        "state",
+        "threads",
+        "web",
+    },
 }
 
 
@@ -230,7 +215,7 @@ def test_nobody_catches_everything_but_the_last_line_of_a_thread() -> None:
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
     }
-    assert catching <= {"background.pace", "web.answering", "web.loop"}
+    assert catching <= {"threads", "web.answering", "web.loop"}
 
 
 def test_no_module_is_longer_than_a_reader_holds() -> None:

@@ -15,25 +15,11 @@ from dataclasses import dataclass
 from exporter.drives import self_test_log
 from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, CountRule
 from exporter.drives.ata_endurance import ata_endurance
-from exporter.drives.fields import Fields, celsius, healthy, power_on_seconds
+from exporter.drives.fields import Fields, celsius, healthy, power_on_seconds, statistic
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
 from exporter.drives.makes import make_of
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
-
-
-def statistic(fields: Fields, page: int, offset: int, most: int = (1 << 64) - 1) -> int | None:
-    """One statistic; None where the drive does not keep it, or says that it is not valid.
-
-    Takes smartctl's whole report; page numbers and offsets are those of the standard.
-    """
-    for found in fields.rows("ata_device_statistics", "pages"):
-        if found.report.get("number") == page:
-            for row in found.rows("table"):
-                if row.report.get("offset") == offset and row.get("flags", "valid") is True:
-                    return row.integer("value", most=most)
-    return None
-
 
 #: General errors: reported uncorrectable errors; transport: interface CRC errors (ACS-4, 9.5).
 _STANDARD = {"media_errors": (4, 0x08), "interface_errors": (6, 0x18)}

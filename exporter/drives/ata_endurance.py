@@ -14,8 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from exporter.drives.ata import statistic
-from exporter.drives.fields import Fields
+from exporter.drives.fields import Fields, statistic
 from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
 from exporter.drives.makes import make_of
 from exporter.drives.wear_table import WEAR_RULES, WearRule

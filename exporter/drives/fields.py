@@ -176,3 +176,16 @@ def power_on_seconds(fields: Fields) -> float | None:
         return None
     minutes = fields.integer("power_on_time", "minutes", most=59) or 0
     return float(hours * 3600 + minutes * 60)
+
+
+def statistic(fields: Fields, page: int, offset: int, most: int = (1 << 64) - 1) -> int | None:
+    """One statistic; None where the drive does not keep it, or says that it is not valid.
+
+    Takes smartctl's whole report; page numbers and offsets are those of the standard.
+    """
+    for found in fields.rows("ata_device_statistics", "pages"):
+        if found.report.get("number") == page:
+            for row in found.rows("table"):
+                if row.report.get("offset") == offset and row.get("flags", "valid") is True:
+                    return row.integer("value", most=most)
+    return None

@@ -13,8 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporter.drives.ata import statistic
-from exporter.drives.fields import Fields
+from exporter.drives.fields import Fields, statistic
 from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
 from exporter.drives.makes import make_of
 from exporter.drives.written_table import (

@@ -30,6 +30,7 @@ def test_whoever_imports_prometheus_client_later_gets_all_of_it() -> None:
 def test_where_it_is_there_already_it_is_taken_as_it_is() -> None:
     program = (
         "import prometheus_client, exporter.metrics.client_library;"
-        "print(prometheus_client.ProcessCollector is exporter.metrics.client_library.ProcessCollector)"
+        "from exporter.metrics.client_library import ProcessCollector;"
+        "print(prometheus_client.ProcessCollector is ProcessCollector)"
     )
     assert _printed(program) == "True"
