@@ -20,7 +20,7 @@ def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
 
 def test_a_line_has_time_level_source_and_message() -> None:
     line = LineFormatter("logfmt", journal=False).format(record("it works"))
-    expected = 'ts=2023-11-14T22:13:20.250Z level=info source=background.state msg="it works"'
+    expected = 'ts=2023-11-14T22:13:20.250Z level=info source=state msg="it works"'
     assert expected == line
 
 

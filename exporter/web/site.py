@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
 from exporter.metrics.page import Pages
+from exporter.web import status_page
 from exporter.web.http_message import Request, Response, plain
 
 _HTML = "text/html; charset=utf-8"
@@ -68,7 +69,5 @@ class Site:
     def _index(self, _request: Request) -> Response:
         problem = self._problem()
         state = f"Not well: {problem}." if problem else "All is being sampled."
-        from exporter.web import status_page  # noqa: PLC0415  html, with its 2,200 entities
-
         page = status_page.page(state, self._overview())
         return Response(HTTPStatus.OK, _HTML, page.encode("utf-8", "replace"))

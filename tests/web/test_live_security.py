@@ -72,7 +72,7 @@ def test_a_bad_certificate_keeps_the_old_one_and_is_logged_once(
             server.reload()
         assert "server" == subject(server, trusting)
     errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    assert ["exporter.web.live"] == [record.name for record in errors]
+    assert ["exporter.web.live_security"] == [record.name for record in errors]
     assert "cannot be used" in errors[0].getMessage()
 
 
