@@ -11,7 +11,7 @@ from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
 from exporter.probe.host_share import HostShareRules
 from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
-from exporter.report.words import number
+from exporter.report.formatting import number
 
 #: A cell that was over sooner says little.
 _LEAST_SECONDS = 1.0

@@ -16,7 +16,7 @@ from exporter.config import Settings
 from exporter.errors import ConfigError
 
 if TYPE_CHECKING:
-    from exporter.commands.drive_query import DriveQuery
+    from exporter.commands.smart_reader import SmartReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ def _check_arguments(p: argparse.ArgumentParser) -> None:
 
 
 def _check(chosen: Settings, arguments: argparse.Namespace) -> int:
-    from exporter.commands import check, reader_comparison  # noqa: PLC0415
+    from exporter.commands import check, pysmart_comparison  # noqa: PLC0415
     from exporter.programs.command import SystemRunner  # noqa: PLC0415
 
     asked = _asked(chosen)
     drives = asked.ask()
     status = check.run(drives, as_json=arguments.json, out=sys.stdout)
     if arguments.second_opinion:
-        reader_comparison.run(
+        pysmart_comparison.run(
             list(asked.documents.values()), asked.program, SystemRunner(), sys.stdout
         )
     return status
@@ -94,9 +94,9 @@ def _capture(chosen: Settings, arguments: argparse.Namespace) -> int:
     return host_capture.run(chosen.path, asked.outputs(), arguments.directory, sys.stdout)
 
 
-def _asked(chosen: Settings) -> "DriveQuery":
+def _asked(chosen: Settings) -> "SmartReader":
     from exporter.clock import SystemClock  # noqa: PLC0415
-    from exporter.commands.drive_query import DriveQuery  # noqa: PLC0415
+    from exporter.commands.smart_reader import SmartReader  # noqa: PLC0415
     from exporter.programs.children import SystemChildren  # noqa: PLC0415
     from exporter.programs.command import SystemRunner  # noqa: PLC0415
     from exporter.smart.wear_history import WearHistory  # noqa: PLC0415
@@ -107,7 +107,7 @@ def _asked(chosen: Settings) -> "DriveQuery":
     history = state / "history.sqlite" if state else None
     # Not history.exists(): that raises where the directory may not be entered.
     is_kept = history is not None and os.path.exists(history)
-    return DriveQuery(
+    return SmartReader(
         chosen,
         clock,
         lambda: SystemChildren(clock),

@@ -92,7 +92,7 @@ def probe(chosen: Settings, arguments: argparse.Namespace) -> int:
 
 def _acknowledge(chosen: Settings) -> int:
     from exporter.clock import SystemClock  # noqa: PLC0415
-    from exporter.commands import acknowledge  # noqa: PLC0415
+    from exporter.commands import probe_command  # noqa: PLC0415
     from exporter.linux import files  # noqa: PLC0415
     from exporter.measurement import ownership  # noqa: PLC0415
 
@@ -100,7 +100,9 @@ def _acknowledge(chosen: Settings) -> int:
     boot_id = files.attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
     lock_directory = path.rootfs / "run" / "lock"
     with ownership.of_owner(directory):
-        return acknowledge.run(directory, lock_directory, SystemClock(), boot_id, sys.stdout)
+        return probe_command.acknowledge_reboot(
+            directory, lock_directory, SystemClock(), boot_id, sys.stdout
+        )
 
 
 def slc_arguments(p: argparse.ArgumentParser) -> None:

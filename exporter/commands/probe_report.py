@@ -20,7 +20,7 @@ from exporter.probe.host_share import HostShareRules, is_host_limited
 from exporter.probe.profiles import KIB, Profile, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
-from exporter.report.words import number
+from exporter.report.formatting import number
 
 #: As in `probe_rounds`: from this block size on bytes per second are what counts.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB

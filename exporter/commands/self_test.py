@@ -16,7 +16,7 @@ from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTe
 from exporter.smart.smartctl import Address, may_be_killed
 
 
-class Display:
+class ProgressLine:
     """One line that changes on a terminal; elsewhere a plain line for each change."""
 
     def __init__(self, out: TextIO) -> None:
@@ -95,7 +95,7 @@ def run(
     if kind not in ("short", "long", "abort"):
         raise ConfigError(f"{kind!r} is no self-test", "it is short, long or abort")
     address = addressed(device, device_type)
-    show = Display(out)
+    show = ProgressLine(out)
     try:
         tests = SelfTests(runner, smartctl, address, _ASK_SECONDS)
         if kind == "abort":
@@ -128,7 +128,7 @@ def addressed(device: str, device_type: str) -> Address:
     return Address(path if path.startswith("/") else str(Path("/dev", path)), kind)
 
 
-def _abort(tests: SelfTests, device: str, show: Display) -> int:
+def _abort(tests: SelfTests, device: str, show: ProgressLine) -> int:
     running = tests.look()
     tests.abort()
     if tests.look() is not None:
@@ -142,7 +142,7 @@ class _SelfTestRun:
     """One test from its start to its end."""
 
     def __init__(
-        self, tests: SelfTests, device: str, kind: Kind, clock: Clock, show: Display
+        self, tests: SelfTests, device: str, kind: Kind, clock: Clock, show: ProgressLine
     ) -> None:
         self._tests = tests
         self._device = device

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from exporter.commands import slc_report
-from exporter.commands.slc_probe import LEAST_BYTES, MOST_BYTES, SlcProbe
+from exporter.commands.slc_measurement import LEAST_BYTES, MOST_BYTES, SlcProbe
 from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.measurement import figures, measured_place

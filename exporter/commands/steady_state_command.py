@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from exporter.commands import steady_report
-from exporter.commands.steady_report import CompletedRound, JudgedSeries, Series
+from exporter.commands import steady_state_report
+from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
 from exporter.measurement import chosen_profiles, measured_file, run_facts
@@ -125,7 +125,7 @@ def run(settings: Settings, wanted: SteadyStateRequest, edges: Edges, out: TextI
     (profile,) = chosen_profiles.chosen(wanted.profile or DEFAULT, settings)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
-    status = _deliver(steady_report.report(found, _RULES), wanted, out)
+    status = _deliver(steady_state_report.report(found, _RULES), wanted, out)
     return NOT_MEASURED if found.problem else status
 
 
@@ -149,7 +149,7 @@ def run_kept(state: Path, wanted: SteadyStateRequest, out: TextIO) -> int:
             "it runs probes where probe.directory is set; without --kept they are run now",
         )
     drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in found)
-    report = steady_report.report(
+    report = steady_state_report.report(
         JudgedSeries(
             "Steady state by the daemon's own runs",
             [each for _, _, each in found],
@@ -246,7 +246,7 @@ class _Rounds:
         its, number = self._measurement, len(self._done) + 1
         words = f"round {number} of at most {self._most}"
         if self._done:
-            last = steady_report.shown(profile, self._done[-1].value)
+            last = steady_state_report.shown(profile, self._done[-1].value)
             words += f"; the last: {last}, {judgement.phase.value.replace('_', ' ')}"
         begun, seconds = its.clock.monotonic(), _round_seconds(profile)
 

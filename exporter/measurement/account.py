@@ -19,7 +19,7 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Reservation, WriteLi
 from exporter.probe.gate import GateRules
 from exporter.probe.probe_place import Place
 from exporter.probe.probed_directory import ProbeDirectory
-from exporter.report.words import quantity
+from exporter.report.formatting import quantity
 
 
 class MeasurementAccount:

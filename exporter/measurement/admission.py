@@ -19,8 +19,8 @@ from exporter.measurement.lock_session import HostLockSession
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.gate import GateState, Reason, Skip, gate
 from exporter.probe.profiles import Profile
+from exporter.report.formatting import printable, quantity
 from exporter.report.progress import Progress
-from exporter.report.words import printable, quantity
 
 #: Over so long the load is looked at before anything begins.
 _LOAD_SECONDS = 2.0

@@ -9,7 +9,7 @@ from typing import Any
 from exporter.errors import ConfigError
 from exporter.probe.fio_report import OpResult
 from exporter.probe.profiles import Profile
-from exporter.report.words import number, quantity
+from exporter.report.formatting import number, quantity
 
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:([kmgt])(i?)(b?))?", re.ASCII | re.IGNORECASE)
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}

@@ -21,7 +21,7 @@ from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.production_load import GuardWatch
 from exporter.probe.profiles import Profile
-from exporter.report.words import printable
+from exporter.report.formatting import printable
 
 #: What the kernel makes of a request where it does not say.
 _USUAL_REQUEST_KB = 128

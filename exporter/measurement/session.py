@@ -30,8 +30,8 @@ from exporter.probe.production_load import GuardWatch
 from exporter.probe.profiles import Profile, with_engine
 from exporter.report import delivery
 from exporter.report.content import Report
+from exporter.report.formatting import printable
 from exporter.report.progress import Progress
-from exporter.report.words import printable
 
 #: Exit statuses of all measurements; 2 is a mistake in how it was asked for, or a refusal.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from exporter.report.content import Chart
-from exporter.report.words import MOST, prefixed
+from exporter.report.formatting import MOST, prefixed
 
 Point = tuple[float, float]
 

@@ -10,7 +10,7 @@ from typing import TextIO
 from exporter.errors import ConfigError
 from exporter.report import content, html_page, terminal
 from exporter.report.content import Report
-from exporter.report.words import encodable, printable
+from exporter.report.formatting import encodable, printable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:

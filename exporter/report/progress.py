@@ -8,7 +8,7 @@ import shutil
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from exporter.report.words import columns, encodable, has_unicode, printable
+from exporter.report.formatting import columns, encodable, has_unicode, printable
 
 _BAR = 24
 
@@ -56,7 +56,7 @@ def _shown(out: TextIO) -> _Shown:
         return _Lines(out)
     if has_unicode(out):
         with contextlib.suppress(ImportError):
-            from exporter.report.coloured import ColouredBar  # noqa: PLC0415  rich is an extra
+            from exporter.report.rich_output import ColouredBar  # noqa: PLC0415  rich is an extra
 
             return ColouredBar(out)
     return _Bar(out)

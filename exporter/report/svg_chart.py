@@ -14,8 +14,8 @@ from xml.etree import ElementTree as ET
 
 from exporter.report.axis import Axis, Point, measured, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
+from exporter.report.formatting import MOST, columns, printable, quantity
 from exporter.report.markup import element
-from exporter.report.words import MOST, columns, printable, quantity
 
 #: Kinds of line and band that the style sheet tells apart; more begin again.
 KINDS = 4

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
-from exporter.report.words import columns, encodable, has_unicode, printable
+from exporter.report.formatting import columns, encodable, has_unicode, printable
 
 #: Where nothing says how wide it is: a mail, a file.
 _WIDTH = 100
@@ -22,11 +22,11 @@ def write(report: Report, out: TextIO) -> None:
     """
     if out.isatty() and has_unicode(out):
         try:
-            from exporter.report import coloured  # noqa: PLC0415  rich is an extra
+            from exporter.report import rich_output  # noqa: PLC0415  rich is an extra
         except ImportError:
             pass
         else:
-            coloured.write(report, out)
+            rich_output.write(report, out)
             return
     width = shutil.get_terminal_size((_WIDTH, 24)).columns if out.isatty() else _WIDTH
     out.write(encodable("".join(_parts(report, width)), out))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from exporter.report.axis import Axis, measured, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine
-from exporter.report.words import MOST, printable, quantity
+from exporter.report.formatting import MOST, printable, quantity
 
 _ROWS = 12
 _MOST_WIDTH = 100

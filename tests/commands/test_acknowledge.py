@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.commands import acknowledge
+from exporter.commands import probe_command
 from exporter.errors import ConfigError
 from exporter.probe.budget import ProbeBudget
 from tests.fakes import FakeClock
@@ -13,7 +13,7 @@ from tests.fakes import FakeClock
 
 def said(place: Path, clock: FakeClock, boot_id: str = "boot-2") -> str:
     out = io.StringIO()
-    assert acknowledge.run(place, place, clock, boot_id, out) == 0
+    assert probe_command.acknowledge_reboot(place, place, clock, boot_id, out) == 0
     return out.getvalue()
 
 
@@ -43,4 +43,6 @@ def test_where_nothing_happened_nothing_is_acknowledged(tmp_path: Path) -> None:
 
 def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"):
-        acknowledge.run(tmp_path / "none", tmp_path, FakeClock(), "boot", io.StringIO())
+        probe_command.acknowledge_reboot(
+            tmp_path / "none", tmp_path, FakeClock(), "boot", io.StringIO()
+        )

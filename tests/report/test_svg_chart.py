@@ -9,7 +9,7 @@ from hypothesis import given
 
 from exporter.report import markup, svg_chart
 from exporter.report.content import Chart, ChartLine, Mark
-from exporter.report.words import columns
+from exporter.report.formatting import columns
 from tests.report import examples, reports
 
 

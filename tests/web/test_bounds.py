@@ -17,7 +17,7 @@ import pytest
 from exporter.web.connection import ClientLimits, ConnectionPhase
 from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer
-from tests.web.talk import (  # fmt: skip
+from tests.web.talk import (
     GET,
     PAGE,
     QUICK,

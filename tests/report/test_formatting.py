@@ -5,7 +5,7 @@ import io
 import pytest
 from hypothesis import given
 
-from exporter.report import words
+from exporter.report import formatting
 from tests.report import reports
 
 
@@ -30,25 +30,25 @@ from tests.report import reports
 def test_a_quantity_has_three_digits_and_the_prefix_that_suits_it(
     expected: str, value: float, unit: str
 ) -> None:
-    assert expected == words.quantity(value, unit)
+    assert expected == formatting.quantity(value, unit)
 
 
 @given(reports.numbers, reports.units)
 def test_any_number_makes_a_quantity_of_one_line(value: float, unit: str) -> None:
-    assert words.quantity(value, unit).replace("µ", "u").isprintable()
+    assert formatting.quantity(value, unit).replace("µ", "u").isprintable()
 
 
 @given(reports.words)
 def test_whatever_a_drive_calls_itself_is_printable(name: str) -> None:
-    assert words.printable(name).isprintable()
+    assert formatting.printable(name).isprintable()
 
 
 def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
-    assert r"\x1b[31mred\n" == words.printable("\x1b[31mred\n")
+    assert r"\x1b[31mred\n" == formatting.printable("\x1b[31mred\n")
 
 
 def test_wide_letters_take_two_columns_and_accents_none() -> None:
-    assert 5 == words.columns("a固b\u0301c")
+    assert 5 == formatting.columns("a固b\u0301c")
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_wide_letters_take_two_columns_and_accents_none() -> None:
 )
 def test_what_an_encoding_lacks_does_not_stop_the_rest(expected: str, encoding: str) -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    assert expected == words.encodable("5 µs", out)
+    assert expected == formatting.encodable("5 µs", out)
 
 
 def test_letters_that_an_encoding_lacks_become_escapes() -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
-    assert r"\u56fa" == words.encodable("固", out)
+    assert r"\u56fa" == formatting.encodable("固", out)

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
-from exporter.report.words import printable
+from exporter.report.formatting import printable
 
 _JUDGED = {None: "bold", True: "bold green", False: "bold yellow"}
 

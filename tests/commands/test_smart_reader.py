@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from exporter.clock import SystemClock
-from exporter.commands import check, drive_query
-from exporter.commands.drive_query import DriveQuery
+from exporter.commands import check, smart_reader
+from exporter.commands.smart_reader import SmartReader
 from exporter.config import DeviceSettings, Settings, SmartDrive, SmartSource
 from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
@@ -76,7 +76,7 @@ class Host:
         clock = SystemClock()
         smart = {"source": source, **smart}
         chosen = replace(self.settings, smart=replace(self.settings.smart, **smart))
-        asked = DriveQuery(
+        asked = SmartReader(
             chosen,
             clock,
             lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
@@ -373,7 +373,7 @@ def test_a_look_that_failed_is_told(host: Host) -> None:
 def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
     """Asked on a fake clock."""
     clock = FakeClock()
-    return DriveQuery(
+    return SmartReader(
         replace(host.settings, smart=replace(host.settings.smart, **smart)),
         clock,
         lambda: FakeChildren(clock, smartctl),
@@ -416,11 +416,11 @@ def test_smartctl_is_also_looked_for_where_an_ordinary_users_path_does_not_lead(
 ) -> None:
     StandIn(tmp_path / "sbin")
     beyond = [str(tmp_path / "sbin")]
-    assert str(tmp_path / "sbin" / "smartctl") == drive_query.located("smartctl", "/none", beyond)
+    assert str(tmp_path / "sbin" / "smartctl") == smart_reader.located("smartctl", "/none", beyond)
     StandIn(tmp_path / "bin")
-    first = drive_query.located("smartctl", str(tmp_path / "bin"), beyond)
+    first = smart_reader.located("smartctl", str(tmp_path / "bin"), beyond)
     assert str(tmp_path / "bin" / "smartctl") == first
-    assert "smartctl" == drive_query.located("smartctl", "/none", ["/none"])
+    assert "smartctl" == smart_reader.located("smartctl", "/none", ["/none"])
 
 
 GOOD = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.commands.steady_report import CompletedRound, JudgedSeries, Series, report
+from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series, report
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.round_history import is_latency
 from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state

@@ -86,7 +86,7 @@ _BEYOND_PATH = ("/usr/sbin", "/sbin")
 _TEXT_SECONDS = 30.0
 
 
-class DriveQuery:
+class SmartReader:
     """The drives as documents tell of them: the agent's where it is fresh, else our own."""
 
     def __init__(

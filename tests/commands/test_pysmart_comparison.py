@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from exporter.commands.reader_comparison import Disagreement, disagreements
+from exporter.commands.pysmart_comparison import Disagreement, disagreements
 from exporter.drives.smart_report import read
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts

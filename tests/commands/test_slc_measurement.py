@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from exporter.commands import slc_recovery
-from exporter.commands.slc_recovery import by_rest, climbed, until_slow
+from exporter.commands import slc_measurement
+from exporter.commands.slc_measurement import recovered_by_idle_seconds, recovery_steps, until_slow
 from exporter.commands.slc_report import RecoveryStep
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.slc_watch import MayStop, WatchedWrite
@@ -55,7 +55,7 @@ class Resting:
     def climbed(
         self, *idle: int, device_bytes: Callable[[], int | None] = lambda: None
     ) -> tuple[list[RecoveryStep], str]:
-        return climbed(
+        return recovery_steps(
             self,  # type: ignore[arg-type]
             CLIFF,
             PROFILE,
@@ -97,7 +97,7 @@ def test_a_drive_that_others_write_to_does_not_rest() -> None:
     noisy, quiet = drive.climbed(30, 60, device_bytes=lambda: next(counts))[0]
     assert 10**9 == noisy.others_bytes
     assert quiet.others_bytes is None
-    assert {60: quiet.recovered_bytes} == by_rest([noisy, quiet])
+    assert {60: quiet.recovered_bytes} == recovered_by_idle_seconds([noisy, quiet])
 
 
 def test_ctrl_c_ends_the_rest() -> None:
@@ -116,7 +116,7 @@ def test_what_was_measured_before_a_failure_stands() -> None:
 
 
 def test_what_cannot_be_told_is_not_kept() -> None:
-    assert {30: 5} == by_rest(
+    assert {30: 5} == recovered_by_idle_seconds(
         [RecoveryStep(30, 9, 5), RecoveryStep(60, 9, None), RecoveryStep(90, 9, 5, others_bytes=1)]
     )
 
@@ -127,4 +127,4 @@ def test_a_write_of_a_small_cache_ends_after_an_eighth() -> None:
     while written < 256 * MIB and not may_stop(TraceSample(0.1, SLOW / 10)):
         written += SLOW / 10
     assert written < 50 * MIB
-    assert slc_recovery.until_slow(CLIFF, PROFILE) is not may_stop
+    assert slc_measurement.until_slow(CLIFF, PROFILE) is not may_stop
