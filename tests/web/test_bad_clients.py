@@ -1,4 +1,4 @@
-"""1,000 bad clients that come back at once when thrown out, and one scrape that gets through."""
+"""A scrape succeeds while 1,000 bad clients reconnect as soon as the server closes them."""
 
 import ssl
 import subprocess
@@ -15,7 +15,7 @@ from exporter.web.connection import ClientLimits
 from exporter.web.http_message import Request, Response
 from tests.web.talk import ask, serving
 
-HERD = Path(__file__).parents[2] / "bench" / "http_servers.py"
+BAD_CLIENTS = Path(__file__).with_name("bad_clients.py")
 SECONDS = 4.0
 PAGE = b"x" * 200_000
 BIG = b"x" * 30_000_000
@@ -40,20 +40,20 @@ def test_a_scrape_answers_within_a_second_among_1000_bad_clients(
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
     interval = sys.getswitchinterval()
-    # Client and server share one interpreter here, which no scraper does.
+    # The scraping client shares the interpreter with the server here; a real scraper does not.
     sys.setswitchinterval(0.0005)
     memory = psutil.Process()
     before = memory.memory_info().rss
     web_config = web_yml(text) if tls else None
     with serving(respond, web_config=web_config) as server, ExitStack() as opened:
-        command = [sys.executable, HERD, "--herd", server.addresses[0][1], kind, int(tls), SECONDS]
-        herd = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
+        command = [sys.executable, BAD_CLIENTS, server.addresses[0][1], kind, int(tls), SECONDS]
+        clients = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL)
         opened.callback(sys.setswitchinterval, interval)
-        opened.callback(herd.wait)
-        opened.callback(herd.kill)
+        opened.callback(clients.wait)
+        opened.callback(clients.kill)
         times, most, taken = [], 0, 0
         time.sleep(1.0)
-        while herd.poll() is None:
+        while clients.poll() is None:
             start = time.monotonic()
             assert PAGE == ask(server, context=trusting if tls else None).body
             times.append(time.monotonic() - start)
