@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.rows import Row, say
-from exporter.probe import fio_log
 from exporter.probe.cache_cliff import CliffRules, cache_cliff
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES
 from exporter.probe.write_trace import GIB, TraceSample
@@ -149,7 +148,7 @@ def _judgement(count: int) -> Iterator[Row]:
         log = Path(place, "slc_bw.log")
         log.write_text(_logged(trace))
         judging = _best(lambda: cache_cliff(trace, rules), count)
-        reading = _best(lambda: fio_log.parse(log.read_text(encoding="utf-8")), count)
+        reading = _best(lambda: _read_log(log), count)
     name = f"judging 16 GiB written, and reading its log of {len(trace)} rows"
     yield name, judging * 1000, reading * 1000, "ms", "<= 1", judging <= reading
 
@@ -161,6 +160,19 @@ def _logged(trace: list[TraceSample]) -> str:
         rate = round(each.written_bytes / each.seconds / 1024)
         lines.append(f"{round(at * 1000)}, {rate}, 1, 0, 0\n")
     return "".join(lines)
+
+
+def _read_log(log: Path) -> list[TraceSample]:
+    """The samples of a bandwidth log of fio: milliseconds since the start, KiB/s, direction."""
+    samples, before = [], 0.0
+    for line in log.read_text(encoding="utf-8").splitlines():
+        milliseconds, rate, *_ = (column.strip() for column in line.split(","))
+        if not (milliseconds.isdecimal() and rate.isdecimal()):
+            raise ValueError(f"no number: {line}")
+        seconds = int(milliseconds) / 1000 - before
+        samples.append(TraceSample(seconds, seconds * int(rate) * 1024.0))
+        before += seconds
+    return samples
 
 
 def _best(do: Callable[[], object], count: int) -> float:

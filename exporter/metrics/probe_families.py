@@ -117,8 +117,7 @@ DEVIATION = MetricDesc(
 )
 INFO = MetricDesc(
     "ssd_probe_info",
-    "How the profile is run; results are compared only where all of this is alike. "
-    "engine='python' is this exporter's own reads, where there is no fio.",
+    "How the profile is run. Results are comparable only if all of these labels are equal.",
     (
         *(*_PROFILE, "engine", "rw", "bs", "iodepth", "numjobs", "direct", "fsync"),
         *("file_bytes", "fio_version", "fstype", "mountpoint"),

@@ -30,9 +30,6 @@ OLDEST = (3, 16)
 #: In per cent; their keys in the report are texts as "99.900000".
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
-#: Of a row of the bandwidth log.
-_LOG_MILLISECONDS = 100
-
 _NUMBERS = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _ENGINE = re.compile(r"^[ \t]+([a-z][a-z0-9_-]*)[ \t]*$", re.ASCII | re.MULTILINE)
 
@@ -57,14 +54,11 @@ _COMMON = (
 )
 
 
-def arguments(
-    program: str, profiles: Sequence[Profile], file: Path, logs: Path | None = None
-) -> list[str]:
+def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str]:
     """One call of fio that runs the profiles one after the other on `file`.
 
     The file must be there and at least as large as every profile says: fio deletes one that is
-    shorter before it refuses to make it anew. In the directory `logs` it leaves `<name>_bw.log`
-    for each profile of one job without a rate cap; see `fio_log`.
+    shorter before it refuses to create it again.
 
     Raises:
         ConfigError: a path that fio would take for another.
@@ -75,12 +69,6 @@ def arguments(
     argv += ["--name=global", f"--filename={_name(file)}", *_COMMON]
     for index, profile in enumerate(profiles):
         argv += _job(profile, is_first=index == 0)
-        if logs is not None and profile.jobs == 1 and not profile.is_rate_capped:
-            argv += [
-                f"--write_bw_log={logs / profile.name}",
-                f"--log_avg_msec={_LOG_MILLISECONDS}",
-                "--per_job_logs=0",
-            ]
     return argv
 
 

@@ -7,10 +7,10 @@ from enum import Enum
 from pathlib import Path
 
 from exporter.clock import Clock
-from exporter.errors import ParseError, ReadError
+from exporter.errors import ParseError
 from exporter.io.disk_interval import disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.probe import direct_read, fio_report
+from exporter.probe import fio_report
 from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
 from exporter.probe.gate import GateRules, GuardSample, Reason, guard
@@ -133,39 +133,6 @@ def run_fio(
             fio.wait(_END_SECONDS)
     watch.look(avail())
     return _ended(finished, begun, clock.monotonic(), watch, reason, is_ending=is_ending)
-
-
-def run_here(
-    profile: Profile,
-    file: Path,
-    *,
-    watch: GuardWatch,
-    avail: Callable[[], int | None],
-    rules: GateRules,
-    clock: Clock,
-    is_stopping: Callable[[], bool],
-) -> RunEnd:
-    """The same by this process itself, for one profile that `direct_read` can do."""
-    samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
-    begun = looked = clock.monotonic()
-    reason: Reason | None = None
-
-    def go_on() -> bool:
-        nonlocal looked, reason
-        if clock.monotonic() - looked >= LOOK_SECONDS:
-            looked = clock.monotonic()
-            samples.append(watch.look(avail()))
-            reason = guard(tuple(samples), rules)
-        return reason is None and not is_stopping()
-
-    watch.look(avail())
-    try:
-        run = direct_read.run(profile, file, clock, go_on)
-    except ReadError as e:
-        return RunEnd(ProfileResult.FAILED, None, begun, clock.monotonic(), message=str(e))
-    watch.look(avail())
-    looks = tuple(watch.looks)
-    return RunEnd(ProfileResult(run.result.value), run, begun, clock.monotonic(), looks, reason)
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:

@@ -12,7 +12,6 @@ from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.errors import CommandError, ReadError, SourceError
 from exporter.linux.files import Parsed
-from exporter.probe import direct_read
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, Reason, Skip
 from exporter.probe.probe_slot import ProbeSlot, SlotTools
@@ -195,16 +194,13 @@ class ProbeScheduler:
     def _runnable(
         self, tools: SlotTools, due: Sequence[Profile], faults: list[SourceError]
     ) -> list[Profile]:
-        """Those that can be run here, with the engine that there is."""
+        """Returns the due profiles with an engine that this fio has; none without fio."""
         engines = tools.fio.engines()
-        if engines is not None:
-            return [with_engine(profile, engines) for profile in due]
-        left_out = [profile.name for profile in due if not direct_read.fits(profile)]
-        if left_out:
-            names = ", ".join(left_out)
-            faults.append(CommandError(f"{tools.fio.problem}; without it {names} cannot run"))
-        # One at a time: the others come with the next slot.
-        return [profile for profile in due if direct_read.fits(profile)][:1]
+        if engines is None:
+            names = ", ".join(profile.name for profile in due)
+            faults.append(CommandError(f"probes unavailable ({names}): {tools.fio.problem}"))
+            return []
+        return [with_engine(profile, engines) for profile in due]
 
     def _taken(self, each: ProbeDirectory) -> str:
         """Why a second directory of a drive is not probed."""

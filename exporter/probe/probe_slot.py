@@ -14,7 +14,7 @@ from exporter.errors import ReadError
 from exporter.probe import file_filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.fio import Fio
-from exporter.probe.fio_run import RunEnd, run_fio, run_here
+from exporter.probe.fio_run import RunEnd, run_fio
 from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_results import ProbeWindows
@@ -158,16 +158,6 @@ class ProbeSlot:
         tools.windows.begin((each.place.device, *each.place.leaves), self.clock.monotonic())
         watch = each.watch(profiles)
         try:
-            if tools.fio.engines() is None:
-                return run_here(
-                    profiles[0],
-                    file,
-                    watch=watch,
-                    avail=each.avail_bytes,
-                    rules=self.rules,
-                    clock=self.clock,
-                    is_stopping=self.is_stopping,
-                )
             return run_fio(
                 tools.fio,
                 profiles,

@@ -12,7 +12,7 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.errors import ReadError
 from exporter.linux.topology import Topology
-from exporter.probe import direct_read, probe_file, probe_place, production_load, round_history
+from exporter.probe import probe_file, probe_place, production_load, round_history
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
 from exporter.probe.gate import GateState, GuardSample, Skip
@@ -282,7 +282,7 @@ class ProbeDirectory:
         found.last_run_at, found.ran, found.skips = now, profile, 0
         if ended.run is not None:
             found.fio_version = ended.run.fio_version
-            found.engine = profile.engine.value if found.fio_version else direct_read.ENGINE
+            found.engine = profile.engine.value
         if ended.reason is not None:
             found.skipped[ended.reason] += 1
         job = ended.job(profile.name)

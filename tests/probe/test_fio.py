@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.probe import fio, fio_log, fio_report
+from exporter.probe import fio, fio_report
 from exporter.probe.fio_report import Op, ProbeRun, RunResult
 from exporter.probe.profiles import (
     MIB,
@@ -79,12 +79,6 @@ def test_written_data_last_as_the_profile_says(sync: Sync) -> None:
         for each in job(fio.arguments("fio", [replace(WRITE, sync=sync)], FILE), "page_write")
     }
     assert ({sync.value} - {"none"}) == found & {"fsync", "fdatasync", "end_fsync"}
-
-
-def test_a_log_is_kept_of_what_no_cap_makes_a_constant() -> None:
-    argv = fio.arguments("fio", [REDO, PROFILES["burst"]], FILE, Path("/run/logs"))
-    assert "--write_bw_log=/run/logs/burst" in job(argv, "burst")
-    assert not [each for each in job(argv, "fsync") if "bw_log" in each]
 
 
 def test_a_colon_in_a_path_does_not_part_two_files() -> None:
@@ -170,8 +164,8 @@ def file_of(directory: Path, size: int = MIB) -> Path:
     return path
 
 
-def run(profiles: Sequence[Profile], file: Path, logs: Path | None = None) -> ProbeRun:
-    argv = fio.arguments("fio", profiles, file, logs)
+def run(profiles: Sequence[Profile], file: Path) -> ProbeRun:
+    argv = fio.arguments("fio", profiles, file)
     done = subprocess.run(argv, capture_output=True, check=False, timeout=60)
     return fio_report.parse(done.stdout, done.returncode)
 
@@ -235,22 +229,6 @@ def test_a_file_that_is_missing_or_short_is_not_made(tmp_path: Path, size: int |
 @pytest.mark.real
 def test_a_directory_that_is_gone_is_a_failed_run(tmp_path: Path) -> None:
     assert RunResult.FAILED == run([short(REDO)], tmp_path / "gone" / "file").result
-
-
-@pytest.mark.real
-def test_the_bandwidth_log_holds_what_was_written(tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    with file.open("wb") as opened:
-        opened.truncate(32 * MIB)
-    slc = short(PROFILES["slc"], number_ios=None, size_bytes=32 * MIB)
-    argv = fio.arguments("fio", [slc], file, tmp_path)
-    done = subprocess.run([*argv, "--rate=64m"], capture_output=True, check=False, timeout=60)
-    assert RunResult.SUCCESS == fio_report.parse(done.stdout, done.returncode).result
-    log = fio_log.parse((tmp_path / "slc_bw.log").read_text())
-    assert () == log.faults
-    logged = sum(row.seconds * row.bytes_per_second for row in log.writes)
-    # The last stretch may be missing, and the cap holds over longer ones only.
-    assert 16 * MIB <= logged <= 40 * MIB
 
 
 def started(profile: Profile, file: Path) -> subprocess.Popen[bytes]:

@@ -431,18 +431,19 @@ def test_a_fio_that_is_stuck_keeps_the_lock_and_nothing_else_runs(rig: Rig) -> N
     assert HostLock((rig.state,)).acquire()
 
 
-def test_without_fio_pages_are_read_by_ourselves_and_nothing_is_written(rig: Rig) -> None:
+def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     rig.fio.available = None
-    rig.profiles = [replace(each, rate_iops=None, number_ios=50) for each in rig.profiles]
     rig.begin()
     rig.run()
     assert [] == rig.fio.ran
-    assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
-    assert "python" == rig.of("page_read").engine
-    assert {} == runs(rig, "fsync")
-    assert {} == skipped(rig, "fsync")
+    for name in ("fsync", "page_read", "page_write"):
+        assert {} == runs(rig, name)
+        assert {} == skipped(rig, name)
     outcomes = dict(rig.attempts.outcomes())
     assert not outcomes["probe"].success
+    rig.fio.available = frozenset({"psync"})
+    rig.run(SLOT)
+    assert {ProfileResult.SUCCESS: 1} == runs(rig, "fsync"), "fio was installed meanwhile"
 
 
 def test_a_host_that_rebooted_during_a_probe_is_not_probed_again(rig: Rig) -> None:

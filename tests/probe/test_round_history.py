@@ -112,7 +112,7 @@ def test_every_label_tells_rounds_apart() -> None:
         round_history.key("drive", "1.0", READ, "psync"),
         round_history.key("other", "1.0", READ, "psync"),
         round_history.key("drive", "1.1", READ, "psync"),
-        round_history.key("drive", "1.0", READ, "python"),
+        round_history.key("drive", "1.0", READ, "io_uring"),
         round_history.key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
         round_history.key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
         round_history.key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),

@@ -192,7 +192,6 @@ def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Ma
     text = (package.SYSTEMD / "probe.conf").read_text()
     with changed(machine, CONFIG, PROBES), with_drop_in(machine, text, EXPORTER):
         machine.await_("two probes", lambda: 2 == len(probed(machine)), 30)
-        # fio's; without fio it is "python".
         assert {"psync"} == machine.metrics().labels("ssd_probe_info", "engine")
 
 
