@@ -98,7 +98,6 @@ def _asked(chosen: Settings) -> "SmartReader":
     from exporter.clock import SystemClock  # noqa: PLC0415
     from exporter.commands.smart_reader import SmartReader  # noqa: PLC0415
     from exporter.programs.children import SystemChildren  # noqa: PLC0415
-    from exporter.programs.command import SystemRunner  # noqa: PLC0415
     from exporter.smart.wear_history import WearHistory  # noqa: PLC0415
     from exporter.state import StateFile, existing_directory  # noqa: PLC0415
 
@@ -111,7 +110,6 @@ def _asked(chosen: Settings) -> "SmartReader":
         chosen,
         clock,
         lambda: SystemChildren(clock),
-        SystemRunner(),
         kept=StateFile(state).peek() if state else {},
         history=(lambda: WearHistory.open(history, read_only=True))
         if history and is_kept

@@ -19,8 +19,7 @@ from exporter.drives.wearout import WearoutRules
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
 from exporter.programs.children import Children
-from exporter.programs.command import StatusRunner
-from exporter.smart import old_smartctl, polling_plan
+from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_problems import Answers
 from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
@@ -31,7 +30,6 @@ from exporter.smart.poll_document import (
     parse_heartbeat,
     parse_poll_document,
 )
-from exporter.smart.poll_outcome import PollResult
 from exporter.smart.poller import Poller
 from exporter.smart.smartctl import Address
 from exporter.smart.wear_history import WearHistory
@@ -83,8 +81,6 @@ _SCAN_SECONDS = 45.0
 #: Not in the PATH of an ordinary user of Debian, and smartctl is there.
 _BEYOND_PATH = ("/usr/sbin", "/sbin")
 
-_TEXT_SECONDS = 30.0
-
 
 class SmartReader:
     """The drives as documents tell of them: the agent's where it is fresh, else our own."""
@@ -94,7 +90,6 @@ class SmartReader:
         settings: Settings,
         clock: Clock,
         children: Callable[[], Children],
-        runner: StatusRunner,
         *,
         kept: Mapping[str, object],
         history: Callable[[], WearHistory] | None,
@@ -108,7 +103,6 @@ class SmartReader:
         self._settings = settings
         self._clock = clock
         self._children = children
-        self._runner = runner
         self._progress = progress
         self.documents: dict[Address, PollDocument] = {}
         self.problem = ""
@@ -148,7 +142,6 @@ class SmartReader:
             self.problem = self.problem or refused
         else:
             self._poll()
-            self._ask_in_text()
         if self._wear is not None:
             self._wear.work_through()
         heard, unheard = self._heard(), list(self._unheard())
@@ -226,28 +219,6 @@ class SmartReader:
                 polling.step(0.2)
         finally:
             polling.close()
-
-    def _ask_in_text(self) -> None:
-        """A smartctl too old for JSON is asked for text, which pySMART reads."""
-        old = [each for each in self.documents.values() if each.result == PollResult.TOO_OLD.value]
-        for document in old:
-            address = Address(document.path, document.type)
-            try:
-                said = old_smartctl.read(self._runner, self.program, address, _TEXT_SECONDS)
-            except SourceError as e:
-                self._take(replace(document, message=f"{document.message}; as text: {e}"))
-                continue
-            now = self._clock.wall()
-            self._take(
-                replace(
-                    document,
-                    result=PollResult.SUCCESS.value,
-                    began_at=now,
-                    last_success_at=now,
-                    report=said,
-                    message="",
-                )
-            )
 
     def _take(self, document: PollDocument) -> None:
         self.documents[Address(document.path, document.type)] = document

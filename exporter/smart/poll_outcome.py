@@ -86,8 +86,7 @@ def _without_report(finished: Finished, e: ParseError) -> PollOutcome:
     text = (finished.output[:4096] + b"\n" + finished.errors[:4096]).decode("utf-8", "replace")
     found = smartctl.version(text)
     if found is not None and found < smartctl.OLDEST:
-        message = f"smartctl {found[0]}.{found[1]} knows no --json; 7.0 or newer is needed"
-        return PollOutcome(PollResult.TOO_OLD, None, message)
+        return PollOutcome(PollResult.TOO_OLD, None, smartctl.too_old(found))
     errors = finished.errors[:200].decode("utf-8", "replace").strip()
     said = f"; it says {errors!r}" if errors else ""
     return PollOutcome(PollResult.UNREADABLE, None, f"{e}; exit status {finished.status}{said}")

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from exporter.errors import CommandError, NotThere, ParseError
 from exporter.programs.command import Completed, StatusRunner
 from exporter.smart import pysmart, smartctl_text
-from exporter.smart.smartctl import Address, version
+from exporter.smart.smartctl import OLDEST, Address, too_old, version
 
 _ATA = {
     "Completed without error": 0,
@@ -205,12 +205,14 @@ class SelfTests:
         return tuple(tests)
 
     def _protocol(self, lines: Sequence[str]) -> str:
+        found = version("\n".join(lines[:1]))
+        if found is not None and found < OLDEST:
+            raise NotThere(too_old(found))
         protocol = smartctl_text.protocol(lines)
         if protocol is None:
             said = "; ".join(smartctl_text.complaints(lines))
             raise NotThere(f"{self._address}: no drive that smartctl can test: {said or 'none'}")
         if protocol == "NVMe":
-            found = version("\n".join(lines[:1]))
             if found is not None and found < _OLDEST_FOR_NVME:
                 raise NotThere(
                     f"{self._address}: smartctl {found[0]}.{found[1]} knows no self-tests of NVMe "

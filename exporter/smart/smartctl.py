@@ -185,6 +185,15 @@ def version(text: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2])) if found else None
 
 
+def too_old(found: tuple[int, int]) -> str:
+    """The error message for a smartctl before `OLDEST`."""
+    required = ".".join(str(number) for number in OLDEST)
+    return (
+        f"smartctl {found[0]}.{found[1]} is too old; version {required} or newer is required:"
+        " update smartmontools"
+    )
+
+
 def _protocols(device_type: str) -> tuple[_LogArguments, ...]:
     if device_type.startswith(_NVME_TYPES) and "/" not in device_type:
         return (_NVME,)

@@ -207,6 +207,12 @@ def test_a_smartctl_that_cannot_start_tests_on_nvme_is_said_so_and_not_asked_to(
     assert [] == [each for each in stand_in.asked() if "-t" in each]
 
 
+def test_a_smartctl_before_7_0_is_refused_with_the_required_version(tmp_path: Path) -> None:
+    status, shown = run(StandIn(tmp_path, smartctl_texts.ata(version="6.6")))
+    assert 3 == status
+    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in shown
+
+
 def test_an_nvme_drive_without_self_tests_is_said_so(tmp_path: Path) -> None:
     for text in (
         smartctl_texts.nvme(log="Self-tests not supported\n"),

@@ -18,7 +18,6 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.errors import ConfigError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.programs.command import SystemRunner
 from exporter.smart.document_directory import DocumentWriter
 from exporter.smart.drive_problems import Answers, CheckThresholds, Status
 from exporter.smart.inventory import Inventory, Sighting
@@ -28,7 +27,6 @@ from tests.drives import reports
 from tests.fakes import FakeClock
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
-from tests.smart import smartctl_texts
 from tests.smart.scripted_smartctl import Smartctl, printed
 from tests.stand_ins.children import FakeChildren
 from tests.stand_ins.smartctl import StandIn
@@ -80,7 +78,6 @@ class Host:
             chosen,
             clock,
             lambda: SystemChildren(clock, grace_seconds=0.2, abandon_seconds=0.2),
-            SystemRunner(),
             kept=kept or {},
             history=None,
             progress=lambda _answered: None,
@@ -124,20 +121,15 @@ def test_a_virtual_disk_is_said_to_have_no_smart(host: Host) -> None:
     assert "it has no SMART" in virtual.message
 
 
-def test_a_smartctl_too_old_for_json_is_read_as_text(host: Host) -> None:
-    old = smartctl_texts.ata().replace("smartctl 7.4", "smartctl 6.6")
+def test_a_smartctl_before_7_0_is_an_error_that_names_the_required_version(host: Host) -> None:
     host.stand_in.does(
         "sda",
-        'case "$*" in *--json*)\n'
         'echo "smartctl 6.6 2017-11-05 r4594 [x86_64-linux] (local build)"\n'
-        'echo "=======> UNRECOGNIZED OPTION: json=c"; exit 1 ;;\nesac\n'
-        f"cat <<'TEXT'\n{old}\nTEXT\n",
+        'echo "=======> UNRECOGNIZED OPTION: json=c"; exit 1\n',
     )
     (drive,) = host.ask()
-    assert drive.up
-    assert drive.health is not None
-    assert drive.health.temperatures
-    assert any("too old for JSON" in each for each in drive.health.messages)
+    assert not drive.up
+    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in drive.message
 
 
 def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
@@ -377,7 +369,6 @@ def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
         replace(host.settings, smart=replace(host.settings.smart, **smart)),
         clock,
         lambda: FakeChildren(clock, smartctl),
-        SystemRunner(),
         kept={},
         history=None,
         progress=lambda _answered: None,

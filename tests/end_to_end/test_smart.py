@@ -133,7 +133,7 @@ def test_a_drive_swapped_under_the_same_name_is_a_new_series_and_no_increase(
     [
         (None, ["No such file", "install smartmontools or set --smartctl.path"]),
         ("echo 'smartctl 6.6 2016-05-31 r4324'; echo '=> UNRECOGNIZED OPTION: json'; exit 1",
-         ["smartctl 6.6", "7.0 or newer"]),
+         ["smartctl 6.6", "version 7.0 or newer is required"]),
         ("exec yes", ["more than 1048576 bytes"]),
         ("kill -SEGV $$", ["killed by signal 11"]),
         ("echo '{\"smartctl\":'", ["smartctl's JSON"]),

@@ -90,7 +90,7 @@ def test_a_smartctl_before_7_is_told_from_a_broken_one() -> None:
     text = b"smartctl 6.6 2017-11-05 r4594 [x86_64-linux]\n\n=======> UNRECOGNIZED OPTION: json=c\n"
     became = poll_outcome(Finished("sda", End.EXITED, 1, text))
     assert PollResult.TOO_OLD == became.result
-    assert "6.6" in became.message
+    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in became.message
 
 
 def test_what_is_no_json_is_unreadable_with_what_it_said() -> None:

@@ -44,7 +44,7 @@ def test_its_import_leaves_language_and_loggers_as_they_were(language: str) -> N
 def test_the_command_line_starts_without_it() -> None:
     program = (
         "import sys; import exporter.cli, exporter.commands.self_test,"
-        " exporter.commands.pysmart_comparison, exporter.smart.old_smartctl;"
+        " exporter.commands.pysmart_comparison;"
         "print([name for name in sys.modules if 'pySMART' in name or 'chardet' in name])"
     )
     assert "[]" == printed(program)
