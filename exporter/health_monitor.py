@@ -11,7 +11,7 @@ from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
 from exporter.drives.wearout import WearoutRules
-from exporter.linux.device_identity import Identity
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.metrics import smart_collector
 from exporter.metrics.desc import Sample
 from exporter.programs.children import Children
@@ -39,7 +39,7 @@ class HealthMonitor:
         clock: Clock,
         attempts: CollectorStatus,
         *,
-        disks: Callable[[], Mapping[str, Identity]],
+        disks: Callable[[], Mapping[str, DeviceIdentity]],
         written_bytes: Callable[[str], int | None],
         children: Callable[[], Children],
         kept_inventory: Any,

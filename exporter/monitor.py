@@ -18,7 +18,7 @@ from exporter.io.sampler import Sampler, Sources
 from exporter.io.slowdown import Condition, condition
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
-from exporter.linux.device_identity import Identity
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
 from exporter.metrics import (
     compat_collector,
@@ -246,7 +246,7 @@ class Monitor:
         drives = {} if seen is None else survey.drives(seen, self.settings.device)
         return {name: drive.identity for name, drive in drives.items()}
 
-    def _disks(self) -> dict[str, Identity]:
+    def _disks(self) -> dict[str, DeviceIdentity]:
         seen = self.survey.topology
         return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
 

@@ -196,4 +196,4 @@ class ProbeMonitor:
 
 def _host(settings: Settings) -> str:
     """What tells hosts apart."""
-    return files.attribute(settings.path.rootfs / "etc/machine-id") or platform.node()
+    return files.read_attribute(settings.path.rootfs / "etc/machine-id") or platform.node()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from exporter.capture.redactor import Redactor
 from exporter.errors import ParseError
-from exporter.linux import vpd
+from exporter.linux import scsi_sysfs
 
 _NAMED = re.compile(r"(naa|eui)\.([0-9A-Fa-f]{16}|[0-9A-Fa-f]{32})")
 _NVME = re.compile(r"nvme\.([0-9a-f]{1,8})-((?:[0-9a-f]{2})*)-((?:[0-9a-f]{2})*)-([0-9a-f]{8})")
@@ -39,7 +39,11 @@ def serials(name: str, content: bytes) -> Iterator[str]:
     elif name in ("vpd_pg80", "vpd_pg89"):
         try:
             ata = name == "vpd_pg89"
-            found = vpd.parse_ata(content).serial if ata else vpd.parse_serial(content)
+            found = (
+                scsi_sysfs.parse_ata_page(content).serial
+                if ata
+                else scsi_sysfs.parse_serial_page(content)
+            )
         except ParseError:
             return
         if found:
@@ -52,7 +56,7 @@ def wwns(name: str, content: bytes) -> Iterator[str]:
         yield match[2]
     elif name == "vpd_pg89":
         try:
-            found = vpd.parse_ata(content).wwn
+            found = scsi_sysfs.parse_ata_page(content).wwn
         except ParseError:
             return
         if found:
@@ -107,7 +111,7 @@ def _wwid(text: str, redactor: Redactor) -> str:
 
 def _page_80(page: bytes, redactor: Redactor) -> bytes:
     try:
-        serial = redactor.serial(vpd.parse_serial(page) or "").encode()
+        serial = redactor.serial(scsi_sysfs.parse_serial_page(page) or "").encode()
     except ParseError:
         return _BROKEN_PAGE
     serial = serial.rjust(len(page) - 4)
@@ -116,7 +120,7 @@ def _page_80(page: bytes, redactor: Redactor) -> bytes:
 
 def _page_89(page: bytes, redactor: Redactor) -> bytes:
     try:
-        ata = vpd.parse_ata(page)
+        ata = scsi_sysfs.parse_ata_page(page)
     except ParseError:
         return _BROKEN_PAGE
     old = page[_SAT_HEADER_BYTES : _SAT_HEADER_BYTES + _IDENTIFY_BYTES]

@@ -55,7 +55,7 @@ _BROKEN_LINE = "broken"
 
 def host_names(proc: Path) -> tuple[str, ...]:
     """What the host calls itself: the whole name, and its first part."""
-    name = files.attribute(proc / _HOST_NAME) or ""
+    name = files.read_attribute(proc / _HOST_NAME) or ""
     return tuple(dict.fromkeys(each for each in (name, name.partition(".")[0]) if each))
 
 
@@ -73,7 +73,7 @@ def mountpoints(
         mount.number
         for server in running
         for each in server.directories
-        if (mount := mountinfo.containing(server.mounts, each.directory)) is not None
+        if (mount := mountinfo.mount_containing(server.mounts, each.directory)) is not None
     }
     found = dict.fromkeys(mount.mountpoint for mount in mounts if mount.number in numbers)
     return tuple(

@@ -77,13 +77,13 @@ def entries(sys: Path, cgroups: Iterable[str]) -> Iterator[Entry]:
     sys = Path(os.path.realpath(sys))
     waiting: list[Path] = []
     for place in _CLASSES:
-        for name in files.names(sys / place):
+        for name in files.list_names(sys / place):
             path = sys / place / name
             yield from _link(sys, path)
             waiting.append(path)
     yield from _devices(sys, waiting)
     yield from _filesystems(sys)
-    root = cgroup.mount(sys)
+    root = cgroup.unified_root(sys)
     for group in dict.fromkeys(cgroups):
         its = root / group.strip("/")
         if group.strip("/") and ".." not in its.parts and its.is_dir():
@@ -177,16 +177,16 @@ def _devices(sys: Path, waiting: list[Path]) -> Iterator[Entry]:
 
 def _links(directory: Path) -> Iterator[Path]:
     yield from (directory / name for name in _LINKS)
-    yield from (directory / n for n in files.names(directory) if _MORE_LINKS.fullmatch(n))
-    yield from (directory / "slaves" / name for name in files.names(directory / "slaves"))
+    yield from (directory / n for n in files.list_names(directory) if _MORE_LINKS.fullmatch(n))
+    yield from (directory / "slaves" / name for name in files.list_names(directory / "slaves"))
 
 
 def _filesystems(sys: Path) -> Iterator[Entry]:
-    for name in files.names(sys / "fs" / "ext4"):
+    for name in files.list_names(sys / "fs" / "ext4"):
         yield from _files(sys, sys / "fs" / "ext4" / name, ("errors_count",))
-    for uuid in files.names(sys / "fs" / "btrfs"):
+    for uuid in files.list_names(sys / "fs" / "btrfs"):
         devices = sys / "fs" / "btrfs" / uuid / "devices"
-        for name in files.names(devices):
+        for name in files.list_names(devices):
             yield from _link(sys, devices / name)
 
 

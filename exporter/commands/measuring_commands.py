@@ -97,7 +97,7 @@ def _acknowledge(chosen: Settings) -> int:
     from exporter.measurement import ownership  # noqa: PLC0415
 
     directory, path = _state(chosen), chosen.path
-    boot_id = files.attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
+    boot_id = files.read_attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
     lock_directory = path.rootfs / "run" / "lock"
     with ownership.of_owner(directory):
         return probe_command.acknowledge_reboot(

@@ -21,7 +21,7 @@ from exporter.drives.health import DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.errors import SourceError
 from exporter.linux import capabilities, files
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.linux.topology import Topology
 from exporter.smart import addressing, polling_plan
 from exporter.smart.discovery import Override
@@ -41,7 +41,7 @@ def plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
         if may_be_killed(kind):
             kept.append((path, kind))
         else:
-            left += addressing.expanded(files.resolve(root, path), kind)
+            left += addressing.expanded(files.resolve_symlinks(root, path), kind)
     for name, override in whole.overrides.items():
         if override.type and not may_be_killed(override.type):
             path = f"/dev/{name.removeprefix('/dev/').partition(' ')[0]}"
@@ -53,7 +53,7 @@ def plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
     return rest, tuple(dict.fromkeys(left))
 
 
-def shown(left: Sequence[Address], known: Nodes) -> list[WatchedDrive]:
+def shown(left: Sequence[Address], known: DeviceNodes) -> list[WatchedDrive]:
     """The same drives for people."""
     why = "asked by the daemon only: two that ask through such a bridge at once may do harm"
     return [
@@ -81,12 +81,12 @@ def lacking(proc: Path, root: Path) -> tuple[str, ...]:
 
 def parse(status: str, *, has_node: bool) -> tuple[str, ...]:
     """The same out of the text of /proc/self/status (capabilities(7))."""
-    held = capabilities.effective(status)
+    held = capabilities.parse_effective(status)
     if held is None:
         return ()
-    needed = [(capabilities.SYS_ADMIN, "CAP_SYS_ADMIN")]
+    needed = [(capabilities.CAP_SYS_ADMIN, "CAP_SYS_ADMIN")]
     if not has_node:
-        needed.append((capabilities.MKNOD, "CAP_MKNOD"))
+        needed.append((capabilities.CAP_MKNOD, "CAP_MKNOD"))
     return tuple(name for bit, name in needed if not held & 1 << bit)
 
 
@@ -131,7 +131,7 @@ _UNASKED = {
 class UnansweredDrives:
     """What the kernel and the daemon know of a host's drives, without asking any."""
 
-    nodes: Nodes
+    nodes: DeviceNodes
     topology: Topology
     inventory: Inventory
 

@@ -6,7 +6,7 @@ from exporter.io.accumulators import MonotonicCounter, RollingMax
 from exporter.io.cpu_interval import CpuInterval
 from exporter.io.disk_activity import MAX_WINDOW_SECONDS
 from exporter.io.verdict import BottleneckRules, softirq_bound
-from exporter.linux.proc_stat import Stat
+from exporter.linux.proc_stat import CpuStat
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class CpuActivity:
     idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
 
-    def count_idle(self, sampled: Stat, *, per_cpu: bool) -> None:
+    def count_idle(self, sampled: CpuStat, *, per_cpu: bool) -> None:
         """Go on with what the kernel has counted until this sample."""
         if sampled.total is not None:
             self.idle.advance(sampled.total.idle)

@@ -30,8 +30,8 @@ from exporter.io.slowdown import Condition
 from exporter.io.verdict import cpu_bound
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
-from exporter.linux.files import OpenFile, Parsed, Raw
-from exporter.linux.proc_stat import Stat
+from exporter.linux.files import OpenFile, Parsed, RawFile
+from exporter.linux.proc_stat import CpuStat
 
 
 class Reading(NamedTuple):
@@ -43,9 +43,9 @@ class Reading(NamedTuple):
     monotonic: float
     boottime: float
     seconds: float
-    diskstats: Raw | None
-    stat: Raw | None
-    pressure: Raw | None
+    diskstats: RawFile | None
+    stat: RawFile | None
+    pressure: RawFile | None
 
     @property
     def devices(self) -> int:
@@ -76,9 +76,9 @@ class Sources:
         Without `look_up` it is not noticed that another file has taken one's place.
         """
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._disks.raw(look_up=look_up) if self._disks else None
-        cpus = self._cpus.raw(look_up=look_up) if self._cpus else None
-        waiting = self._pressure.raw(look_up=look_up) if self._pressure else None
+        disks = self._disks.read(check_replaced=look_up) if self._disks else None
+        cpus = self._cpus.read(check_replaced=look_up) if self._cpus else None
+        waiting = self._pressure.read(check_replaced=look_up) if self._pressure else None
         return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
 
 
@@ -131,7 +131,7 @@ class Sampler:
         self._pending: list[Reading] = []
         self._settled_at: float | None = None
         self._devices = 0
-        self._lines: diskstats.Lines = {}
+        self._lines: diskstats.RecordsByLine = {}
         self._whole = True
         self._boottime = 0.0
         self._waiting_seconds: float | None = None
@@ -140,7 +140,7 @@ class Sampler:
         self.sampled_at: float | None = None
         self.sampled_at_unix_time: float | None = None
         self.disks: dict[str, DiskStats] | None = None
-        self.stat: Stat | None = None
+        self.stat: CpuStat | None = None
         self.activities: dict[str, DiskActivity] = {}
         self.cpu = CpuActivity()
         self.samples = 0
@@ -248,16 +248,16 @@ class Sampler:
     def _parsed(
         self,
         collector: str,
-        found: Raw | None,
-        parse: Callable[[Raw], Parsed[T]],
+        found: RawFile | None,
+        parse: Callable[[RawFile], Parsed[T]],
         spent: float,
     ) -> T | None:
         if found is None:
             return None
         return self._attempts.take(collector, "tick", lambda: parse(found), spent)
 
-    def _parse_disks(self, found: Raw) -> Parsed[diskstats.Lines]:
-        parsed = diskstats.parse(diskstats.text(found), self._lines)
+    def _parse_disks(self, found: RawFile) -> Parsed[diskstats.RecordsByLine]:
+        parsed = diskstats.parse(diskstats.decode(found), self._lines)
         self._whole = not parsed.faults
         return parsed
 
@@ -267,7 +267,7 @@ class Sampler:
         return min(max((waiting - self._waiting_seconds) / seconds, 0.0), 1.0)
 
     def _advance_cpus(
-        self, now: float, sampled: Stat | None, seconds: float, *, usable: bool
+        self, now: float, sampled: CpuStat | None, seconds: float, *, usable: bool
     ) -> CpuInterval | None:
         then, self.stat = self.stat, sampled
         if sampled is None:
@@ -283,7 +283,7 @@ class Sampler:
     def _advance_disks(
         self,
         now: float,
-        lines: diskstats.Lines | None,
+        lines: diskstats.RecordsByLine | None,
         around: DiskContext,
         seconds: float,
         *,
@@ -296,7 +296,7 @@ class Sampler:
         self._lines = lines
         disks = {
             name: disk
-            for name, disk in diskstats.devices(lines.values()).items()
+            for name, disk in diskstats.records_by_device(lines.values()).items()
             if self._wanted(name)
         }
         # A device whose line was broken in this reading has not gone.
@@ -337,12 +337,12 @@ class Sampler:
         return activity
 
 
-def _parse_stat(found: Raw) -> Parsed[Stat]:
-    return proc_stat.parse(files.text_for_sure(found))
+def _parse_stat(found: RawFile) -> Parsed[CpuStat]:
+    return proc_stat.parse(files.decode_required(found))
 
 
-def _parse_waiting(found: Raw) -> Parsed[float | None]:
-    return Parsed(pressure.parse(files.text(found)).waiting_seconds)
+def _parse_waiting(found: RawFile) -> Parsed[float | None]:
+    return Parsed(pressure.parse(files.decode(found)).waiting_seconds)
 
 
 def _nothing() -> None:

@@ -35,7 +35,7 @@ class Partition:
     misaligned: bool | None
 
 
-def misaligned(
+def is_misaligned(
     start_bytes: int, physical_block_bytes: int | None, alignment_offset_bytes: int | None
 ) -> bool:
     """Whether writes of whole pages straddle the drive's blocks.
@@ -47,7 +47,7 @@ def misaligned(
     return start_bytes % unit != 0 or bool(alignment_offset_bytes)
 
 
-def by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]]:
+def partitions_by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]]:
     """Which of /sys/class/block's names are partitions of which disk, in the order given.
 
     The kernel puts a ``p`` between a name that ends in a digit and the partition's number:
@@ -65,18 +65,18 @@ def by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]
     return found
 
 
-def read_partitions(disk: Path, directory_name: str, physical_block_bytes: int | None) -> Partition:
+def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | None) -> Partition:
     """One partition of a disk's sysfs directory."""
     directory = disk / directory_name
-    start = _bytes(files.integer(directory / "start"))
+    start = _bytes(files.read_integer(directory / "start"))
     # -1 is the kernel's word for a partition that no offset would align.
-    offset = files.integer(directory / "alignment_offset", least=-1)
+    offset = files.read_integer(directory / "alignment_offset", least=-1)
     return Partition(
         name=directory_name.replace("!", "/"),
-        number=files.attribute(directory / "dev"),
+        number=files.read_attribute(directory / "dev"),
         start_bytes=start,
-        size_bytes=_bytes(files.integer(directory / "size")),
-        misaligned=None if start is None else misaligned(start, physical_block_bytes, offset),
+        size_bytes=_bytes(files.read_integer(directory / "size")),
+        misaligned=None if start is None else is_misaligned(start, physical_block_bytes, offset),
     )
 
 
@@ -88,7 +88,7 @@ _CHOSEN = re.compile(r"\[([^\[\]]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class QueueSettings:
     """A disk's queue; None is what this kernel does not say.
 
     `write_cache` is ``write back`` (the drive has a volatile cache and gets flushes) or
@@ -119,37 +119,37 @@ def parse_scheduler(text: str) -> str | None:
     return words[0] if len(words) == 1 and not set("[]") & set(text) else None
 
 
-def read_queue(disk: Path) -> Queue:
+def read_queue(disk: Path) -> QueueSettings:
     """The queue of a disk's sysfs directory; reading fails attribute by attribute."""
     # Text and not Path: on a host of 24 drives to join them was a third of each survey.
     queue = f"{disk}/queue"
-    return refreshed_queue(
+    return reread_queue(
         disk,
-        Queue(
+        QueueSettings(
             scheduler=None,
             write_cache=None,
             fua=_flag(f"{queue}/fua"),
             discard=None,
             rotational=None,
             requests=None,
-            logical_block_bytes=files.integer(f"{queue}/logical_block_size"),
-            physical_block_bytes=files.integer(f"{queue}/physical_block_size"),
-            optimal_io_bytes=files.integer(f"{queue}/optimal_io_size"),
+            logical_block_bytes=files.read_integer(f"{queue}/logical_block_size"),
+            physical_block_bytes=files.read_integer(f"{queue}/physical_block_size"),
+            optimal_io_bytes=files.read_integer(f"{queue}/optimal_io_size"),
         ),
     )
 
 
-def refreshed_queue(disk: Path, known: Queue) -> Queue:
+def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
     """The queue of the same disk again: only what somebody can set is read."""
     queue = f"{disk}/queue"
-    discard_bytes = files.integer(f"{queue}/discard_max_bytes")
-    return Queue(
-        scheduler=parse_scheduler(files.attribute(f"{queue}/scheduler") or ""),
-        write_cache=files.attribute(f"{queue}/write_cache"),
+    discard_bytes = files.read_integer(f"{queue}/discard_max_bytes")
+    return QueueSettings(
+        scheduler=parse_scheduler(files.read_attribute(f"{queue}/scheduler") or ""),
+        write_cache=files.read_attribute(f"{queue}/write_cache"),
         fua=known.fua,
         discard=None if discard_bytes is None else discard_bytes > 0,
         rotational=_flag(f"{queue}/rotational"),
-        requests=files.integer(f"{queue}/nr_requests"),
+        requests=files.read_integer(f"{queue}/nr_requests"),
         logical_block_bytes=known.logical_block_bytes,
         physical_block_bytes=known.physical_block_bytes,
         optimal_io_bytes=known.optimal_io_bytes,
@@ -157,7 +157,7 @@ def refreshed_queue(disk: Path, known: Queue) -> Queue:
 
 
 def _flag(path: str) -> bool | None:
-    return {"0": False, "1": True}.get(files.attribute(path) or "")
+    return {"0": False, "1": True}.get(files.read_attribute(path) or "")
 
 
 #: sr is an optical drive, fd a floppy; they are disks to the kernel alone.
@@ -188,7 +188,7 @@ class BlockDevice:
     kind: str
     capacity_bytes: int | None
     slaves: tuple[str, ...]
-    queue: Queue
+    queue: QueueSettings
     partitions: tuple[Partition, ...]
 
     @property
@@ -197,7 +197,7 @@ class BlockDevice:
         return self.kind not in _NO_LEAVES and not self.slaves
 
 
-def kind(name: str, place: PurePath) -> str:
+def device_kind(name: str, place: PurePath) -> str:
     """What a disk is, by its name and its place below /sys.
 
     >>> kind("sda", PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda"))
@@ -223,8 +223,8 @@ def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevi
     link = sys / "block" / directory_name
     directory = Path(os.path.realpath(link))
     name = directory_name.replace("!", "/")
-    which = kind(name, place(sys, directory))
-    number = read_number(directory / "dev")
+    which = device_kind(name, sysfs_path(sys, directory))
+    number = read_device_number(directory / "dev")
     if number is None and which != "path":
         return None
     its_queue = read_queue(directory)
@@ -233,33 +233,33 @@ def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevi
         name=name,
         directory=directory,
         number=number,
-        diskseq=files.integer(directory / "diskseq"),
+        diskseq=files.read_integer(directory / "diskseq"),
         kind=which,
-        capacity_bytes=read_capacity(directory / "size"),
+        capacity_bytes=read_capacity_bytes(directory / "size"),
         slaves=read_slaves(directory),
         queue=its_queue,
-        partitions=tuple(read_partitions(directory, each, physical) for each in partitions),
+        partitions=tuple(read_partition(directory, each, physical) for each in partitions),
     )
 
 
-def place(sys: Path, directory: Path) -> PurePath:
+def sysfs_path(sys: Path, directory: Path) -> PurePath:
     """A device's directory below /sys: what stands above /sys must not look like a bus."""
     root = Path(os.path.realpath(sys))
     return directory.relative_to(root) if directory.is_relative_to(root) else PurePath()
 
 
-def read_number(path: Path) -> str | None:
+def read_device_number(path: Path) -> str | None:
     """A ``dev`` attribute, ``major:minor``; None where there is none or it is none."""
-    number = files.attribute(path)
+    number = files.read_attribute(path)
     return number if number is not None and _NUMBER.fullmatch(number) else None
 
 
-def read_capacity(path: Path) -> int | None:
+def read_capacity_bytes(path: Path) -> int | None:
     """A ``size`` attribute in bytes; 0 is a drive without a medium."""
-    sectors = files.integer(path)
+    sectors = files.read_integer(path)
     return None if sectors is None or sectors < 0 else sectors * SECTOR_BYTES
 
 
 def read_slaves(directory: Path) -> tuple[str, ...]:
     """The disks and partitions that a device is made of, by the kernel's names."""
-    return tuple(name.replace("!", "/") for name in files.names(directory / "slaves"))
+    return tuple(name.replace("!", "/") for name in files.list_names(directory / "slaves"))

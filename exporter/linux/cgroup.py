@@ -28,7 +28,7 @@ class CgroupIo:
 IoStat = dict[str, CgroupIo]
 
 
-def mount(sys: Path) -> Path:
+def unified_root(sys: Path) -> Path:
     """Where the v2 hierarchy stands: fs/cgroup itself, or a folder of it on hybrid hosts."""
     root = sys / "fs" / "cgroup"
     unified = root / "unified"
@@ -46,7 +46,7 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
     A line that names a device and no bytes is none: kernels print such for devices unused.
     """
     stat: IoStat = {}
-    lines, faults = files.whole_lines("io.stat", text)
+    lines, faults = files.split_complete_lines("io.stat", text)
     for number, line in enumerate(lines, start=1):
         device, *pairs = line.split() or [""]
         if not pairs and ":" in device:
@@ -55,7 +55,7 @@ def parse_io_stat(text: str) -> Parsed[IoStat]:
             values = dict(pair.split("=", 1) for pair in pairs)
             major, minor = (int(part) for part in device.split(":"))
             stat[f"{major}:{minor}"] = CgroupIo(
-                files.counter(values["rbytes"]), files.counter(values["wbytes"])
+                files.parse_counter(values["rbytes"]), files.parse_counter(values["wbytes"])
             )
         except (ValueError, KeyError):
             faults.append(ParseError(f"io.stat:{number}: {line[:120]!r}"))

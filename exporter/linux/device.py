@@ -1,32 +1,129 @@
-"""One disk with all that is known of it: read once in full, then only what changes."""
+"""Linux software RAID: https://docs.kernel.org/admin-guide/md.html
+
+What changes about a drive while it is plugged in, and where that stands.
+
+One disk with all that is known of it: read once in full, then only what changes.
+"""
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.errors import SourceError
-from exporter.linux import (
-    block,
-    device_identity,
-    device_state,
-    files,
-    links,
-    nvme_sysfs,
-    scsi_sysfs,
-)
+from exporter.linux import block, device_identity, files, links, nvme_sysfs, pcie, scsi_sysfs
 from exporter.linux.block import BlockDevice
-from exporter.linux.device_identity import Identity
-from exporter.linux.device_state import DeviceState, StateSources
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.files import Parsed
-from exporter.linux.scsi_sysfs import Attachment
-from exporter.linux.vpd import AtaIdentity
+from exporter.linux.links import LinkFiles, LinkSpeed
+from exporter.linux.pcie import AerFiles, PcieErrors
+from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
+
+
+def read_degraded_members(disk: Path) -> int | None:
+    """The members that an array lacks; None for levels without redundancy, which have no count."""
+    return files.read_integer(disk / "md" / "degraded")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """A drive's condition as the kernel sees it; None is not known or not counted.
+
+    `ok` is that all NVMe controllers are live, or that the SCSI device is running. `link` is the
+    slowest where there are several ways to the drive. `pcie_errors` has the AER totals by NVMe
+    controller: they are the controller's, and all its namespaces show the same.
+    """
+
+    ok: bool | None = None
+    io_errors: int | None = None
+    io_timeouts: int | None = None
+    link: LinkSpeed | None = None
+    pcie_errors: tuple[tuple[str, PcieErrors], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StateFiles:
+    """Where a drive's state stands, found once; None and () where this drive has no such file.
+
+    `pcie_errors` are NVMe controllers by name, with where their errors are counted.
+    """
+
+    states: tuple[Path, ...] = ()
+    healthy: str = ""
+    io_errors: Path | None = None
+    io_timeouts: Path | None = None
+    links: tuple[LinkFiles, ...] = ()
+    pcie_errors: tuple[tuple[str, AerFiles], ...] = ()
+
+
+def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFiles:
+    """The sources of a namespace, from its controllers and their PCI functions (None: a fabric)."""
+    pairs = tuple(controllers)
+    functions = [(controller.name, each) for controller, each in pairs if each is not None]
+    links = (pcie.find_pcie_link(function) for _, function in functions)
+    errors = ((name, pcie.find_aer_files(function)) for name, function in functions)
+    return StateFiles(
+        states=tuple(controller / "state" for controller, _ in pairs),
+        healthy="live",
+        links=tuple(each for each in links if each is not None),
+        pcie_errors=tuple((name, each) for name, each in errors if each is not None),
+    )
+
+
+def scsi_state_files(device: Path, its_link: LinkFiles | None) -> StateFiles:
+    """The sources of a SCSI disk from its device directory (/sys/block/sda/device)."""
+    return StateFiles(
+        states=(device / "state",),
+        healthy="running",
+        io_errors=_present(device / "ioerr_cnt"),
+        io_timeouts=_present(device / "iotmo_cnt"),
+        links=() if its_link is None else (its_link,),
+    )
+
+
+def read_state(sources: StateFiles) -> Parsed[DeviceState]:
+    """The state now; a file that is gone in the meantime reads as not known."""
+    errors: list[tuple[str, PcieErrors]] = []
+    faults: tuple[SourceError, ...] = ()
+    for controller, source in sources.pcie_errors:
+        parsed = pcie.read_aer_errors(source)
+        faults += parsed.faults
+        if parsed.value is not None:
+            errors.append((controller, parsed.value))
+    state = DeviceState(
+        ok=all_healthy(tuple(map(files.read_attribute, sources.states)), sources.healthy),
+        io_errors=_count(sources.io_errors),
+        io_timeouts=_count(sources.io_timeouts),
+        link=links.slowest_link(
+            each for s in sources.links if (each := links.read_link(s)) is not None
+        ),
+        pcie_errors=tuple(errors),
+    )
+    return Parsed(state, faults)
+
+
+def all_healthy(states: tuple[str | None, ...], healthy: str) -> bool | None:
+    """Whether all states are the healthy one; one bad is enough to say no, one unknown for None."""
+    if any(state is not None and state != healthy for state in states):
+        return False
+    return None if not states or None in states else True
+
+
+def _count(path: Path | None) -> int | None:
+    # The kernel prints these with %#x; base 0 takes that and the plain 0 alike.
+    return None if path is None else files.read_integer(path, 0)
+
+
+def _present(path: Path) -> Path | None:
+    return None if files.read_attribute(path) is None else path
+
 
 #: What SATA can do at its best, on a port that may do more.
 _SATA_GIGABITS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DeviceEntry:
     """A disk as the directory listings of /sys show it, before anything is read.
 
     `partitions` and `paths` (the hidden ones of an NVMe multipath head) are names. `inodes` are
@@ -41,7 +138,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RevalidationFiles:
     """The files that tell whether a disk is still the same.
 
     Put together once: to join them anew was a fifth of the time that a repeated reading took.
@@ -61,17 +158,17 @@ class Device:
     """
 
     block: BlockDevice
-    identity: Identity
+    identity: DeviceIdentity
     state: DeviceState
     degraded_members: int | None
-    entry: Entry
-    places: Places
-    sources: StateSources
+    entry: DeviceEntry
+    places: RevalidationFiles
+    sources: StateFiles
     faults: tuple[SourceError, ...] = ()
 
 
 def read(
-    sys: Path, entry: Entry, known: Device | None = None, *, read_queue: bool = True
+    sys: Path, entry: DeviceEntry, known: Device | None = None, *, read_queue: bool = True
 ) -> Parsed[Device | None]:
     """A disk in full, or, where `known` is the same disk, only what changes; None if it vanished.
 
@@ -83,29 +180,29 @@ def read(
     return _discovered(sys, entry)
 
 
-def _is_same(entry: Entry, known: Device) -> bool:
+def _is_same(entry: DeviceEntry, known: Device) -> bool:
     places, its_block = known.places, known.block
     return (
         entry == known.entry
-        and files.integer(places.diskseq) == its_block.diskseq
-        and block.read_number(places.number) == its_block.number
-        and block.read_capacity(places.size) == its_block.capacity_bytes
+        and files.read_integer(places.diskseq) == its_block.diskseq
+        and block.read_device_number(places.number) == its_block.number
+        and block.read_capacity_bytes(places.size) == its_block.capacity_bytes
     )
 
 
 def _refreshed(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
     directory, its_block = known.block.directory, known.block
-    its_queue = block.refreshed_queue(directory, its_block.queue) if read_queue else its_block.queue
+    its_queue = block.reread_queue(directory, its_block.queue) if read_queue else its_block.queue
     if its_queue != its_block.queue:
         its_block = replace(its_block, queue=its_queue)
     if its_block.kind not in ("disk", "path"):
         its_block = replace(its_block, slaves=block.read_slaves(directory))
-    now = device_state.read(known.sources)
+    now = read_state(known.sources)
     device = Device(
         block=its_block,
         identity=known.identity,
         state=now.value,
-        degraded_members=device_state.read_degraded(directory) if its_block.kind == "md" else None,
+        degraded_members=read_degraded_members(directory) if its_block.kind == "md" else None,
         entry=known.entry,
         places=known.places,
         sources=known.sources,
@@ -114,26 +211,26 @@ def _refreshed(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
     return Parsed(device, known.faults + now.faults)
 
 
-def _discovered(sys: Path, entry: Entry) -> Parsed[Device | None]:
+def _discovered(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
     its_block = block.read(sys, entry.directory_name, entry.partitions)
     if its_block is None:
         return Parsed(None)
     faults: tuple[SourceError, ...] = ()
-    who, sources = Identity(), StateSources()
-    above = nvme_sysfs.owner(its_block.directory)
+    who, sources = DeviceIdentity(), StateFiles()
+    above = nvme_sysfs.find_owner(its_block.directory)
     if above is not None:
         who, sources = _nvme(sys, its_block, above, entry)
     elif its_block.kind == "disk":
         who, sources, faults = _other(sys, its_block)
-    now = device_state.read(sources)
-    degraded = device_state.read_degraded(its_block.directory) if its_block.kind == "md" else None
+    now = read_state(sources)
+    degraded = read_degraded_members(its_block.directory) if its_block.kind == "md" else None
     places = _places(its_block.directory)
     device = Device(its_block, who, now.value, degraded, entry, places, sources, faults)
     return Parsed(device, faults + now.faults)
 
 
-def _places(directory: Path) -> Places:
-    return Places(
+def _places(directory: Path) -> RevalidationFiles:
+    return RevalidationFiles(
         diskseq=directory / "diskseq",
         number=directory / "dev",
         size=directory / "size",
@@ -141,35 +238,35 @@ def _places(directory: Path) -> Places:
 
 
 def _nvme(
-    sys: Path, its_block: BlockDevice, above: Path, entry: Entry
-) -> tuple[Identity, StateSources]:
-    controllers = nvme_sysfs.controllers(sys, above, entry.paths)
-    who = nvme_sysfs.identity(its_block.directory, above, controllers)
+    sys: Path, its_block: BlockDevice, above: Path, entry: DeviceEntry
+) -> tuple[DeviceIdentity, StateFiles]:
+    controllers = nvme_sysfs.find_controllers(sys, above, entry.paths)
+    who = nvme_sysfs.read_identity(its_block.directory, above, controllers)
     if its_block.kind == "path":
         # Its head has the same controllers, and is what people see.
-        return who, StateSources()
-    pairs = [(each, nvme_sysfs.pci_function(each)) for each in controllers]
-    return who, device_state.nvme_sources(pairs)
+        return who, StateFiles()
+    pairs = [(each, nvme_sysfs.find_pci_function(each)) for each in controllers]
+    return who, nvme_state_files(pairs)
 
 
 def _other(
     sys: Path, its_block: BlockDevice
-) -> tuple[Identity, StateSources, tuple[SourceError, ...]]:
+) -> tuple[DeviceIdentity, StateFiles, tuple[SourceError, ...]]:
     directory = its_block.directory
     subsystem = os.path.basename(os.path.realpath(directory / "device" / "subsystem"))
     if subsystem == "virtio":
-        return device_identity.virtio(directory), StateSources(), ()
+        return device_identity.read_virtio(directory), StateFiles(), ()
     if subsystem == "mmc":
-        return device_identity.mmc(directory), StateSources(), ()
+        return device_identity.read_mmc(directory), StateFiles(), ()
     if subsystem != "scsi":
-        return Identity(), StateSources(), ()
-    place = block.place(sys, directory)
-    attached = scsi_sysfs.attachment(Path(os.path.realpath(sys)), place)
-    ata, ata_faults = scsi_sysfs.read_ata(directory)
+        return DeviceIdentity(), StateFiles(), ()
+    place = block.sysfs_path(sys, directory)
+    attached = scsi_sysfs.parse_attachment(Path(os.path.realpath(sys)), place)
+    ata, ata_faults = scsi_sysfs.read_ata_identity(directory)
     serial, serial_faults = scsi_sysfs.read_serial(directory)
-    who = scsi_sysfs.identity(directory, attached, ata, serial)
-    its_link = _scsi_link(its_block, attached, scsi_sysfs.channel(place), ata, who)
-    sources = device_state.scsi_sources(directory / "device", its_link)
+    who = scsi_sysfs.read_identity(directory, attached, ata, serial)
+    its_link = _scsi_link(its_block, attached, scsi_sysfs.parse_channel(place), ata, who)
+    sources = scsi_state_files(directory / "device", its_link)
     return who, sources, ata_faults + serial_faults
 
 
@@ -178,16 +275,16 @@ def _scsi_link(
     attached: Attachment,
     channel: str,
     ata: AtaIdentity | None,
-    who: Identity,
-) -> links.LinkSource | None:
+    who: DeviceIdentity,
+) -> links.LinkFiles | None:
     drive_gigabits = None if ata is None else ata.max_gigabits
     match attached:
         case Attachment("usb", _):
-            return links.usb_link_source(its_block.directory)
+            return links.find_usb_link(its_block.directory)
         case Attachment("sata", Path() as port):
-            return links.sata_link_source(port, channel, drive_gigabits)
+            return links.find_sata_link(port, channel, drive_gigabits)
         case Attachment("sas", Path() as end_device):
             best = (drive_gigabits or _SATA_GIGABITS) if who.protocol == "ata" else None
-            return links.sas_link_source(end_device, best)
+            return links.find_sas_link(end_device, best)
         case _:
             return None

@@ -7,7 +7,7 @@ from exporter.linux import files
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class DeviceIdentity:
     """A drive's names, without padding; None is not known, never empty.
 
     `transport` is how the drive is attached (nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc,
@@ -28,22 +28,24 @@ class Identity:
     temperature_critical_celsius: float | None = None
 
 
-def known(text: str | None) -> str | None:
+def strip_padding(text: str | None) -> str | None:
     """An attribute without its padding; None for an empty one."""
     return (text or "").strip(" \0\t\r\n") or None
 
 
-def virtio(directory: Path) -> Identity:
+def read_virtio(directory: Path) -> DeviceIdentity:
     """A virtio-blk disk: all that the hypervisor may tell is a serial number of 20 bytes."""
-    return Identity(serial=known(files.attribute(directory / "serial")), transport="virtio")
+    return DeviceIdentity(
+        serial=strip_padding(files.read_attribute(directory / "serial")), transport="virtio"
+    )
 
 
-def mmc(directory: Path) -> Identity:
+def read_mmc(directory: Path) -> DeviceIdentity:
     """An SD card or eMMC, from its CID register: linux/Documentation/driver-api/mmc."""
     card = directory / "device"
-    return Identity(
-        model=known(files.attribute(card / "name")),
-        serial=known(files.attribute(card / "serial")),
-        firmware=known(files.attribute(card / "fwrev")),
+    return DeviceIdentity(
+        model=strip_padding(files.read_attribute(card / "name")),
+        serial=strip_padding(files.read_attribute(card / "serial")),
+        firmware=strip_padding(files.read_attribute(card / "fwrev")),
         transport="mmc",
     )

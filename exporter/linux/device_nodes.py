@@ -16,35 +16,35 @@ _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?n(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Nodes:
+class DeviceNodes:
     """What /sys and /dev show of the nodes that a program may be given.
 
-    `places` are directories below /sys by the node's name below /dev: the SCSI device for sda and
-    sg3, the SCSI host for bus/6, the controller for nvme0 and its namespace nvme0n1 (the
+    `sysfs_paths` are directories below /sys by the node's name below /dev: the SCSI device for sda
+    and sg3, the SCSI host for bus/6, the controller for nvme0 and its namespace nvme0n1 (the
     subsystem for a multipath head). `first_namespaces` is the lowest namespace of each NVMe
     controller. `present` are the names that /dev holds. Discovery controllers of a fabric are
     left out, for no drive is behind them.
     """
 
-    places: Mapping[str, PurePath] = field(default_factory=dict)
+    sysfs_paths: Mapping[str, PurePath] = field(default_factory=dict)
     blocks: frozenset[str] = frozenset()
     generics: tuple[ScsiGeneric, ...] = ()
     controllers: tuple[str, ...] = ()
     first_namespaces: Mapping[str, str] = field(default_factory=dict)
     present: frozenset[str] = frozenset()
 
-    def place(self, path: str) -> PurePath | None:
+    def sysfs_path(self, path: str) -> PurePath | None:
         """What a path of /dev reaches; None where /sys does not show it."""
-        return self.places.get(path.removeprefix("/dev/"))
+        return self.sysfs_paths.get(path.removeprefix("/dev/"))
 
 
-def read(sys: Path, root: Path) -> Nodes:
+def read(sys: Path, root: Path) -> DeviceNodes:
     """All nodes now; what cannot be read is left out.
 
     `root` is the / in which the program that is given a node runs: only its /dev is listed.
     """
     sys = Path(os.path.realpath(sys))
-    generics = scsi_sysfs.read_generic(sys)
+    generics = scsi_sysfs.read_generic_devices(sys)
     controllers = tuple(_controllers(sys))
     blocks = dict(_blocks(sys))
     nvme = {name: _place(sys, sys / "class" / "nvme" / name) for name in controllers}
@@ -54,24 +54,24 @@ def read(sys: Path, root: Path) -> Nodes:
         **nvme,
         **blocks,
     }
-    return Nodes(
-        places=places,
+    return DeviceNodes(
+        sysfs_paths=places,
         blocks=frozenset(blocks),
         generics=generics,
         controllers=controllers,
         first_namespaces=dict(_first_namespaces(sys, controllers)),
-        present=frozenset(files.names(root / "dev")),
+        present=frozenset(files.list_names(root / "dev")),
     )
 
 
-def adapter(place: PurePath) -> str | None:
+def pci_adapter(place: PurePath) -> str | None:
     """The PCI function nearest above: all drives of one host bus adapter share it.
 
     >>> adapter(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     '0000:00:17.0'
     """
     directory = Path(place)
-    return next((d.name for d in (directory, *directory.parents) if pcie.is_function(d)), None)
+    return next((d.name for d in (directory, *directory.parents) if pcie.is_pci_function(d)), None)
 
 
 def scsi_host(place: PurePath) -> PurePath | None:
@@ -89,7 +89,7 @@ def _place(sys: Path, path: Path) -> PurePath:
 
 
 def _blocks(sys: Path) -> Iterator[tuple[str, PurePath]]:
-    for name in files.names(sys / "block"):
+    for name in files.list_names(sys / "block"):
         directory = sys / "block" / name
         device = directory / "device"
         place = _place(sys, device if os.path.lexists(device) else directory)
@@ -97,22 +97,22 @@ def _blocks(sys: Path) -> Iterator[tuple[str, PurePath]]:
 
 
 def _hosts(sys: Path) -> Iterator[tuple[str, PurePath]]:
-    for name in files.names(sys / "class" / "scsi_host"):
+    for name in files.list_names(sys / "class" / "scsi_host"):
         place = scsi_host(_place(sys, sys / "class" / "scsi_host" / name).parent)
         if place is not None:
             yield f"bus/{name.removeprefix('host')}", place
 
 
 def _controllers(sys: Path) -> Iterator[str]:
-    found = [n for n in files.names(sys / "class" / "nvme") if _CONTROLLER.fullmatch(n)]
+    found = [n for n in files.list_names(sys / "class" / "nvme") if _CONTROLLER.fullmatch(n)]
     for name in sorted(found, key=lambda n: (len(n), n)):
-        if files.attribute(sys / "class" / "nvme" / name / "cntrltype") != "discovery":
+        if files.read_attribute(sys / "class" / "nvme" / name / "cntrltype") != "discovery":
             yield name
 
 
 def _first_namespaces(sys: Path, controllers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for controller in controllers:
-        below = files.names(sys / "class" / "nvme" / controller)
+        below = files.list_names(sys / "class" / "nvme" / controller)
         found = [match for name in below if (match := _NAMESPACE.fullmatch(name))]
         if found:
             first = min(found, key=lambda match: int(match[2]))

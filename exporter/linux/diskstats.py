@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed, Raw
+from exporter.linux.files import Parsed, RawFile
 
 #: The kernel's ABI: sectors here are 512 bytes, whatever the device's own.
 SECTOR_BYTES = 512
@@ -108,33 +108,35 @@ class DiskStats(NamedTuple):
 
 
 #: Records under the very line that said them: an unchanged line needs no second parse.
-Lines = dict[str, DiskStats]
+RecordsByLine = dict[str, DiskStats]
 
 
-def raw(proc: Path | str) -> Raw:
+def read_raw(proc: Path | str) -> RawFile:
     """The file, to be parsed later."""
-    return files.raw(os.path.join(proc, "diskstats"))
+    return files.read_raw(os.path.join(proc, "diskstats"))
 
 
-def text(found: Raw) -> str:
+def decode(found: RawFile) -> str:
     """The whole text of what `raw` has read.
 
     Raises:
         ReadError: as `files.text_for_sure`.
         ParseError: it is empty; a machine without any block device has nothing to watch.
     """
-    whole = files.text_for_sure(found)
+    whole = files.decode_required(found)
     if not whole:
         raise ParseError("diskstats: empty")
     return whole
 
 
-def read(proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})) -> Parsed[Lines]:
+def read(
+    proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})
+) -> Parsed[RecordsByLine]:
     """What the file says now; raises as `text`, else as `parse`."""
-    return parse(text(raw(proc)), known)
+    return parse(decode(read_raw(proc)), known)
 
 
-def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
+def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
     """The records by device.
 
     The head of an NVMe multipath counts nothing before Linux 6.4 (d4d957b53d91): there it gets the
@@ -156,14 +158,14 @@ def devices(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
     return by_device
 
 
-def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[Lines]:
+def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
     """Records by line, in the kernel's order; a broken line is a fault and costs itself alone.
 
     `known` is the last reading's value: a device whose line is the same as then gets the same
     record object, for it did nothing.
     """
-    lines: Lines = {}
-    rows, faults = files.whole_lines("diskstats", text)
+    lines: RecordsByLine = {}
+    rows, faults = files.split_complete_lines("diskstats", text)
     for number, line in enumerate(rows, start=1):
         record = known.get(line)
         if record is None:

@@ -18,11 +18,11 @@ _MOST_LINKS = 40
 _LONGEST_PATH = 4096
 
 
-def inside(rootfs: Path, path: str) -> Path:
+def path_below(rootfs: Path, path: str) -> Path:
     return rootfs / path.lstrip("/")
 
 
-def resolve(rootfs: Path, path: str) -> str:
+def resolve_symlinks(rootfs: Path, path: str) -> str:
     """A path of the host with its symbolic links followed, never out of `rootfs`.
 
     What cannot be read is taken for no link: below a directory of mode 0700 the rest stays as it
@@ -88,15 +88,15 @@ class Parsed(Generic[T]):
     faults: tuple[SourceError, ...] = ()
 
 
-class Raw(NamedTuple):
-    """What reading a file gave, to be made sense of later; `problem` is what it raised."""
+class RawFile(NamedTuple):
+    """What reading a file gave, to be made sense of later; `error` is what it raised."""
 
     path: Path | str
     content: bytes
-    problem: OSError | ReadError | None = None
+    error: OSError | ReadError | None = None
 
 
-def raw(path: Path | str) -> Raw:
+def read_raw(path: Path | str) -> RawFile:
     """A kernel file, whole, as it is; never raises."""
     try:
         descriptor = os.open(path, _FLAGS)
@@ -105,7 +105,7 @@ def raw(path: Path | str) -> Raw:
         finally:
             os.close(descriptor)
     except OSError as e:
-        return Raw(path, b"", e)
+        return RawFile(path, b"", e)
 
 
 class OpenFile:
@@ -125,12 +125,12 @@ class OpenFile:
     def __del__(self) -> None:
         self._close()
 
-    def raw(self, *, look_up: bool = True) -> Raw:
+    def read(self, *, check_replaced: bool = True) -> RawFile:
         """As `raw` of the path; without `look_up` of what it led to before."""
         try:
             descriptor = self._descriptor
             # To ask is a third of what reading costs with cold caches.
-            if look_up and descriptor is not None and not os.fstat(descriptor).st_nlink:
+            if check_replaced and descriptor is not None and not os.fstat(descriptor).st_nlink:
                 # Another took its place: a recorded host, or a /proc of FUSE that began anew.
                 self._close()
                 descriptor = None
@@ -141,7 +141,7 @@ class OpenFile:
             return _whole(self._path, descriptor)
         except OSError as e:
             self._close()
-            return Raw(self._path, b"", e)
+            return RawFile(self._path, b"", e)
 
     def _close(self) -> None:
         descriptor, self._descriptor = self._descriptor, None
@@ -149,7 +149,7 @@ class OpenFile:
             os.close(descriptor)
 
 
-def _whole(path: Path | str, descriptor: int) -> Raw:
+def _whole(path: Path | str, descriptor: int) -> RawFile:
     """Until the end of file: seq_file hands out about a page per read(2) whatever the buffer."""
     chunks: list[bytes] = []
     size = 0
@@ -158,11 +158,11 @@ def _whole(path: Path | str, descriptor: int) -> Raw:
         size += len(chunk)
         if size > LARGEST_FILE_BYTES:
             too_large = f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read"
-            return Raw(path, b"", ReadError(too_large))
-    return Raw(path, b"".join(chunks))
+            return RawFile(path, b"", ReadError(too_large))
+    return RawFile(path, b"".join(chunks))
 
 
-def text(found: Raw) -> str:
+def decode(found: RawFile) -> str:
     """The text of what was read; bytes that are no UTF-8 come as backslash escapes, so that every
     name prints.
 
@@ -170,22 +170,22 @@ def text(found: Raw) -> str:
         NotThere: the kernel has no such file, or says that the feature is off.
         ReadError: the file is there and cannot be read, or is larger than `LARGEST_FILE_BYTES`.
     """
-    problem = found.problem
-    if isinstance(problem, OSError):
-        raise _source_error(found.path, problem) from problem
-    if problem is not None:
-        raise problem
+    error = found.error
+    if isinstance(error, OSError):
+        raise _source_error(found.path, error) from error
+    if error is not None:
+        raise error
     return found.content.decode("utf-8", "backslashreplace")
 
 
-def text_for_sure(found: Raw) -> str:
+def decode_required(found: RawFile) -> str:
     """The text of a file that every kernel has: that it is not there is a failure.
 
     Raises:
         ReadError: it is not there, or as `text`.
     """
     try:
-        return text(found)
+        return decode(found)
     except NotThere as e:
         hint = "every kernel has it: see --path.procfs, and ProcSubset= of systemd"
         raise ReadError(f"{e}; {hint}") from e
@@ -193,10 +193,10 @@ def text_for_sure(found: Raw) -> str:
 
 def read(path: Path | str) -> str:
     """The whole text of a kernel file; raises as `text`."""
-    return text(raw(path))
+    return decode(read_raw(path))
 
 
-def attribute(path: Path | str) -> str | None:
+def read_attribute(path: Path | str) -> str | None:
     """A sysfs attribute without its line end; None where there is none or it cannot be read.
 
     Drivers answer EINVAL, EIO, EAGAIN and more for attributes that they do not support on this
@@ -215,12 +215,12 @@ def attribute(path: Path | str) -> str | None:
     return content.decode("utf-8", "backslashreplace").strip() or None
 
 
-def integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
+def read_integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
     """A sysfs attribute as a number of 64 bits; None where there is none or it is no such number.
 
     Base 0 takes the kernel's own prefixes: 0x10 is 16.
     """
-    text = attribute(path)
+    text = read_attribute(path)
     try:
         number = None if text is None else int(text, base)
     except ValueError:
@@ -228,7 +228,7 @@ def integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
     return None if number is None or not least <= number < 1 << 64 else number
 
 
-def counter(text: str, base: int = 10) -> int:
+def parse_counter(text: str, base: int = 10) -> int:
     """One of the kernel's unsigned counters, at most 64 bits wide; ValueError else."""
     number = int(text, base)
     if not 0 <= number < 1 << 64:
@@ -236,7 +236,7 @@ def counter(text: str, base: int = 10) -> int:
     return number
 
 
-def whole_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
+def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
     """The lines that end, and a fault for a rest that does not.
 
     The kernel ends every line; a number that was cut off would read as a smaller one.
@@ -247,7 +247,7 @@ def whole_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
     return lines, [ParseError(f"{file}: the last line is cut off: {rest[:200]!r}")]
 
 
-def names(path: Path) -> tuple[str, ...]:
+def list_names(path: Path) -> tuple[str, ...]:
     """What a directory holds, sorted; nothing where it cannot be listed."""
     try:
         return tuple(sorted(os.listdir(path)))

@@ -25,11 +25,11 @@ from pathlib import Path
 from exporter.linux import files
 
 #: Payload bits of line bits.
-CODE_8B_10B = 8 / 10
-CODE_128B_130B = 128 / 130
-CODE_128B_132B = 128 / 132
-CODE_128B_150B = 128 / 150
-CODE_242B_256B = 242 / 256
+EFFICIENCY_8B_10B = 8 / 10
+EFFICIENCY_128B_130B = 128 / 130
+EFFICIENCY_128B_132B = 128 / 132
+EFFICIENCY_128B_150B = 128 / 150
+EFFICIENCY_242B_256B = 242 / 256
 
 _GIGA = re.compile(r"\s*(\d{1,4}(?:\.\d{1,4})?)\s+G(?:T/s|bps|bit)\b", re.ASCII)
 
@@ -43,7 +43,7 @@ class LinkSpeed:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkSource:
+class LinkFiles:
     """Where a link's speed stands: found once per device, read again and again.
 
     `rate` turns the text of each of `speeds` into bytes per second (of one lane where there is a
@@ -56,23 +56,24 @@ class LinkSource:
     width: Path | None = None
 
 
-def read_link(source: LinkSource) -> LinkSpeed | None:
+def read_link(source: LinkFiles) -> LinkSpeed | None:
     """The link as it is negotiated now; None where neither its speed nor its maximum is known."""
     rates = [
         rate
         for path in source.speeds
-        if (text := files.attribute(path)) is not None and (rate := source.rate(text)) is not None
+        if (text := files.read_attribute(path)) is not None
+        and (rate := source.rate(text)) is not None
     ]
     speed = sum(rates) if rates else None
     if source.width is not None and speed is not None:
-        lanes = lane_count(files.integer(source.width))
+        lanes = lane_count(files.read_integer(source.width))
         speed = None if lanes is None else speed * lanes
     if speed is None and source.max_bytes_per_second is None:
         return None
     return LinkSpeed(speed, source.max_bytes_per_second)
 
 
-def slowest(links: Iterable[LinkSpeed]) -> LinkSpeed | None:
+def slowest_link(links: Iterable[LinkSpeed]) -> LinkSpeed | None:
     """Of several ways to one drive the one that limits it; None for none."""
     return min(
         links,
@@ -98,7 +99,7 @@ def lane_count(width: int | None) -> int | None:
     return width if width is not None and 0 < width <= 32 else None
 
 
-def sas_rate(text: str) -> float | None:
+def parse_sas_rate(text: str) -> float | None:
     """Bytes per second for ``12.0 Gbit``; None for ``Unknown``, ``Phy disabled`` and the like.
 
     SAS-4 (22.5 Gbit) sends 128 bits in 150, everything before it 8 in 10.
@@ -106,43 +107,45 @@ def sas_rate(text: str) -> float | None:
     gigabits = parse_gigabits(text)
     if gigabits is None:
         return None
-    code = CODE_128B_150B if gigabits > 12 else CODE_8B_10B
+    code = EFFICIENCY_128B_150B if gigabits > 12 else EFFICIENCY_8B_10B
     return bytes_per_second(gigabits, code)
 
 
-def speaks_sata(end_device: Path) -> bool | None:
+def read_speaks_sata(end_device: Path) -> bool | None:
     """Whether the drive is a SATA one on a SAS adapter; None where the kernel does not say."""
-    protocols = files.attribute(
+    protocols = files.read_attribute(
         end_device / "sas_device" / end_device.name / "target_port_protocols"
     )
     return None if protocols is None else "sata" in protocols or "stp" in protocols
 
 
-def sas_link_source(end_device: Path, drive_gigabits: float | None) -> LinkSource | None:
+def find_sas_link(end_device: Path, drive_gigabits: float | None) -> LinkFiles | None:
     """The link between a drive and the adapter's or expander's port above it.
 
     The port's directory holds a link to each phy that belongs to it. `drive_gigabits` is the
     drive's own best per phy, where known; maximum_linkrate_hw speaks for the port alone.
     """
     port = end_device.parent
-    phys = [port / n / "sas_phy" / n for n in files.names(port) if n.startswith("phy-")]
+    phys = [port / n / "sas_phy" / n for n in files.list_names(port) if n.startswith("phy-")]
     if not phys:
         return None
-    drive = None if drive_gigabits is None else sas_rate(f"{drive_gigabits} Gbit")
-    limits = [sas_rate(files.attribute(phy / "maximum_linkrate_hw") or "") for phy in phys]
+    drive = None if drive_gigabits is None else parse_sas_rate(f"{drive_gigabits} Gbit")
+    limits = [
+        parse_sas_rate(files.read_attribute(phy / "maximum_linkrate_hw") or "") for phy in phys
+    ]
     known = [each if drive is None else min(each, drive) for each in limits if each is not None]
     # A sum over some of the phys would be no maximum of the whole.
     maximum = sum(known) if len(known) == len(phys) else None
-    return LinkSource(tuple(phy / "negotiated_linkrate" for phy in phys), sas_rate, maximum)
+    return LinkFiles(tuple(phy / "negotiated_linkrate" for phy in phys), parse_sas_rate, maximum)
 
 
-def sata_rate(text: str) -> float | None:
+def parse_sata_rate(text: str) -> float | None:
     """Bytes per second for ``6.0 Gbps``; None for ``<unknown>``, which a link that is down says."""
     gigabits = parse_gigabits(text)
-    return None if gigabits is None else bytes_per_second(gigabits, CODE_8B_10B)
+    return None if gigabits is None else bytes_per_second(gigabits, EFFICIENCY_8B_10B)
 
 
-def sata_link_source(port: Path, channel: str, drive_gigabits: float | None) -> LinkSource | None:
+def find_sata_link(port: Path, channel: str, drive_gigabits: float | None) -> LinkFiles | None:
     """The link of a drive at an ATA port (a directory ataN).
 
     `channel` is the drive's SCSI channel, which libata sets to the port of a port multiplier;
@@ -152,14 +155,14 @@ def sata_link_source(port: Path, channel: str, drive_gigabits: float | None) -> 
     number = port.name.removeprefix("ata")
     for name in (f"link{number}.{channel}", f"link{number}"):
         directory = port / name / "ata_link" / name
-        if files.attribute(directory / "sata_spd") is None:
+        if files.read_attribute(directory / "sata_spd") is None:
             continue
         limits = [
-            None if drive_gigabits is None else sata_rate(f"{drive_gigabits} Gbps"),
-            sata_rate(files.attribute(directory / "hw_sata_spd_limit") or ""),
+            None if drive_gigabits is None else parse_sata_rate(f"{drive_gigabits} Gbps"),
+            parse_sata_rate(files.read_attribute(directory / "hw_sata_spd_limit") or ""),
         ]
         maximum = min((each for each in limits if each is not None), default=None)
-        return LinkSource((directory / "sata_spd",), sata_rate, maximum)
+        return LinkFiles((directory / "sata_spd",), parse_sata_rate, maximum)
     return None
 
 
@@ -168,7 +171,7 @@ _DEVICE = re.compile(r"\d+-\d+(?:\.\d+)*", re.ASCII)
 _MEGABITS = re.compile(r"\d{1,6}(?:\.\d)?", re.ASCII)
 
 
-def usb_rate(text: str) -> float | None:
+def parse_usb_rate(text: str) -> float | None:
     """Bytes per second for the ``speed`` attribute, Mb/s.
 
     Up to 480 Mb/s the number is already data (NRZI has no code bits to count off), 5000 is 8b/10b,
@@ -179,7 +182,7 @@ def usb_rate(text: str) -> float | None:
     megabits = float(text)
     if megabits <= 480:
         return megabits * 1e6 / 8 or None
-    code = CODE_8B_10B if megabits <= 5000 else CODE_128B_132B
+    code = EFFICIENCY_8B_10B if megabits <= 5000 else EFFICIENCY_128B_132B
     return bytes_per_second(megabits / 1000, code)
 
 
@@ -188,9 +191,9 @@ def nearest_usb_device(path: Path) -> Path | None:
     return next((each for each in path.parents if _DEVICE.fullmatch(each.name)), None)
 
 
-def usb_link_source(path: Path) -> LinkSource | None:
+def find_usb_link(path: Path) -> LinkFiles | None:
     """The link of the USB device above a drive; what it could do at its best, sysfs hides."""
     device = nearest_usb_device(path)
-    if device is None or files.attribute(device / "speed") is None:
+    if device is None or files.read_attribute(device / "speed") is None:
         return None
-    return LinkSource((device / "speed",), usb_rate, None)
+    return LinkFiles((device / "speed",), parse_usb_rate, None)

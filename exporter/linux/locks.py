@@ -19,7 +19,7 @@ _ROW = re.compile(
 )
 
 
-def flock_holder(text: str, device: int, inode: int) -> int | None:
+def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
     """The process that took a flock on a file, by st_dev and st_ino; None where none is told.
 
     The lock may have gone on to its children, and a process of another namespace is told as 0.
@@ -36,6 +36,6 @@ def read_flock_holder(proc: Path, file: Path) -> int | None:
     """The process that holds a flock on `file`; None where none is told or it cannot be read."""
     try:
         found = os.stat(file, follow_symlinks=False)
-        return flock_holder(files.read(proc / "locks"), found.st_dev, found.st_ino)
+        return parse_flock_holder(files.read(proc / "locks"), found.st_dev, found.st_ino)
     except (OSError, SourceError):
         return None

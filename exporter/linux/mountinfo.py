@@ -86,13 +86,13 @@ def read(proc: Path) -> Parsed[Mounts]:
         NotThere, ReadError: neither can be read.
     """
     try:
-        parsed, of_host = of_process(proc, 1), True
+        parsed, of_host = read_process(proc, 1), True
     except (NotThere, ReadError):
         parsed, of_host = parse(files.read(proc / "self" / "mountinfo")), False
     return Parsed(Mounts(parsed.value, of_host), parsed.faults)
 
 
-def of_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
+def read_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
     """The mounts that a process sees: in a container others than the host's.
 
     Raises:
@@ -102,18 +102,18 @@ def of_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
     return parse(files.read(proc / str(pid) / "mountinfo"))
 
 
-def containing(mounts: Iterable[Mount], directory: str) -> Mount | None:
+def mount_containing(mounts: Iterable[Mount], directory: str) -> Mount | None:
     """The mount that a directory lies in: the longest mountpoint above it, the last of equals."""
     best: Mount | None = None
     for mount in mounts:
-        if is_below(directory, mount.mountpoint) and (
+        if is_inside(directory, mount.mountpoint) and (
             best is None or len(mount.mountpoint) >= len(best.mountpoint)
         ):
             best = mount
     return best
 
 
-def is_below(directory: str, mountpoint: str) -> bool:
+def is_inside(directory: str, mountpoint: str) -> bool:
     return directory == mountpoint or directory.startswith(mountpoint.rstrip("/") + "/")
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from exporter.errors import ParseError
 from exporter.linux.files import Parsed
 
-KNOWN = frozenset(
+KNOWN_OPTIONS = frozenset(
     {
         "datadir",
         "innodb_data_home_dir",
@@ -44,13 +44,13 @@ _DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class OptionSetting:
     name: str
     value: str | bool
 
 
 @dataclass(frozen=True, slots=True)
-class Include:
+class OptionInclude:
     """``!include`` of a file, or ``!includedir`` of all *.cnf in a directory."""
 
     path: str
@@ -65,12 +65,14 @@ class OptionFiles:
     suffix: str = ""
 
 
-def parse(text: str, suffix: str = "") -> Parsed[tuple[Setting | Include, ...]]:
+def parse_option_file(
+    text: str, suffix: str = ""
+) -> Parsed[tuple[OptionSetting | OptionInclude, ...]]:
     """What an option file says to a server, in order: the last one of a name holds.
 
     With a suffix the groups of that suffix are read besides the plain ones.
     """
-    found: list[Setting | Include] = []
+    found: list[OptionSetting | OptionInclude] = []
     faults: list[ParseError] = []
     ours = False
     for number, raw in enumerate(text.split("\n"), start=1):
@@ -97,27 +99,27 @@ def parse(text: str, suffix: str = "") -> Parsed[tuple[Setting | Include, ...]]:
     return Parsed(tuple(found), tuple(faults))
 
 
-def from_arguments(argv: Sequence[str]) -> Options:
+def parse_arguments(argv: Sequence[str]) -> Options:
     """What a server's command line says; the last one of a name holds."""
     options: dict[str, str | bool] = {}
     arguments = iter(argv[1:])
     for argument in arguments:
-        setting: Setting | None = None
+        setting: OptionSetting | None = None
         if argument == "--":
             break
         if argument.startswith("--"):
             name, equals, value = argument[2:].partition("=")
             setting = _setting(name, value if equals else None)
             if setting is not None and setting.value is True and _takes_next(setting.name):
-                setting = Setting(setting.name, next(arguments, ""))
+                setting = OptionSetting(setting.name, next(arguments, ""))
         elif argument.startswith("-") and argument[1:2] in _SHORT:
-            setting = Setting(_SHORT[argument[1]], argument[2:] or next(arguments, ""))
+            setting = OptionSetting(_SHORT[argument[1]], argument[2:] or next(arguments, ""))
         if setting is not None:
             options[setting.name] = setting.value
     return options
 
 
-def option_files(argv: Sequence[str]) -> OptionFiles:
+def parse_option_file_arguments(argv: Sequence[str]) -> OptionFiles:
     """Which option files a server with this command line reads."""
     suffix = ""
     paths: tuple[str, ...] = _DEFAULT_FILES
@@ -141,22 +143,22 @@ def _is_server(group: str, suffix: str) -> bool:
     return bool(_GROUP.fullmatch(group) or _GROUP.fullmatch(plain))
 
 
-def _include(line: str) -> Include | None:
+def _include(line: str) -> OptionInclude | None:
     directive, _, path = line.partition(" ")
     path = path.strip()
     if not path or directive not in ("!include", "!includedir"):
         return None
-    return Include(path, directive == "!includedir")
+    return OptionInclude(path, directive == "!includedir")
 
 
-def _setting(name: str, value: str | None) -> Setting | None:
+def _setting(name: str, value: str | None) -> OptionSetting | None:
     plain = name.replace("-", "_").removeprefix("loose_")
     prefix, _, rest = plain.partition("_")
-    if plain not in KNOWN and prefix in _DENIED and rest in KNOWN:
-        return Setting(rest, _DENIED[prefix])
-    if plain not in KNOWN or (value is not None and "\0" in value):
+    if plain not in KNOWN_OPTIONS and prefix in _DENIED and rest in KNOWN_OPTIONS:
+        return OptionSetting(rest, _DENIED[prefix])
+    if plain not in KNOWN_OPTIONS or (value is not None and "\0" in value):
         return None
-    return Setting(plain, True if value is None else value)
+    return OptionSetting(plain, True if value is None else value)
 
 
 def _takes_next(name: str) -> bool:
@@ -188,7 +190,7 @@ class RoleDirectory:
     directory: str
 
 
-def directories(options: Options) -> tuple[RoleDirectory, ...]:
+def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
     """The directories of a server with these options.
 
     Redo, undo and doublewrite lie in the data directory unless told otherwise; logs and

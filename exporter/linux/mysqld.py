@@ -17,9 +17,15 @@ from exporter.errors import NotThere, ParseError, ReadError, SourceError
 from exporter.linux import files, mountinfo, mysql_directories
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
-from exporter.linux.mysql_directories import Include, OptionFiles, Options, RoleDirectory, Setting
+from exporter.linux.mysql_directories import (
+    OptionFiles,
+    OptionInclude,
+    Options,
+    OptionSetting,
+    RoleDirectory,
+)
 
-NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
+SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 
 #: Far above any real option file, far below what would hurt.
 _LARGEST_OPTION_FILE_BYTES = 1 << 20
@@ -32,7 +38,7 @@ _CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class ServerProcess:
     """A server's process, with its command line for as long as it takes to read it."""
 
     pid: int
@@ -49,7 +55,7 @@ class MysqlServer:
     directories: tuple[RoleDirectory, ...]
 
 
-def running(proc: Path) -> tuple[Process, ...]:
+def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
     """The servers among the processes; those that end meanwhile or are hidden do not count."""
     import psutil  # noqa: PLC0415 - 30 ms that a smart-agent need not pay
 
@@ -77,24 +83,26 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
     """
     servers: list[MysqlServer] = []
     faults: list[SourceError] = []
-    host_root = mountinfo.containing(host_mounts, "/")
-    for process in islice(running(proc), _MOST_SERVERS):
+    host_root = mountinfo.mount_containing(host_mounts, "/")
+    for process in islice(find_server_processes(proc), _MOST_SERVERS):
         try:
-            mounts = mountinfo.of_process(proc, process.pid)
+            mounts = mountinfo.read_process(proc, process.pid)
         except (NotThere, ReadError):
             continue
         faults.extend(mounts.faults)
         options: dict[str, str | bool] = {}
-        shares_root = _is_same_root(mountinfo.containing(mounts.value, "/"), host_root)
+        shares_root = _is_same_root(mountinfo.mount_containing(mounts.value, "/"), host_root)
         if shares_root:
-            parsed = read_options(root, mysql_directories.option_files(process.argv))
+            parsed = read_option_files(
+                root, mysql_directories.parse_option_file_arguments(process.argv)
+            )
             options.update(parsed.value)
             faults.extend(parsed.faults)
-        options.update(mysql_directories.from_arguments(process.argv))
-        directories = mysql_directories.directories(options)
+        options.update(mysql_directories.parse_arguments(process.argv))
+        directories = mysql_directories.role_directories(options)
         if shares_root:
             directories = tuple(
-                RoleDirectory(each.role, files.resolve(root, each.directory))
+                RoleDirectory(each.role, files.resolve_symlinks(root, each.directory))
                 for each in directories
             )
         cgroup = _cgroup(proc, process.pid)
@@ -102,7 +110,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
     return Parsed(tuple(servers), tuple(faults))
 
 
-def read_options(root: Path, sources: OptionFiles) -> Parsed[Options]:
+def read_option_files(root: Path, sources: OptionFiles) -> Parsed[Options]:
     """What the option files say, those they include with them; the last one of a name holds.
 
     Included files include no further ones, and no more than 64 are read.
@@ -112,24 +120,24 @@ def read_options(root: Path, sources: OptionFiles) -> Parsed[Options]:
     budget = _MOST_INCLUDES
     for path in sources.paths:
         for item in _read_file(root, path, sources.suffix, faults):
-            if isinstance(item, Setting):
+            if isinstance(item, OptionSetting):
                 options[item.name] = item.value
                 continue
             included = _included(root, item)[:budget]
             budget -= len(included)
             for each in included:
                 for inner in _read_file(root, each, sources.suffix, faults):
-                    if isinstance(inner, Setting):
+                    if isinstance(inner, OptionSetting):
                         options[inner.name] = inner.value
     return Parsed(options, tuple(faults))
 
 
-def _servers(psutil: ModuleType) -> Iterator[Process]:
+def _servers(psutil: ModuleType) -> Iterator[ServerProcess]:
     for pid in psutil.pids():
         try:
             process = psutil.Process(pid)
-            if process.name() in NAMES:
-                yield Process(pid, tuple(_printable(each) for each in process.cmdline()))
+            if process.name() in SERVER_NAMES:
+                yield ServerProcess(pid, tuple(_printable(each) for each in process.cmdline()))
         # The last two: psutil takes the columns of a /proc/<pid>/stat that is cut short for given.
         except (psutil.Error, OSError, ValueError, IndexError):
             continue
@@ -142,27 +150,27 @@ def _printable(argument: str) -> str:
 
 def _read_file(
     root: Path, path: str, suffix: str, faults: list[SourceError]
-) -> tuple[Setting | Include, ...]:
-    place = files.inside(root, files.resolve(root, path))
+) -> tuple[OptionSetting | OptionInclude, ...]:
+    place = files.path_below(root, files.resolve_symlinks(root, path))
     try:
         found = os.stat(place)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_OPTION_FILE_BYTES:
             faults.append(ParseError(f"{path}: no option file: not a plain file of up to 1 MiB"))
             return ()
-        parsed = mysql_directories.parse(files.read(place), suffix)
+        parsed = mysql_directories.parse_option_file(files.read(place), suffix)
     except (OSError, ValueError, SourceError):  # absent or hidden; ValueError: a null byte
         return ()
     faults.extend(ParseError(f"{path}: {fault}") for fault in parsed.faults)
     return parsed.value
 
 
-def _included(root: Path, include: Include) -> tuple[str, ...]:
+def _included(root: Path, include: OptionInclude) -> tuple[str, ...]:
     if not include.is_directory:
         return (include.path,)
     if "\0" in include.path:
         return ()
-    place = files.inside(root, files.resolve(root, include.path))
-    names = (name for name in files.names(place) if name.endswith(".cnf"))
+    place = files.path_below(root, files.resolve_symlinks(root, include.path))
+    names = (name for name in files.list_names(place) if name.endswith(".cnf"))
     return tuple(f"{include.path.rstrip('/')}/{name}" for name in names)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from exporter.linux import files, pcie
-from exporter.linux.device_identity import Identity, known
+from exporter.linux.device_identity import DeviceIdentity, strip_padding
 
 _CONTROLLER = re.compile(r"nvme\d+", re.ASCII)
 _SUBSYSTEM = re.compile(r"nvme-subsys\d+", re.ASCII)
@@ -29,7 +29,7 @@ def paths_by_head(names: Iterable[str]) -> dict[str, list[str]]:
     return heads
 
 
-def owner(directory: Path) -> Path | None:
+def find_owner(directory: Path) -> Path | None:
     """The controller or subsystem that a namespace's directory hangs on; None for other disks."""
     if not (_HEAD.fullmatch(directory.name) or _PATH.fullmatch(directory.name)):
         return None
@@ -38,36 +38,40 @@ def owner(directory: Path) -> Path | None:
     return above if is_owner else None
 
 
-def controllers(sys: Path, above: Path, paths: Iterable[str]) -> tuple[Path, ...]:
+def find_controllers(sys: Path, above: Path, paths: Iterable[str]) -> tuple[Path, ...]:
     """The directories of a namespace's controllers, by number; `paths` are its hidden ones."""
     if _CONTROLLER.fullmatch(above.name):
         return (above,)
-    found = {owner(Path(os.path.realpath(sys / "block" / path))) for path in paths} or {
+    found = {find_owner(Path(os.path.realpath(sys / "block" / path))) for path in paths} or {
         # Without paths in sight, all controllers of the subsystem.
         Path(os.path.realpath(above / name))
-        for name in files.names(above)
+        for name in files.list_names(above)
         if _CONTROLLER.fullmatch(name)
     }
     each = [one for one in found if one is not None and _CONTROLLER.fullmatch(one.name)]
     return tuple(sorted(each, key=lambda one: int(one.name.removeprefix("nvme"))))
 
 
-def pci_function(controller: Path) -> Path | None:
+def find_pci_function(controller: Path) -> Path | None:
     """The PCI function of a controller; None over a fabric."""
     function = Path(os.path.realpath(controller / "device"))
-    return function if pcie.is_function(function) else None
+    return function if pcie.is_pci_function(function) else None
 
 
-def identity(directory: Path, above: Path, its_controllers: tuple[Path, ...]) -> Identity:
+def read_identity(
+    directory: Path, above: Path, its_controllers: tuple[Path, ...]
+) -> DeviceIdentity:
     """Who a namespace's drive is; controller and subsystem carry the same attributes."""
-    transports = {known(files.attribute(each / "transport")) for each in its_controllers}
+    transports = {
+        strip_padding(files.read_attribute(each / "transport")) for each in its_controllers
+    }
     over = sorted(each for each in transports if each not in (None, "pcie"))
-    return Identity(
-        model=known(files.attribute(above / "model")),
+    return DeviceIdentity(
+        model=strip_padding(files.read_attribute(above / "model")),
         vendor=None,
-        serial=known(files.attribute(above / "serial")),
-        firmware=known(files.attribute(above / "firmware_rev")),
-        wwn=known(files.attribute(directory / "wwid")),
+        serial=strip_padding(files.read_attribute(above / "serial")),
+        firmware=strip_padding(files.read_attribute(above / "firmware_rev")),
+        wwn=strip_padding(files.read_attribute(directory / "wwid")),
         transport=f"nvme-{over[0]}" if over else "nvme",
         protocol="nvme",
         controllers=tuple(each.name for each in its_controllers),
@@ -85,7 +89,9 @@ def _limit(its_controllers: tuple[Path, ...], name: str) -> float | None:
     for controller in its_controllers:
         # Below the PCI function before it hung on the controller.
         for place in (controller, controller / "device" / "hwmon"):
-            for monitor in files.names(place):
-                if _MONITOR.fullmatch(monitor) and (found := files.integer(place / monitor / name)):
+            for monitor in files.list_names(place):
+                if _MONITOR.fullmatch(monitor) and (
+                    found := files.read_integer(place / monitor / name)
+                ):
                     return found / 1000
     return None

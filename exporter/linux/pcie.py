@@ -26,7 +26,7 @@ class PcieErrors:
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorSource:
+class AerFiles:
     """Where the AER totals of a function stand: found once, read again and again."""
 
     correctable: Path
@@ -34,12 +34,12 @@ class ErrorSource:
     fatal: Path
 
 
-def is_function(directory: Path) -> bool:
+def is_pci_function(directory: Path) -> bool:
     """Whether a sysfs directory is a PCI function's: 0000:03:00.0."""
     return _ADDRESS.fullmatch(directory.name) is not None
 
 
-def lane_rate(text: str) -> float | None:
+def parse_lane_rate(text: str) -> float | None:
     """Bytes per second of one lane for ``8.0 GT/s PCIe``; None for an unknown speed.
 
     Up to 5 GT/s the line code is 8b/10b, up to 32 GT/s 128b/130b; from 64 GT/s on a flit of 256
@@ -49,30 +49,30 @@ def lane_rate(text: str) -> float | None:
     if transfers is None:
         return None
     if transfers <= 5:
-        return links.bytes_per_second(transfers, links.CODE_8B_10B)
+        return links.bytes_per_second(transfers, links.EFFICIENCY_8B_10B)
     if transfers < 64:
-        return links.bytes_per_second(transfers, links.CODE_128B_130B)
-    return links.bytes_per_second(transfers, links.CODE_242B_256B)
+        return links.bytes_per_second(transfers, links.EFFICIENCY_128B_130B)
+    return links.bytes_per_second(transfers, links.EFFICIENCY_242B_256B)
 
 
-def link_source(function: Path) -> links.LinkSource | None:
+def find_pcie_link(function: Path) -> links.LinkFiles | None:
     """The link of a PCI function; its maximum is what both the device and the slot can do.
 
     Speed and width are limited one by one: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at
     8 GT/s x4, slower than either.
     """
     speed = function / "current_link_speed"
-    if files.attribute(speed) is None:
+    if files.read_attribute(speed) is None:
         return None
     # The port above is the parent directory; a root complex or a bridge of a guest has no link.
     ends = (function, function.parent)
     lanes = [w for end in ends if (w := _max_lanes(end)) is not None]
     rates = [r for end in ends if (r := _max_lane_rate(end)) is not None]
     maximum = min(lanes) * min(rates) if lanes and rates else None
-    return links.LinkSource((speed,), lane_rate, maximum, function / "current_link_width")
+    return links.LinkFiles((speed,), parse_lane_rate, maximum, function / "current_link_width")
 
 
-def parse_total(text: str) -> int:
+def parse_aer_total(text: str) -> int:
     """The total of one aer_dev_* file.
 
     Raises:
@@ -84,17 +84,17 @@ def parse_total(text: str) -> int:
     return int(match[1])
 
 
-def error_source(function: Path) -> ErrorSource | None:
+def find_aer_files(function: Path) -> AerFiles | None:
     """The counts of a function; None where the kernel keeps none for it."""
-    found = ErrorSource(
+    found = AerFiles(
         correctable=function / "aer_dev_correctable",
         nonfatal=function / "aer_dev_nonfatal",
         fatal=function / "aer_dev_fatal",
     )
-    return None if files.attribute(found.correctable) is None else found
+    return None if files.read_attribute(found.correctable) is None else found
 
 
-def read_errors(source: ErrorSource) -> Parsed[PcieErrors | None]:
+def read_aer_errors(source: AerFiles) -> Parsed[PcieErrors | None]:
     """The AER totals of a function; None where none of them can be read."""
     faults: list[ParseError] = []
     correctable = _total(source.correctable, faults)
@@ -105,7 +105,7 @@ def read_errors(source: ErrorSource) -> Parsed[PcieErrors | None]:
     return Parsed(PcieErrors(correctable, nonfatal, fatal), tuple(faults))
 
 
-def add(one: PcieErrors, other: PcieErrors) -> PcieErrors:
+def sum_errors(one: PcieErrors, other: PcieErrors) -> PcieErrors:
     """The errors of two ways to one drive together."""
     return PcieErrors(
         correctable=_sum(one.correctable, other.correctable),
@@ -120,7 +120,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 
 def _total(path: Path, faults: list[ParseError]) -> int | None:
     try:
-        return parse_total(files.read(path))
+        return parse_aer_total(files.read(path))
     except NotThere:
         return None
     except ParseError as e:
@@ -132,9 +132,9 @@ def _total(path: Path, faults: list[ParseError]) -> int | None:
 
 
 def _max_lanes(end: Path) -> int | None:
-    return links.lane_count(files.integer(end / "max_link_width"))
+    return links.lane_count(files.read_integer(end / "max_link_width"))
 
 
 def _max_lane_rate(end: Path) -> float | None:
-    text = files.attribute(end / "max_link_speed")
-    return None if text is None else lane_rate(text)
+    text = files.read_attribute(end / "max_link_speed")
+    return None if text is None else parse_lane_rate(text)

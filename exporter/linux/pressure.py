@@ -42,14 +42,14 @@ def read(file: Path) -> Pressure:
 def parse(text: str) -> Pressure:
     """Raises ParseError where neither line is there, or one has no total or is cut off."""
     totals: dict[str, float] = {}
-    lines, faults = files.whole_lines("pressure", text)
+    lines, faults = files.split_complete_lines("pressure", text)
     if faults:
         raise faults[0]
     for number, line in enumerate(lines, start=1):
         kind, *pairs = line.split() or [""]
         total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")
         try:
-            totals[kind] = files.counter(total) / _MICROSECONDS
+            totals[kind] = files.parse_counter(total) / _MICROSECONDS
         except ValueError as e:
             raise ParseError(f"pressure:{number}: no total: {line[:80]!r}") from e
     if not totals.keys() & {"some", "full"}:

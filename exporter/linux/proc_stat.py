@@ -31,14 +31,14 @@ class CpuTimes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
+class CpuStat:
     """`total` over every CPU that was ever there (the line "cpu"); `cpus` are those on line."""
 
     total: CpuTimes | None
     cpus: dict[int, CpuTimes]
 
 
-def parse(text: str) -> Parsed[Stat]:
+def parse(text: str) -> Parsed[CpuStat]:
     """The CPU lines; a broken one is a fault and costs its own CPU.
 
     Raises:
@@ -46,7 +46,7 @@ def parse(text: str) -> Parsed[Stat]:
     """
     total: CpuTimes | None = None
     cpus: dict[int, CpuTimes] = {}
-    lines, faults = files.whole_lines("stat", text)
+    lines, faults = files.split_complete_lines("stat", text)
     for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
             # The CPU lines come first; intr and softirq below them are long.
@@ -62,7 +62,7 @@ def parse(text: str) -> Parsed[Stat]:
             faults.append(ParseError(f"stat:{number}: {e}: {line[:200]!r}"))
     if not cpus and total is None:
         raise faults[0] if faults else ParseError(f"stat: no CPU line in {text[:80]!r}")
-    return Parsed(Stat(total, cpus), tuple(faults))
+    return Parsed(CpuStat(total, cpus), tuple(faults))
 
 
 def _times(columns: list[str]) -> CpuTimes:

@@ -21,7 +21,7 @@ def parse(text: str) -> Parsed[Softirqs]:
     Raises:
         ParseError: the first line is no header.
     """
-    lines, faults = files.whole_lines("softirqs", text)
+    lines, faults = files.split_complete_lines("softirqs", text)
     cpus = [_cpu(word) for word in lines[0].split()] if lines else []
     if not cpus:
         raise ParseError(f"softirqs:1: no header: {text[:80]!r}")
@@ -33,7 +33,7 @@ def parse(text: str) -> Parsed[Softirqs]:
                 faults.append(ParseError(f"softirqs:{number}: no vector: {line[:80]!r}"))
             continue
         try:
-            counts = [files.counter(word) for word in rest.split()]
+            counts = [files.parse_counter(word) for word in rest.split()]
             softirqs[vector.strip()] = dict(zip(cpus, counts, strict=True))
         except ValueError as e:
             faults.append(ParseError(f"softirqs:{number}: {e}: {line[:80]!r}"))

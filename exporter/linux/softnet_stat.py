@@ -12,14 +12,14 @@ from exporter.linux.files import Parsed
 
 
 @dataclass(frozen=True, slots=True)
-class Softnet:
+class SoftnetCounters:
     """Summed over the CPUs."""
 
     dropped: int
     times_squeezed: int
 
 
-def read(proc: Path) -> Parsed[Softnet]:
+def read(proc: Path) -> Parsed[SoftnetCounters]:
     """The host's counters: they are global, whatever network namespace asks.
 
     Raises NotThere and ReadError as `files.read`, ParseError where no line can be read.
@@ -27,13 +27,15 @@ def read(proc: Path) -> Parsed[Softnet]:
     return parse(files.read(proc / "net" / "softnet_stat"))
 
 
-def parse(text: str) -> Parsed[Softnet]:
+def parse(text: str) -> Parsed[SoftnetCounters]:
     """Raises ParseError where no line can be read; one broken line is a fault."""
     dropped = squeezed = understood = 0
-    lines, faults = files.whole_lines("softnet_stat", text)
+    lines, faults = files.split_complete_lines("softnet_stat", text)
     for number, line in enumerate(lines, start=1):
         try:
-            _, cpu_dropped, cpu_squeezed = (files.counter(word, 16) for word in line.split()[:3])
+            _, cpu_dropped, cpu_squeezed = (
+                files.parse_counter(word, 16) for word in line.split()[:3]
+            )
         except ValueError:
             faults.append(ParseError(f"softnet_stat:{number}: {line[:80]!r}"))
             continue
@@ -42,4 +44,4 @@ def parse(text: str) -> Parsed[Softnet]:
         understood += 1
     if not understood:
         raise faults[0] if faults else ParseError("softnet_stat: empty")
-    return Parsed(Softnet(dropped, squeezed), tuple(faults))
+    return Parsed(SoftnetCounters(dropped, squeezed), tuple(faults))

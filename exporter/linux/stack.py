@@ -71,7 +71,7 @@ class Stack:
         return name if name in self.disks or name in self.parents else None
 
 
-def build(
+def build_stack(
     disks: Mapping[str, BlockDevice],
     mapped: Mapping[str, str],
     pools: tuple[frozenset[str], ...] = (),
@@ -91,7 +91,7 @@ def build(
 def read_mapped(disks: Iterable[BlockDevice]) -> dict[str, str]:
     """The kernel's names of dm devices by those in /dev/mapper."""
     names = (
-        (files.attribute(d.directory / "dm" / "name"), d.name) for d in disks if d.kind == "dm"
+        (files.read_attribute(d.directory / "dm" / "name"), d.name) for d in disks if d.kind == "dm"
     )
     return {mapped: name for mapped, name in names if mapped is not None}
 
@@ -99,5 +99,5 @@ def read_mapped(disks: Iterable[BlockDevice]) -> dict[str, str]:
 def read_pools(sys: Path) -> tuple[frozenset[str], ...]:
     """The devices of each mounted btrfs: /sys/fs/btrfs/<uuid>/devices."""
     btrfs = sys / "fs" / "btrfs"
-    pools = (files.names(btrfs / uuid / "devices") for uuid in files.names(btrfs))
+    pools = (files.list_names(btrfs / uuid / "devices") for uuid in files.list_names(btrfs))
     return tuple(frozenset(n.replace("!", "/") for n in names) for names in pools if names)

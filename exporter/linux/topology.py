@@ -1,4 +1,7 @@
-"""What is plugged into a host, what stands on it, and which of it serves MySQL."""
+"""How full a mounted filesystem is, and what errors it has found in itself.
+
+What is plugged into a host, what stands on it, and which of it serves MySQL.
+"""
 
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -7,13 +10,55 @@ from pathlib import Path
 from types import MappingProxyType
 
 from exporter.errors import NotThere, ParseError, ReadError, SourceError
-from exporter.linux import block, device, files, filesystem, mountinfo, mysqld, nvme_sysfs, stack
-from exporter.linux.device import Device, Entry
+from exporter.linux import block, device, files, mountinfo, mysqld, nvme_sysfs, stack
+from exporter.linux.device import Device, DeviceEntry
 from exporter.linux.files import Parsed
-from exporter.linux.filesystem import Filesystem
 from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysqld import MysqlServer
 from exporter.linux.stack import Stack
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemUsage:
+    """A filesystem's size, and what of it an ordinary user may still fill."""
+
+    size_bytes: int
+    avail_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Filesystem:
+    """A filesystem on block devices, at its mountpoint in the host's view.
+
+    `devices` are the disks at the bottom of it. `usage` and `errors` are looked up only where
+    someone asked for the mount, and None where they could not be had.
+    """
+
+    mountpoint: str
+    fstype: str
+    number: str
+    devices: tuple[str, ...]
+    readonly: bool
+    usage: FilesystemUsage | None = None
+    errors: int | None = None
+
+
+def read_usage(rootfs: Path, mountpoint: str) -> FilesystemUsage | None:
+    """statvfs(3) of a mountpoint below `rootfs`, where the host's / is mounted for the reader."""
+    try:
+        found = os.statvfs(rootfs / mountpoint.lstrip("/"))
+    except (OSError, ValueError):  # ValueError: a name with a null byte
+        return None
+    return FilesystemUsage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+
+
+def read_error_count(sys: Path, device: str) -> int | None:
+    """The errors that ext4 noted in its superblock, by the disk or partition it lies on.
+
+    https://docs.kernel.org/admin-guide/ext4.html
+    """
+    return files.read_integer(sys / "fs" / "ext4" / device.replace("/", "!") / "errors_count")
+
 
 #: A host of containers has thousands of mounts, and few filesystems.
 _MOST_FILESYSTEMS = 256
@@ -25,7 +70,7 @@ _Key = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class StorageRole:
     """What a directory does for a server (mysql-data, ...), and the drives under it.
 
     `directory` is in the server's view, `mountpoint` in the host's; None where the host does not
@@ -53,7 +98,7 @@ class Topology:
     mounts: Mounts
     filesystems: tuple[Filesystem, ...]
     servers: tuple[MysqlServer, ...]
-    roles: tuple[Role, ...]
+    roles: tuple[StorageRole, ...]
     first_namespaces: Mapping[str, str]
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
@@ -83,7 +128,7 @@ def read(
     if not devices:
         faults.append(ReadError(f"{sys}/block: no block device: see --path.sysfs"))
     blocks = {name: each.block for name, each in devices.items()}
-    its_stack = stack.build(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
+    its_stack = stack.build_stack(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
     try:
         parsed = mountinfo.read(proc)
     except NotThere:
@@ -119,7 +164,7 @@ def _devices(
 ) -> Parsed[dict[str, Device]]:
     devices: dict[str, Device] = {}
     faults: list[SourceError] = []
-    for entry in entries(sys):
+    for entry in list_entries(sys):
         name = entry.directory_name.replace("!", "/")
         parsed = device.read(sys, entry, known.get(name), read_queue=read_queues)
         faults.extend(parsed.faults)
@@ -128,12 +173,12 @@ def _devices(
     return Parsed(devices, tuple(faults))
 
 
-def entries(sys: Path) -> Iterator[Entry]:
+def list_entries(sys: Path) -> Iterator[DeviceEntry]:
     """The disks of /sys/block by name, each with its partitions and hidden paths."""
     disks = _inodes(sys / "block")
     partitions = _inodes(sys / "class" / "block")
     ordered = sorted(partitions, key=lambda name: (len(name), name))
-    by_disk = block.by_disk(ordered, disks.keys())
+    by_disk = block.partitions_by_disk(ordered, disks.keys())
     by_head = nvme_sysfs.paths_by_head(sorted(disks))
     for name in sorted(disks):
         its_partitions, its_paths = by_disk.get(name, ()), by_head.get(name, ())
@@ -142,7 +187,7 @@ def entries(sys: Path) -> Iterator[Entry]:
             *(partitions[each] for each in its_partitions),
             *(disks[each] for each in its_paths),
         )
-        yield Entry(name, tuple(its_partitions), tuple(its_paths), inodes)
+        yield DeviceEntry(name, tuple(its_partitions), tuple(its_paths), inodes)
 
 
 def _inodes(directory: Path) -> dict[str, int]:
@@ -155,16 +200,16 @@ def _inodes(directory: Path) -> dict[str, int]:
 
 def _roles(
     servers: Collection[MysqlServer], places: Mapping[_Key, list[Mount]], its_stack: Stack
-) -> Iterator[Role]:
+) -> Iterator[StorageRole]:
     for server in servers:
         for each in server.directories:
-            mount = mountinfo.containing(server.mounts, each.directory)
+            mount = mountinfo.mount_containing(server.mounts, each.directory)
             if mount is None:
                 continue
             drives = its_stack.drives_of(mount)
             shown = _shown(mount, places) if drives else None
             mountpoint = None if shown is None else shown.mountpoint
-            yield Role(each.role, server.pid, each.directory, mountpoint, drives)
+            yield StorageRole(each.role, server.pid, each.directory, mountpoint, drives)
 
 
 def _configured_roles(
@@ -173,22 +218,22 @@ def _configured_roles(
     mounts: Mounts,
     places: Mapping[_Key, list[Mount]],
     its_stack: Stack,
-) -> Iterator[Role]:
+) -> Iterator[StorageRole]:
     for name, everywhere in configured.items():
         for place in everywhere:
             if not place.startswith("/"):
-                yield Role(name, None, "", None, its_stack.leaves_of(place))
+                yield StorageRole(name, None, "", None, its_stack.leaves_of(place))
                 continue
-            mount = mountinfo.containing(mounts.mounts, files.resolve(root, place))
+            mount = mountinfo.mount_containing(mounts.mounts, files.resolve_symlinks(root, place))
             if mount is not None:
                 shown = _shown(mount, places)
                 mountpoint = None if shown is None else shown.mountpoint
-                yield Role(name, None, place, mountpoint, its_stack.drives_of(mount))
+                yield StorageRole(name, None, place, mountpoint, its_stack.drives_of(mount))
 
 
 def _by_filesystem(mounts: Mounts) -> dict[_Key, list[Mount]]:
     found: dict[_Key, list[Mount]] = {}
-    for mount in visible(mounts):
+    for mount in visible_mounts(mounts):
         found.setdefault((mount.number, mount.fstype), []).append(mount)
     return found
 
@@ -202,7 +247,7 @@ def _shown(mount: Mount, places: Mapping[_Key, list[Mount]]) -> Mount | None:
     return min(same, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
 
 
-def visible(mounts: Mounts) -> tuple[Mount, ...]:
+def visible_mounts(mounts: Mounts) -> tuple[Mount, ...]:
     """The mounts that no later one at the same mountpoint hides."""
     return tuple({mount.mountpoint: mount for mount in mounts.mounts}.values())
 
@@ -211,7 +256,7 @@ def _filesystems(
     sys: Path, root: Path, mounts: Mounts, its_stack: Stack, asked: Collection[str]
 ) -> Iterator[Filesystem]:
     shown: set[tuple[str, str]] = set()
-    for mount in visible(mounts):
+    for mount in visible_mounts(mounts):
         wanted = mount.mountpoint in asked
         again = mount.is_bind or (mount.number, mount.root) in shown
         if not wanted and (again or len(shown) >= _MOST_FILESYSTEMS):
@@ -227,8 +272,8 @@ def _filesystems(
             devices=its_stack.drives_of(mount),
             # A sandboxed reader sees its own read-only mounts: ProtectSystem= of systemd.
             readonly=mount.filesystem_readonly or (mounts.of_host and mount.mount_readonly),
-            usage=filesystem.read_usage(root, mount.mountpoint) if wanted else None,
-            errors=filesystem.read_errors(sys, names[0]) if wanted else None,
+            usage=read_usage(root, mount.mountpoint) if wanted else None,
+            errors=read_error_count(sys, names[0]) if wanted else None,
         )
 
 

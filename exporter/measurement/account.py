@@ -44,7 +44,7 @@ class MeasurementAccount:
         self._budget = ProbeBudget(
             state,
             clock,
-            files.attribute(settings.path.procfs / "sys/kernel/random/boot_id") or "",
+            files.read_attribute(settings.path.procfs / "sys/kernel/random/boot_id") or "",
             settings.probe.budget_bytes_per_day,
             {} if self.rated_bytes is None else {self._drive: self.rated_bytes},
         )

@@ -85,7 +85,7 @@ class GuardedRun:
     def _in_requests(self, profile: Profile) -> Profile:
         """For the guard: the kernel cuts a large block into requests that are all our own."""
         queue = self.sys / "block" / self.conditions.place.device.replace("/", "!") / "queue"
-        most = (files.integer(queue / "max_sectors_kb") or _USUAL_REQUEST_KB) << 10
+        most = (files.read_integer(queue / "max_sectors_kb") or _USUAL_REQUEST_KB) << 10
         return replace(profile, depth=profile.depth * -(-profile.block_bytes // most))
 
     def _note(self, pid: int) -> None:

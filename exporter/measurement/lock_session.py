@@ -71,7 +71,7 @@ def _name(proc: Path, pid: int) -> str:
     # Run as `python -m exporter` or by its script, the program's name is in the second place.
     if any("ssd-exporter" in each or each == "exporter" for each in command[:4]):
         return "ssd-exporter"
-    return files.attribute(proc / str(pid) / "comm") or "another program"
+    return files.read_attribute(proc / str(pid) / "comm") or "another program"
 
 
 class HostLockSession:

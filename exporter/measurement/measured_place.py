@@ -139,7 +139,7 @@ def disk(proc: Path, device: str) -> DiskStats | None:
         records = diskstats.read(proc).value
     except SourceError:
         return None
-    return diskstats.devices(records.values()).get(device)
+    return diskstats.records_by_device(records.values()).get(device)
 
 
 def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) -> float | None:

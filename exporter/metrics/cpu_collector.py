@@ -7,7 +7,7 @@ from exporter.io.disk_activity import MAX_WINDOW
 from exporter.io.sampler import Sampler
 from exporter.linux.proc_stat import CpuTimes
 from exporter.linux.softirqs import Softirqs
-from exporter.linux.softnet_stat import Softnet
+from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import cpu_families as metrics
 from exporter.metrics.desc import Sample
 
@@ -55,7 +55,7 @@ def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
                 yield metrics.SOFTIRQS_BY_CPU(count, str(number), vector)
 
 
-def softnet_samples(softnet: Softnet) -> Iterator[Sample]:
+def softnet_samples(softnet: SoftnetCounters) -> Iterator[Sample]:
     """The network backlog."""
     yield metrics.SOFTNET_DROPPED(softnet.dropped)
     yield metrics.SOFTNET_SQUEEZED(softnet.times_squeezed)

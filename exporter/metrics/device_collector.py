@@ -9,10 +9,9 @@ from exporter.drives.health import DriveIdentity
 from exporter.linux import pcie
 from exporter.linux.block import BlockDevice
 from exporter.linux.device import Device
-from exporter.linux.device_identity import Identity
-from exporter.linux.filesystem import Filesystem
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.pcie import PcieErrors
-from exporter.linux.topology import Topology
+from exporter.linux.topology import Filesystem, Topology
 from exporter.metrics import identity_families as metrics
 from exporter.metrics.desc import Sample
 
@@ -62,7 +61,7 @@ def samples(
             yield metrics.MD_DEGRADED(device.degraded_members, name)
 
 
-def model(who: Identity) -> str:
+def model(who: DeviceIdentity) -> str:
     """The model as people know it: SCSI keeps the vendor apart, ATA and NVMe do not."""
     return " ".join(filter(None, (who.vendor, who.model)))
 
@@ -120,7 +119,7 @@ def _pcie_errors(name: str, device: Device, topology: Topology) -> Iterator[Samp
     errors: PcieErrors | None = None
     for controller, counted in device.state.pcie_errors:
         if topology.first_namespaces.get(controller) == name:
-            errors = counted if errors is None else pcie.add(errors, counted)
+            errors = counted if errors is None else pcie.sum_errors(errors, counted)
     if errors is not None:
         for severity in ("correctable", "nonfatal", "fatal"):
             count: int | None = getattr(errors, severity)

@@ -50,9 +50,9 @@ def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
 
 def boot_id(proc: Path) -> str:
     """What tells one boot of the machine from the next; empty where it is not known."""
-    return files.attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
+    return files.read_attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
 
 
 def kernel(proc: Path) -> str:
     """The kernel's release, as uname -r prints it; empty where it is not known."""
-    return files.attribute(proc / "sys" / "kernel" / "osrelease") or ""
+    return files.read_attribute(proc / "sys" / "kernel" / "osrelease") or ""

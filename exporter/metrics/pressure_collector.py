@@ -70,7 +70,7 @@ def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[Group]]:
     The root group is the whole host, and names that lead out of the tree (a cgroup namespace
     shows such) are nobody's.
     """
-    root = cgroup.mount(sys)
+    root = cgroup.unified_root(sys)
     groups: list[Group] = []
     faults: list[SourceError] = []
     for name in dict.fromkeys(f"/{name.strip('/')}" for name in names):

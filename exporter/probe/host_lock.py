@@ -165,7 +165,7 @@ class ProbePidFile:
         return _start_ticks(self._proc, instance[0]) == instance[1]
 
     def _is_fio(self, instance: list[int]) -> bool:
-        name = files.attribute(self._proc / str(instance[0]) / "comm")
+        name = files.read_attribute(self._proc / str(instance[0]) / "comm")
         return name in _OURS and self._lives(instance)
 
 

@@ -120,7 +120,7 @@ def read(directory: Path, topology: Topology, proc: Path) -> Place:
         text = files.read(proc / "self" / "mountinfo")
     except (OSError, SourceError) as e:
         raise ReadError(f"where {directory} lies is not known: {e}") from e
-    mount = mountinfo.containing(mountinfo.parse(text).value, str(there))
+    mount = mountinfo.mount_containing(mountinfo.parse(text).value, str(there))
     if mount is None:
         raise ReadError(f"where {directory} lies is not known: no mount is above it")
     above = topology.stack.devices_of(mount)
@@ -159,7 +159,7 @@ def is_rebuilding(place: Place, topology: Topology) -> bool:
     """An array that shares a drive with the place is rebuilt or checked: md/sync_action."""
     for name, device in topology.devices.items():
         if device.block.kind == "md" and set(topology.leaves_of(name)) & set(place.leaves):
-            action = files.attribute(device.block.directory / "md" / "sync_action")
+            action = files.read_attribute(device.block.directory / "md" / "sync_action")
             if action in _REBUILDING:
                 return True
     return False

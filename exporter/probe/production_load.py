@@ -105,7 +105,7 @@ class GuardWatch:
         self._clock = clock
         self._ask_heat = heat
         self._heat: Heat = start.temperature_celsius, start.warning_celsius
-        self._lines: diskstats.Lines = {}
+        self._lines: diskstats.RecordsByLine = {}
         self._waiting: Mapping[Path, float] = {}
         self._looked_at = self._felt_at = clock.monotonic()
         self.looks: list[GuardReading] = []
@@ -138,7 +138,7 @@ class GuardWatch:
             self._lines = diskstats.read(self._proc, self._lines).value
         except SourceError:
             return None
-        return diskstats.devices(self._lines.values()).get(self._device)
+        return diskstats.records_by_device(self._lines.values()).get(self._device)
 
 
 def host_waiting(proc: Path) -> float | None:
@@ -150,7 +150,7 @@ def host_waiting(proc: Path) -> float | None:
 
 def groups_of(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
     """Where control groups stand, by their names in /proc/<pid>/cgroup; the root is no group."""
-    root = cgroup.mount(sys)
+    root = cgroup.unified_root(sys)
     places = (root / name.strip("/") for name in names if name and name.strip("/"))
     return tuple(dict.fromkeys(place for place in places if ".." not in place.parts))
 

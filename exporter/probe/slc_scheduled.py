@@ -84,7 +84,7 @@ class ScheduledSlc:
             lines = diskstats.read(self._proc).value
         except SourceError:
             return None
-        disk = diskstats.devices(lines.values()).get(its.place.device)
+        disk = diskstats.records_by_device(lines.values()).get(its.place.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
 

@@ -240,7 +240,7 @@ def written_bytes(text: str) -> int:
         name, _, value = line.partition(":")
         if name == "write_bytes":
             try:
-                return files.counter(value)
+                return files.parse_counter(value)
             except ValueError as e:
                 raise ParseError(f"/proc/<pid>/io: write_bytes: {e}") from e
     raise ParseError("/proc/<pid>/io: it has no write_bytes")

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux import device_nodes
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart.smartctl import Address
 
 #: Types of which one path serves several drives, told apart by what follows: smartctl(8), -d.
@@ -50,9 +50,9 @@ def slot(address: Address) -> str:
     return next((part for part in parts if part.partition(",")[0] in _SLOTTED), "")
 
 
-def attachment_point(address: Address, known: Nodes) -> AttachmentPoint:
+def attachment_point(address: Address, known: DeviceNodes) -> AttachmentPoint:
     """Two volumes of one host lead to the same slots, so with a slot the place is the host's."""
-    place, its_slot = known.place(address.path), slot(address)
+    place, its_slot = known.sysfs_path(address.path), slot(address)
     if place is None:
         return AttachmentPoint(address.path, its_slot)
     return AttachmentPoint(
@@ -60,7 +60,7 @@ def attachment_point(address: Address, known: Nodes) -> AttachmentPoint:
     )
 
 
-def is_direct(address: Address, known: Nodes) -> bool:
+def is_direct(address: Address, known: DeviceNodes) -> bool:
     """Whether the kernel has this drive as a block device or NVMe controller of its own."""
     name = address.path.removeprefix("/dev/")
     owns = name in known.blocks or name in known.controllers

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from exporter.drives.health import Protocol
 from exporter.linux import device_nodes, files, scsi_sysfs
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.drive_labels import labels
@@ -85,7 +85,7 @@ class Candidate:
 
 def look(
     sys: Path, root: Path, scanned: Iterable[Scanned], selection: Selection
-) -> tuple[tuple[Candidate, ...], Nodes]:
+) -> tuple[tuple[Candidate, ...], DeviceNodes]:
     """The drives there are now, and the nodes that they were found by.
 
     `root` is the / in which smartctl runs: names such as /dev/disk/by-id/... are links there.
@@ -97,19 +97,22 @@ def look(
     configured = [
         address
         for path, kind in selection.drives
-        for address in addressing.expanded(files.resolve(root, path), kind)
+        for address in addressing.expanded(files.resolve_symlinks(root, path), kind)
     ]
     return candidates(scanned, known, configured, selection), known
 
 
 def device_names(sys: Path) -> frozenset[str]:
     """What changes when a drive comes or goes; not the devices that others are made of."""
-    blocks = (name for name in files.names(sys / "block") if not _MADE.match(name))
-    return frozenset((*blocks, *files.names(sys / "class" / "nvme")))
+    blocks = (name for name in files.list_names(sys / "block") if not _MADE.match(name))
+    return frozenset((*blocks, *files.list_names(sys / "class" / "nvme")))
 
 
 def candidates(
-    scanned: Iterable[Scanned], known: Nodes, configured: Sequence[Address], selection: Selection
+    scanned: Iterable[Scanned],
+    known: DeviceNodes,
+    configured: Sequence[Address],
+    selection: Selection,
 ) -> tuple[Candidate, ...]:
     """One candidate for each seat; of two addresses of one, the configured or else the first."""
     seats: dict[AttachmentPoint, Candidate] = {}
@@ -137,7 +140,7 @@ def _scanned(rows: Iterable[Scanned]) -> list[Scanned]:
     return sorted(harmless, key=lambda row: row.address.path.startswith("/dev/sg"))
 
 
-def _overlooked(known: Nodes) -> Iterator[Scanned]:
+def _overlooked(known: DeviceNodes) -> Iterator[Scanned]:
     for name in known.controllers:
         if name in known.present:
             yield Scanned(Address(f"/dev/{name}", "nvme"), Protocol.NVME.value)
@@ -149,16 +152,16 @@ def _overlooked(known: Nodes) -> Iterator[Scanned]:
 
 
 def _named(
-    overrides: Mapping[str, Override], known: Nodes, found: Collection[str]
+    overrides: Mapping[str, Override], known: DeviceNodes, found: Collection[str]
 ) -> Iterator[Scanned]:
     """Drives that nothing finds, but that somebody knows the type of: those in USB enclosures."""
     for name, override in overrides.items():
         path = f"/dev/{name.removeprefix('/dev/')}"
-        if override.type and path not in found and known.place(path) is not None:
+        if override.type and path not in found and known.sysfs_path(path) is not None:
             yield Scanned(Address(path, override.type))
 
 
-def _candidate(row: Scanned, known: Nodes) -> Candidate:
+def _candidate(row: Scanned, known: DeviceNodes) -> Candidate:
     behind = addressing.slot(row.address)
     said = _PROTOCOLS.get(row.protocol.lower()) or _guess(row.address.type)
     return Candidate(
@@ -183,7 +186,7 @@ def _is_wanted(address: Address, selection: Selection) -> bool:
 
 
 def _add_configured(
-    seats: dict[AttachmentPoint, Candidate], address: Address, known: Nodes
+    seats: dict[AttachmentPoint, Candidate], address: Address, known: DeviceNodes
 ) -> None:
     seat = addressing.attachment_point(address, known)
     before = seats.get(seat)
@@ -204,12 +207,14 @@ def _guess(kind: str) -> Protocol | None:
     return next((protocol for pattern, protocol in _BY_TYPE if pattern.fullmatch(kind)), None)
 
 
-def _adapter(address: Address, known: Nodes) -> str:
-    place = known.place(address.path)
-    return (None if place is None else device_nodes.adapter(place)) or address.path
+def _adapter(address: Address, known: DeviceNodes) -> str:
+    place = known.sysfs_path(address.path)
+    return (None if place is None else device_nodes.pci_adapter(place)) or address.path
 
 
-def _volumes(seats: Mapping[AttachmentPoint, Candidate], known: Nodes) -> set[AttachmentPoint]:
+def _volumes(
+    seats: Mapping[AttachmentPoint, Candidate], known: DeviceNodes
+) -> set[AttachmentPoint]:
     """The seats of block devices on a SCSI host whose drives are also reached otherwise."""
     hosts = {seat: _host(each.address, known) for seat, each in seats.items()}
     direct = {seat for seat, each in seats.items() if addressing.is_direct(each.address, known)}
@@ -219,12 +224,12 @@ def _volumes(seats: Mapping[AttachmentPoint, Candidate], known: Nodes) -> set[At
         for seat in direct
         # What is seen on a link of its own is a drive, also beside volumes.
         if hosts[seat] in behind
-        and scsi_sysfs.attachment(Path(), PurePath(seat.place)).transport == "scsi"
+        and scsi_sysfs.parse_attachment(Path(), PurePath(seat.place)).transport == "scsi"
     }
 
 
-def _host(address: Address, known: Nodes) -> PurePath | None:
-    place = known.place(address.path)
+def _host(address: Address, known: DeviceNodes) -> PurePath | None:
+    place = known.sysfs_path(address.path)
     return None if place is None else device_nodes.scsi_host(place)
 
 

@@ -98,7 +98,7 @@ class DocumentSource:
             self._note(faults)
             self._woken.wait(_LOOK_SECONDS)
             self._woken.clear()
-        elif self._source is SmartSource.EXEC or capabilities.may_ask_drives(self._proc):
+        elif self._source is SmartSource.EXEC or capabilities.may_send_drive_commands(self._proc):
             self._say("SMART comes from smartctl, run by this process")
             self._ask()
         else:

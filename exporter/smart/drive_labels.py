@@ -5,14 +5,14 @@ from pathlib import PurePath
 
 from exporter.drives.health import DriveIdentity
 from exporter.linux import device_nodes
-from exporter.linux.device_identity import Identity
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
 
-def labels(addresses: Iterable[Address], known: Nodes) -> dict[Address, str]:
+def labels(addresses: Iterable[Address], known: DeviceNodes) -> dict[Address, str]:
     """The `device` label of each address; no two have the same.
 
     A drive that is a block device has the block device's name: sda also for its /dev/sg0, the
@@ -31,12 +31,12 @@ def labels(addresses: Iterable[Address], known: Nodes) -> dict[Address, str]:
     return named
 
 
-def _names(address: Address, known: Nodes, blocks: Mapping[str, str | None]) -> Iterator[str]:
+def _names(address: Address, known: DeviceNodes, blocks: Mapping[str, str | None]) -> Iterator[str]:
     name, slot = address.path.removeprefix("/dev/"), addressing.slot(address)
     if slot:
         yield f"{name}:{slot}"
     else:
-        place = known.place(address.path)
+        place = known.sysfs_path(address.path)
         controller = name if place is None else place.name
         yield known.first_namespaces.get(controller) or blocks.get(name) or name
         yield name
@@ -47,7 +47,7 @@ def _names(address: Address, known: Nodes, blocks: Mapping[str, str | None]) -> 
 
 
 def carried(
-    drives: Mapping[Address, DriveIdentity], known: Nodes, disks: Mapping[str, Identity]
+    drives: Mapping[Address, DriveIdentity], known: DeviceNodes, disks: Mapping[str, DeviceIdentity]
 ) -> dict[Address, tuple[str, ...]]:
     """The block devices that each drive without one of its own stands under, by name.
 
@@ -61,7 +61,7 @@ def carried(
     same = {name: address for name, who in disks.items() if (address := _of(who, by_name))}
     volumes: dict[PurePath, list[str]] = {}
     for name in sorted(disks.keys() - same.keys()):
-        place = known.places.get(name)
+        place = known.sysfs_paths.get(name)
         host = None if place is None else device_nodes.scsi_host(place)
         if host is not None and not _is_drive(disks[name]):
             volumes.setdefault(host, []).append(name)
@@ -83,20 +83,20 @@ def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], A
     return found
 
 
-def _of(who: Identity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
+def _of(who: DeviceIdentity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
     wwn = usable_wwn(who.wwn)
     if wwn and ("wwn", wwn) in by_name:
         return by_name["wwn", wwn]
     return by_name.get(("serial", who.serial or ""))
 
 
-def _is_drive(who: Identity) -> bool:
+def _is_drive(who: DeviceIdentity) -> bool:
     return who.transport in ("sata", "sas", "usb") or who.protocol == "ata"
 
 
 def _volumes_of(
-    address: Address, known: Nodes, volumes: Mapping[PurePath, list[str]]
+    address: Address, known: DeviceNodes, volumes: Mapping[PurePath, list[str]]
 ) -> tuple[str, ...]:
-    place = known.place(address.path)
+    place = known.sysfs_path(address.path)
     host = None if place is None else device_nodes.scsi_host(place)
     return () if host is None else tuple(volumes.get(host, ()))

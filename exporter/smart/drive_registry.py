@@ -14,8 +14,8 @@ from exporter.clock import Clock
 from exporter.drives.health import DriveHealth, DriveIdentity
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.linux import device_nodes
-from exporter.linux.device_identity import Identity
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import forgetting
 from exporter.smart.drive_labels import carried, labels
 from exporter.smart.drive_record import DriveRecord, key_of
@@ -25,11 +25,13 @@ from exporter.smart.smartctl import Address
 from exporter.smart.wear_recorder import WearRecorder
 
 
-def named(who: DriveIdentity, kernel: Identity | None, known: KnownDrive | None) -> DriveIdentity:
+def named(
+    who: DriveIdentity, kernel: DeviceIdentity | None, known: KnownDrive | None
+) -> DriveIdentity:
     """Who a drive is, with what it has not said: as the kernel says, else as it was known."""
     if who.serial:
         return who
-    other: Identity | KnownDrive | None = kernel if kernel and kernel.serial else None
+    other: DeviceIdentity | KnownDrive | None = kernel if kernel and kernel.serial else None
     if other is None and known is not None and who.model in (None, known.model):
         other = known
     if other is None:
@@ -43,7 +45,7 @@ def named(who: DriveIdentity, kernel: Identity | None, known: KnownDrive | None)
     )
 
 
-def limited(health: DriveHealth | None, kernel: Identity | None) -> DriveHealth | None:
+def limited(health: DriveHealth | None, kernel: DeviceIdentity | None) -> DriveHealth | None:
     """With the drive's own limits of temperature where smartctl, before 7.4, does not tell them."""
     if health is None or kernel is None:
         return health
@@ -85,7 +87,7 @@ class HostContext:
     rated_bytes: how much a drive's maker lets be written, where somebody configured it, by label.
     """
 
-    disks: Callable[[], Mapping[str, Identity]]
+    disks: Callable[[], Mapping[str, DeviceIdentity]]
     written_bytes: Callable[[str], int | None]
     rated_bytes: Mapping[str, int] = field(default_factory=dict)
 
@@ -117,7 +119,7 @@ class DriveRegistry:
         self._max_age_intervals = max_age_intervals
         self._drives: dict[Address, DriveRecord] = {}
         self._roll: Heartbeat | None = None
-        self._nodes = Nodes()
+        self._nodes = DeviceNodes()
         self._labels: dict[Address, str] = {}
         self._carried: dict[Address, tuple[str, ...]] = {}
         self._changed: Callable[[], None] = _nothing
@@ -269,7 +271,7 @@ class DriveRegistry:
         address: Address,
         drive: DriveRecord,
         now: float,
-        disks: Mapping[str, Identity],
+        disks: Mapping[str, DeviceIdentity],
         *,
         is_stuck: bool,
     ) -> WatchedDrive:

@@ -16,7 +16,7 @@ from exporter.drives.drive_identity import identify
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import DriveIdentity, Protocol
 from exporter.linux import files
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.addressing import Answer, distinct
@@ -71,7 +71,7 @@ class PollHistory:
         for gone in self._asked.keys() - set(addresses):
             del self._asked[gone]
 
-    def note(self, poll: FinishedPoll, nodes: Nodes) -> bool:
+    def note(self, poll: FinishedPoll, nodes: DeviceNodes) -> bool:
         """Take in one poll; whether somebody has answered there who was not known to be there."""
         asked = self._asked.setdefault(poll.target.address, _AddressHistory())
         result, report = poll.outcome.result, poll.outcome.report
@@ -109,7 +109,9 @@ class PollHistory:
         return {answer.address for group in distinct(answers) for answer in group[1:]}
 
 
-def _note_answer(asked: _AddressHistory, address: Address, report: Json, nodes: Nodes) -> bool:
+def _note_answer(
+    asked: _AddressHistory, address: Address, report: Json, nodes: DeviceNodes
+) -> bool:
     # Every poll says the same of these; to make sense of them each time is a tenth of it.
     names = tuple(report.get(key) for key in _NAMES)
     if asked.answer is not None and names == asked.names:
@@ -196,7 +198,7 @@ class Poller:
         settings = PollSettings(plan.processes, plan.processes_per_adapter)
         self._poll = PollScheduler(children, clock, plan.program, settings)
         self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
-        self._nodes = Nodes()
+        self._nodes = DeviceNodes()
         self._scans = Scans(self._poll, clock, sys=sys, root=root)
         self._candidates: dict[Address, Candidate] = {}
         self._asked = PollHistory()
@@ -325,7 +327,7 @@ class Poller:
         if who.rotational is not None or not addressing.is_direct(address, self._nodes):
             return who.rotational is not False
         name = address.path.removeprefix("/dev/")
-        return files.attribute(f"{self._sys}/block/{name}/queue/rotational") != "0"
+        return files.read_attribute(f"{self._sys}/block/{name}/queue/rotational") != "0"
 
     def _finish(self, poll: FinishedPoll) -> None:
         address = poll.target.address

@@ -7,7 +7,7 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.errors import ParseError
 from exporter.linux import device_nodes
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.child import End, Finished
 from exporter.smart import addressing, smartctl
 from exporter.smart.poll_outcome import poll_outcome
@@ -98,7 +98,7 @@ class Scans:
         self.problem = problem
 
 
-def _unscanned(known: Nodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
+def _unscanned(known: DeviceNodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
     """The other SCSI disks of /sys; smartctl is left to find out what each of them is."""
     names = sorted(name for name in known.blocks & known.present if name.startswith("sd"))
     found = {row.address.path for row in scanned}

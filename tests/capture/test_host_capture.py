@@ -17,7 +17,7 @@ from exporter.capture.proc_capture import redacted_mounts
 from exporter.capture.redactor import Redactor
 from exporter.config import Paths
 from exporter.errors import ConfigError
-from exporter.linux import mountinfo, vpd
+from exporter.linux import mountinfo, scsi_sysfs
 from tests.hosts import host as hosts
 from tests.hosts import tree
 from tests.hosts.host import FOLDERS, Host
@@ -148,7 +148,7 @@ def sata_host(where: Path, serial: str, wwn: str) -> None:
     machine = Sys(where / "sys")
     trees.sata(machine)
     (device,) = (path.parent for path in machine.root.rglob("vpd_pg89"))
-    page = bytearray(vpd.read(device / "vpd_pg89"))
+    page = bytearray(scsi_sysfs.read_vpd_page(device / "vpd_pg89"))
     raw = serial.encode().rjust(20)
     page[80:100] = bytes(each for pair in zip(raw[1::2], raw[::2], strict=True) for each in pair)
     digits = bytes.fromhex(wwn)
@@ -159,12 +159,12 @@ def sata_host(where: Path, serial: str, wwn: str) -> None:
     (device / "vpd_pg80").write_bytes(b"\0\x80\0\x14" + raw)
     (device / "wwid").write_text(f"t10.ATA     Flashworks S500                 {serial}\n")
     (device / "model").write_text(f"S500 {serial}\n")
-    assert (serial, f"naa.{wwn}") == _named(vpd.parse_ata(bytes(page)))
+    assert (serial, f"naa.{wwn}") == _named(scsi_sysfs.parse_ata_page(bytes(page)))
     (where / "proc").mkdir()
     (where / "rootfs").mkdir()
 
 
-def _named(ata: vpd.AtaIdentity) -> tuple[str | None, str | None]:
+def _named(ata: scsi_sysfs.AtaIdentity) -> tuple[str | None, str | None]:
     return ata.serial, ata.wwn
 
 
@@ -229,10 +229,10 @@ def test_the_same_drive_has_the_same_stand_in_in_sysfs_and_in_reports(tmp_path: 
     report = json.loads((copy / "smartctl" / "sda.json").read_text())
     wwn = report["wwn"]
     digits = f"naa.{wwn['naa']:x}{wwn['oui']:06x}{wwn['id']:09x}"
-    ata = vpd.parse_ata(page.read_bytes())
+    ata = scsi_sysfs.parse_ata_page(page.read_bytes())
     assert (report["serial_number"], digits) == (ata.serial, ata.wwn)
     assert f"naa.{report['logical_unit_id'][2:]}" == digits
-    assert ata.serial == vpd.parse_serial((page.parent / "vpd_pg80").read_bytes())
+    assert ata.serial == scsi_sysfs.parse_serial_page((page.parent / "vpd_pg80").read_bytes())
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,8 @@ class Place:
 
     def __init__(self, place: Path, config: str = SMALL + GATE) -> None:
         need("fio")
-        mounts = mountinfo.of_process(Path("/proc"), os.getpid()).value
-        mount = mountinfo.containing(mounts, str(place.resolve()))
+        mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
+        mount = mountinfo.mount_containing(mounts, str(place.resolve()))
         assert mount is not None
         if why := probe_place.unfit(mount.fstype, copy_on_write=False):
             lacking(f"{place}: {why}")

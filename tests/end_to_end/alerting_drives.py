@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from exporter.linux import vpd
+from exporter.linux import scsi_sysfs
 from tests.end_to_end.alerting_counters import Counters, replace_whole
 from tests.hosts.host import FOLDERS
 from tests.rig import smart_reports
@@ -111,7 +111,9 @@ class Drives:
             report["model_name"] = (of_kernel / "model").read_text().strip()
             report["serial_number"] = (of_kernel / "serial").read_text().strip()
         else:
-            told = vpd.parse_ata(vpd.read(self._place / "sys/block" / drive / "device/vpd_pg89"))
+            told = scsi_sysfs.parse_ata_page(
+                scsi_sysfs.read_vpd_page(self._place / "sys/block" / drive / "device/vpd_pg89")
+            )
             report["model_name"], report["serial_number"] = told.model, told.serial
         return report
 

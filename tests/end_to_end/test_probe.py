@@ -58,8 +58,8 @@ def settings(directory: Path, often: str = "") -> str:
 def flags(tmp_path: Path) -> tuple[str, ...]:
     """A lock of its own: another probe may run on this host."""
     need("fio")
-    mounts = mountinfo.of_process(Path("/proc"), os.getpid()).value
-    mount = mountinfo.containing(mounts, str(tmp_path.resolve()))
+    mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
+    mount = mountinfo.mount_containing(mounts, str(tmp_path.resolve()))
     assert mount is not None
     if why := probe_place.unfit(mount.fstype, copy_on_write=False):
         lacking(f"{tmp_path}: {why}")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import block
-from exporter.linux.block import Queue
+from exporter.linux.block import QueueSettings
 from tests.linux.trees import Sys
 
 
@@ -39,7 +39,7 @@ def test_any_scheduler(text: str) -> None:
 def test_read(tmp_path: Path) -> None:
     """A whole queue, with the bridge's odd optimal size as it stands."""
     disk = Sys(tmp_path).disk("devices/sdx", queue={"optimal_io_size": "33553920"})
-    expected = Queue("none", "write back", True, True, False, 1023, 512, 4096, 33553920)
+    expected = QueueSettings("none", "write back", True, True, False, 1023, 512, 4096, 33553920)
     assert expected == block.read_queue(disk)
 
 

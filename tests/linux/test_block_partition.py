@@ -17,7 +17,7 @@ from exporter.linux.block import Partition
 def test_start_sectors(sector: int, expected: bool) -> None:
     """A start counts against 4096 bytes at least, so that 34, 63 and 65535 are bad (TV-6)."""
     for physical in (512, 4096, None):
-        assert expected == block.misaligned(sector * 512, physical, 0)
+        assert expected == block.is_misaligned(sector * 512, physical, 0)
 
 
 @pytest.mark.parametrize("optimal", ["33553920", "4096", "0"])
@@ -28,21 +28,21 @@ def test_optimal_io_size_is_no_unit(tmp_path: Path, optimal: str) -> None:
         (tmp_path / name / "start").write_text(start)
     (tmp_path / "queue").mkdir()
     (tmp_path / "queue" / "optimal_io_size").write_text(optimal)
-    assert block.read_partitions(tmp_path, "sdd1", 4096).misaligned is True
-    assert block.read_partitions(tmp_path, "sdd2", 4096).misaligned is False
+    assert block.read_partition(tmp_path, "sdd1", 4096).misaligned is True
+    assert block.read_partition(tmp_path, "sdd2", 4096).misaligned is False
 
 
 def test_large_blocks_and_offsets() -> None:
     """A drive of 16 KiB blocks needs starts of 16 KiB, and any alignment offset is bad."""
-    assert block.misaligned(4096, 16384, 0)
-    assert not block.misaligned(16384, 16384, None)
-    assert block.misaligned(1 << 20, 4096, 512)
+    assert block.is_misaligned(4096, 16384, 0)
+    assert not block.is_misaligned(16384, 16384, None)
+    assert block.is_misaligned(1 << 20, 4096, 512)
 
 
 def test_unreadable(tmp_path: Path) -> None:
     """A partition that vanished has its name, and nothing else is known."""
     expected = Partition("sda1", None, None, None, None)
-    assert expected == block.read_partitions(tmp_path, "sda1", 4096)
+    assert expected == block.read_partition(tmp_path, "sda1", 4096)
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_unreadable(tmp_path: Path) -> None:
 def test_owner(disk: str, its_partition: str) -> None:
     """The kernel's rule of names finds the disk of a partition, also where a p ends the name."""
     disks = {disk, "sdb", "nvme0n10", "nvme0n1", "xvd"}
-    assert {disk: [its_partition]} == block.by_disk([its_partition, disk, "sdb"], disks)
+    assert {disk: [its_partition]} == block.partitions_by_disk([its_partition, disk, "sdb"], disks)
 
 
 def test_disks_are_no_partitions() -> None:
     """nvme0n11 is a disk of its own, and md12 no partition of md1."""
     names = ["nvme0n1", "nvme0n11", "md1", "md12"]
-    assert {} == block.by_disk(names, set(names))
+    assert {} == block.partitions_by_disk(names, set(names))
 
 
 @given(st.lists(st.text()), st.sets(st.text()))
 def test_any_names(names: list[str], disks: set[str]) -> None:
     """Any names are sorted to disks that exist."""
-    found = block.by_disk(names, disks)
+    found = block.partitions_by_disk(names, disks)
     assert found.keys() <= disks

@@ -101,6 +101,6 @@ def test_a_group_without_the_io_controller_is_no_failure(tmp_path: Path) -> None
 def test_the_hierarchy_stands_in_a_folder_of_its_own_on_hybrid_hosts(tmp_path: Path) -> None:
     root = tmp_path / "fs" / "cgroup"
     root.mkdir(parents=True)
-    assert root == cgroup.mount(tmp_path)
+    assert root == cgroup.unified_root(tmp_path)
     (root / "unified").mkdir()
-    assert root / "unified" == cgroup.mount(tmp_path)
+    assert root / "unified" == cgroup.unified_root(tmp_path)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from exporter.linux import device, topology
-from exporter.linux.device import Device, Entry
-from exporter.linux.device_identity import Identity
+from exporter.linux.device import Device, DeviceEntry
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.links import LinkSpeed
 from exporter.linux.pcie import PcieErrors
 from tests.linux import trees
@@ -17,7 +17,7 @@ GEN3_X4 = 4 * (8e9 * (128 / 130) / 8)
 
 
 def device_of(sys: Sys, name: str) -> Device:
-    entry = next(e for e in topology.entries(sys.root) if e.directory_name == name)
+    entry = next(e for e in topology.list_entries(sys.root) if e.directory_name == name)
     parsed = device.read(sys.root, entry)
     assert parsed.faults == ()
     assert parsed.value is not None
@@ -34,7 +34,7 @@ def test_nvme(sys: Sys) -> None:
     """A namespace takes its names, state, link and errors from its controller."""
     trees.nvme(sys)
     found = device_of(sys, "nvme0n1")
-    expected = Identity(
+    expected = DeviceIdentity(
         model="Flashworks F900 960GB",
         serial="FW000000",
         firmware="FW010203",
@@ -112,7 +112,7 @@ def test_sata(sys: Sys) -> None:
     """A SATA drive has its full names from page 0x89, and the link of its port."""
     trees.sata(sys, speed="3.0 Gbps")
     found = device_of(sys, "sda")
-    expected = Identity(
+    expected = DeviceIdentity(
         model="Flashworks S500 Enterprise 480GB",
         serial="S00001",
         firmware="SVT07B6Q",
@@ -152,7 +152,7 @@ def test_broken_page(sys: Sys) -> None:
     """A page that is cut short costs its own fields, and is a fault each time it is reported."""
     place = trees.sata(sys)
     sys.write(place, {"device/vpd_pg89": b"\0\x89\x02\x38cut"})
-    entry = Entry("sda")
+    entry = DeviceEntry("sda")
     parsed = device.read(sys.root, entry)
     assert parsed.value is not None
     assert parsed.value.identity.serial == "S00001"
@@ -172,7 +172,7 @@ def test_sas(sys: Sys) -> None:
     """A SAS drive keeps its vendor apart and has the link of its port's phy."""
     trees.sas(sys)
     found = device_of(sys, "sdc")
-    expected = Identity(
+    expected = DeviceIdentity(
         model="X700 1.6TB",
         vendor="FLASHWKS",
         serial="X7000001",
@@ -189,7 +189,7 @@ def test_usb(sys: Sys) -> None:
     """Behind a USB bridge stand the bridge's names and the nearest device's link (S2-4, S2-12)."""
     trees.usb(sys)
     found = device_of(sys, "sdd")
-    assert Identity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity
+    assert DeviceIdentity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity
     assert LinkSpeed(500e6, None) == found.state.link
     assert found.block.queue.optimal_io_bytes == 33553920
 
@@ -199,7 +199,10 @@ def test_raid_volume(sys: Sys) -> None:
     target = "devices/pci0000:00/0000:05:00.0/host0/target0:2:0/0:2:0:0"
     trees._scsi_disk(sys, target, "sdx", {"vendor": "DELL    ", "model": "PERC H730P Mini "})
     found = device_of(sys, "sdx")
-    assert Identity("PERC H730P Mini", "DELL", transport="scsi", protocol="scsi") == found.identity
+    assert (
+        DeviceIdentity("PERC H730P Mini", "DELL", transport="scsi", protocol="scsi")
+        == found.identity
+    )
     assert (True, None) == (found.state.ok, found.state.link)
 
 
@@ -213,14 +216,14 @@ def test_virtio(sys: Sys) -> None:
     """A virtio disk has the serial number that the hypervisor gave, and no model."""
     trees.virtio(sys)
     trees.virtio(sys, "vdb", serial="")
-    assert Identity(serial="vol-0001", transport="virtio") == device_of(sys, "vda").identity
+    assert DeviceIdentity(serial="vol-0001", transport="virtio") == device_of(sys, "vda").identity
     assert device_of(sys, "vdb").identity.serial is None
 
 
 def test_mmc(sys: Sys) -> None:
     """An eMMC has the names of its CID register, and its boot area is no drive."""
     trees.mmc(sys)
-    expected = Identity("FLW032", serial="0x12345678", firmware="0x5", transport="mmc")
+    expected = DeviceIdentity("FLW032", serial="0x12345678", firmware="0x5", transport="mmc")
     assert expected == device_of(sys, "mmcblk0").identity
     assert not device_of(sys, "mmcblk0boot0").block.is_leaf
 

@@ -5,7 +5,7 @@ from pathlib import Path, PurePath
 import pytest
 
 from exporter.linux import device_nodes
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
 
@@ -18,7 +18,7 @@ def sys(tmp_path: Path) -> Sys:
     return Sys(tmp_path / "0000:07:00.0" / "host9" / "sys")
 
 
-def read(sys: Sys) -> Nodes:
+def read(sys: Sys) -> DeviceNodes:
     return device_nodes.read(sys.root, sys.root.parent)
 
 
@@ -27,9 +27,9 @@ def test_every_node_of_a_drive_reaches_the_same_place(sys: Sys) -> None:
     node_trees.generic(sys, "sg0", target)
     node_trees.host(sys, 1, f"{AHCI}/ata1/host1")
     known = read(sys)
-    assert PurePath(target) == known.place("/dev/sda") == known.place("/dev/sg0")
-    assert PurePath(f"{AHCI}/ata1/host1") == known.place("/dev/bus/1")
-    assert known.place("/dev/sdb") is None
+    assert PurePath(target) == known.sysfs_path("/dev/sda") == known.sysfs_path("/dev/sg0")
+    assert PurePath(f"{AHCI}/ata1/host1") == known.sysfs_path("/dev/bus/1")
+    assert known.sysfs_path("/dev/sdb") is None
     assert frozenset({"sda"}) == known.blocks
     assert frozenset({"sg0"}) == known.present
 
@@ -39,7 +39,7 @@ def test_nvme_namespaces_reach_their_controller(sys: Sys) -> None:
     trees.nvme(sys, 10, ())
     trees.nvme(sys, 2)
     known = read(sys)
-    assert known.place("/dev/nvme0n3") == known.place("/dev/nvme0")
+    assert known.sysfs_path("/dev/nvme0n3") == known.sysfs_path("/dev/nvme0")
     assert ("nvme0", "nvme2", "nvme10") == known.controllers
     assert {"nvme0": "nvme0n2", "nvme2": "nvme2n1"} == known.first_namespaces
 
@@ -57,7 +57,7 @@ def test_a_discovery_controller_has_no_drive(sys: Sys) -> None:
 
 
 def test_an_empty_sys_has_no_nodes(sys: Sys) -> None:
-    assert Nodes() == read(sys)
+    assert DeviceNodes() == read(sys)
 
 
 @pytest.mark.parametrize(
@@ -71,4 +71,4 @@ def test_an_empty_sys_has_no_nodes(sys: Sys) -> None:
     ],
 )
 def test_the_adapter_is_the_nearest_pci_function(place: str, expected: str | None) -> None:
-    assert expected == device_nodes.adapter(PurePath(place))
+    assert expected == device_nodes.pci_adapter(PurePath(place))

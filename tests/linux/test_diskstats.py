@@ -188,7 +188,7 @@ def test_this_machine_is_read_to_the_last_line() -> None:
 
 
 def _of_this_machine() -> dict[str, DiskStats]:
-    return diskstats.devices(diskstats.read(Path("/proc")).value.values())
+    return diskstats.records_by_device(diskstats.read(Path("/proc")).value.values())
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:
@@ -220,7 +220,7 @@ def test_a_multipath_head_that_counts_nothing_gets_the_sum_of_its_paths() -> Non
     head = WITH_FLUSHES._replace(device="nvme0n1", **zeros)
     paths = [WITH_FLUSHES._replace(device=f"nvme0c{number}n1") for number in (0, 1)]
     other = WITH_FLUSHES._replace(device="nvme0c0n2")
-    found = diskstats.devices([head, *paths, other])
+    found = diskstats.records_by_device([head, *paths, other])
     counted = WITH_FLUSHES._asdict()
     doubled = {name: 2 * counted[name] for name in DiskStats._fields[2:]}
     assert head._replace(**doubled) == found["nvme0n1"]
@@ -230,10 +230,10 @@ def test_a_multipath_head_that_counts_nothing_gets_the_sum_of_its_paths() -> Non
 def test_a_multipath_head_that_counts_stands_as_it_is() -> None:
     head = WITH_FLUSHES._replace(device="nvme0n1")
     path = WITH_FLUSHES._replace(device="nvme0c0n1", reads_completed=7)
-    assert head is diskstats.devices([head, path])["nvme0n1"]
+    assert head is diskstats.records_by_device([head, path])["nvme0n1"]
 
 
 def test_paths_on_a_kernel_without_discards_add_up_without_them() -> None:
     head = BASIC._replace(device="nvme0n1", reads_completed=0, writes_completed=0)
     path = BASIC._replace(device="nvme0c0n1")
-    assert path._replace(device="nvme0n1") == diskstats.devices([head, path])["nvme0n1"]
+    assert path._replace(device="nvme0n1") == diskstats.records_by_device([head, path])["nvme0n1"]

@@ -138,40 +138,40 @@ def test_an_attribute_that_says_nothing_is_not_known(
     tmp_path: Path, content: bytes, text: str | None, number: int | None
 ) -> None:
     (tmp_path / "attribute").write_bytes(content)
-    assert text == files.attribute(tmp_path / "attribute")
-    assert number == files.integer(tmp_path / "attribute")
+    assert text == files.read_attribute(tmp_path / "attribute")
+    assert number == files.read_integer(tmp_path / "attribute")
 
 
 def test_an_attribute_that_is_not_there_is_not_known(tmp_path: Path) -> None:
     """Nor one that cannot be read."""
     for path in (tmp_path / "missing", tmp_path):
-        assert files.attribute(path) is None
-        assert files.integer(path) is None
+        assert files.read_attribute(path) is None
+        assert files.read_integer(path) is None
 
 
 def test_base_0_takes_the_kernels_prefixes(tmp_path: Path) -> None:
     (tmp_path / "attribute").write_text("0x10\n")
-    assert 16 == files.integer(tmp_path / "attribute", base=0)
+    assert 16 == files.read_integer(tmp_path / "attribute", base=0)
 
 
 @given(st.integers(0, (1 << 64) - 1))
 def test_a_counter_has_at_most_64_bits(number: int) -> None:
-    assert number == files.counter(str(number)) == files.counter(f"{number:x}", 16)
+    assert number == files.parse_counter(str(number)) == files.parse_counter(f"{number:x}", 16)
     with pytest.raises(ValueError, match="is no counter"):
-        files.counter(str(number + (1 << 64)))
+        files.parse_counter(str(number + (1 << 64)))
     with pytest.raises(ValueError, match="is no counter"):
-        files.counter(str(-number - 1))
+        files.parse_counter(str(-number - 1))
 
 
 @given(st.text())
 def test_any_text_is_a_counter_or_a_value_error(text: str) -> None:
     with contextlib.suppress(ValueError):
-        assert 0 <= files.counter(text) < 1 << 64
+        assert 0 <= files.parse_counter(text) < 1 << 64
 
 
 @given(st.text())
 def test_lines_that_do_not_end_are_faults(text: str) -> None:
-    lines, faults = files.whole_lines("file", text)
+    lines, faults = files.split_complete_lines("file", text)
     assert len(lines) == text.count("\n")
     assert bool(faults) == bool(text and not text.endswith("\n"))
 
@@ -179,15 +179,15 @@ def test_lines_that_do_not_end_are_faults(text: str) -> None:
 def test_names_are_sorted_and_none_where_there_is_no_directory(tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         (tmp_path / name).mkdir()
-    assert ("a", "b", "c") == files.names(tmp_path)
-    assert () == files.names(tmp_path / "missing")
+    assert ("a", "b", "c") == files.list_names(tmp_path)
+    assert () == files.list_names(tmp_path / "missing")
 
 
 def test_a_file_that_stays_open_says_something_new_each_time() -> None:
     uptime = files.OpenFile("/proc/uptime")
-    first = files.text(uptime.raw())
+    first = files.decode(uptime.read())
     time.sleep(0.05)
-    assert first != files.text(uptime.raw())
+    assert first != files.decode(uptime.read())
 
 
 def test_a_file_that_stays_open_is_read_from_its_beginning_to_its_end(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_file_that_stays_open_is_read_from_its_beginning_to_its_end(tmp_path: 
     file = files.OpenFile(path)
     for size in (200_000, 300_000, 3, 0, 5):
         path.write_text("x" * size)
-        assert size == len(files.text(file.raw()))
+        assert size == len(files.decode(file.read()))
 
 
 def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_path: Path) -> None:
@@ -203,12 +203,12 @@ def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_p
     file = files.OpenFile(path)
     for _ in range(2):
         with pytest.raises(NotThere):
-            files.text(file.raw())
+            files.decode(file.read())
         path.write_text("first")
-        assert "first" == files.text(file.raw())
+        assert "first" == files.decode(file.read())
         (tmp_path / "next").write_text("another")
         (tmp_path / "next").replace(path)
-        assert "another" == files.text(file.raw())
+        assert "another" == files.decode(file.read())
         path.unlink()
 
 
@@ -217,18 +217,18 @@ def test_a_file_that_stays_open_and_cannot_be_read_is_tried_anew(tmp_path: Path)
     path.mkdir()
     file = files.OpenFile(path)
     with pytest.raises(ReadError, match="Is a directory"):
-        files.text(file.raw())
+        files.decode(file.read())
     path.rmdir()
     path.write_text("whole")
-    assert "whole" == files.text(file.raw())
+    assert "whole" == files.decode(file.read())
 
 
 def test_a_file_that_stays_open_is_closed_with_the_last_who_knows_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     before = len(os.listdir("/proc/self/fd"))
     file = files.OpenFile(tmp_path / "file")
-    file.raw()
-    file.raw()
+    file.read()
+    file.read()
     assert before + 1 == len(os.listdir("/proc/self/fd"))
     del file
     assert before == len(os.listdir("/proc/self/fd"))

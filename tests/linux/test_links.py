@@ -13,7 +13,7 @@ from exporter.errors import ParseError
 from exporter.linux import links, pcie
 from exporter.linux.files import Parsed
 from exporter.linux.links import LinkSpeed
-from exporter.linux.pcie import ErrorSource, PcieErrors
+from exporter.linux.pcie import AerFiles, PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
 
@@ -21,28 +21,28 @@ from tests.linux.trees import Sys
 @pytest.mark.parametrize(
     ("rate", "text", "expected"),
     [
-        (links.sata_rate, "1.5 Gbps", 150e6),  # TV-10
-        (links.sata_rate, "3.0 Gbps", 300e6),
-        (links.sata_rate, "6.0 Gbps", 600e6),
-        (links.sata_rate, "<unknown>", None),
-        (links.sas_rate, "1.5 Gbit", 150e6),
-        (links.sas_rate, "3.0 Gbit", 300e6),
-        (links.sas_rate, "12.0 Gbit", 1200e6),
-        (links.sas_rate, "22.5 Gbit", 2400e6),
-        (links.sas_rate, "Phy disabled", None),
-        (links.sas_rate, "Unknown", None),
-        (links.usb_rate, "1.5", 187_500.0),
-        (links.usb_rate, "480", 60e6),
-        (links.usb_rate, "5000", 500e6),  # TV-10
-        (links.usb_rate, "10000", 10e9 * 128 / 132 / 8),
-        (links.usb_rate, "unknown", None),
-        (links.usb_rate, "0", None),
-        (pcie.lane_rate, "2.5 GT/s PCIe", 250e6),
-        (pcie.lane_rate, "5 GT/s", 500e6),
-        (pcie.lane_rate, "8.0 GT/s PCIe", 8e9 * 128 / 130 / 8),
-        (pcie.lane_rate, "64.0 GT/s PCIe", 64e9 * 242 / 256 / 8),
-        (pcie.lane_rate, "Unknown", None),
-        (pcie.lane_rate, "0.0 GT/s", None),
+        (links.parse_sata_rate, "1.5 Gbps", 150e6),  # TV-10
+        (links.parse_sata_rate, "3.0 Gbps", 300e6),
+        (links.parse_sata_rate, "6.0 Gbps", 600e6),
+        (links.parse_sata_rate, "<unknown>", None),
+        (links.parse_sas_rate, "1.5 Gbit", 150e6),
+        (links.parse_sas_rate, "3.0 Gbit", 300e6),
+        (links.parse_sas_rate, "12.0 Gbit", 1200e6),
+        (links.parse_sas_rate, "22.5 Gbit", 2400e6),
+        (links.parse_sas_rate, "Phy disabled", None),
+        (links.parse_sas_rate, "Unknown", None),
+        (links.parse_usb_rate, "1.5", 187_500.0),
+        (links.parse_usb_rate, "480", 60e6),
+        (links.parse_usb_rate, "5000", 500e6),  # TV-10
+        (links.parse_usb_rate, "10000", 10e9 * 128 / 132 / 8),
+        (links.parse_usb_rate, "unknown", None),
+        (links.parse_usb_rate, "0", None),
+        (pcie.parse_lane_rate, "2.5 GT/s PCIe", 250e6),
+        (pcie.parse_lane_rate, "5 GT/s", 500e6),
+        (pcie.parse_lane_rate, "8.0 GT/s PCIe", 8e9 * 128 / 130 / 8),
+        (pcie.parse_lane_rate, "64.0 GT/s PCIe", 64e9 * 242 / 256 / 8),
+        (pcie.parse_lane_rate, "Unknown", None),
+        (pcie.parse_lane_rate, "0.0 GT/s", None),
     ],
 )
 def test_rates(rate: Callable[[str], float | None], text: str, expected: float | None) -> None:
@@ -55,7 +55,7 @@ def test_four_lanes(tmp_path: Path, speed: str, gigabytes: float) -> None:
     """Third-generation PCIe x4 carries about 3.9 GB/s, the fourth 7.9 (TV-10)."""
     sys = Sys(tmp_path)
     trees.pci_link(sys, "0000:01:00.0", now=(speed, "4"), best=(speed, "4"))
-    source = pcie.link_source(tmp_path / "0000:01:00.0")
+    source = pcie.find_pcie_link(tmp_path / "0000:01:00.0")
     assert source is not None
     found = links.read_link(source)
     assert found is not None
@@ -69,7 +69,7 @@ def test_port_limits_speed_and_device_width(tmp_path: Path) -> None:
     port, drive = "0000:00:01.0", "0000:00:01.0/0000:01:00.0"
     trees.pci_link(sys, port, now=("8.0 GT/s", "4"), best=("8.0 GT/s", "8"))
     trees.pci_link(sys, drive, now=("2.5 GT/s", "4"), best=("16.0 GT/s", "4"))
-    source = pcie.link_source(tmp_path / drive)
+    source = pcie.find_pcie_link(tmp_path / drive)
     assert source is not None
     assert LinkSpeed(1e9, 4 * (8e9 * (128 / 130) / 8)) == links.read_link(source)
 
@@ -79,7 +79,7 @@ def test_width_that_is_none(tmp_path: Path, width: str) -> None:
     """A width that stands for unknown leaves the speed unknown, not zero."""
     sys = Sys(tmp_path)
     trees.pci_link(sys, "0000:01:00.0", now=("8.0 GT/s", width), best=("8.0 GT/s", "4"))
-    source = pcie.link_source(tmp_path / "0000:01:00.0")
+    source = pcie.find_pcie_link(tmp_path / "0000:01:00.0")
     assert source is not None
     found = links.read_link(source)
     assert found is not None
@@ -88,24 +88,24 @@ def test_width_that_is_none(tmp_path: Path, width: str) -> None:
 
 def test_no_link() -> None:
     """A source that is gone, with no maximum known, is no link at all."""
-    gone = links.LinkSource((Path("/nonexistent/speed"),), links.sata_rate, None)
+    gone = links.LinkFiles((Path("/nonexistent/speed"),), links.parse_sata_rate, None)
     assert links.read_link(gone) is None
-    assert links.slowest([]) is None
+    assert links.slowest_link([]) is None
 
 
 def test_no_source(tmp_path: Path) -> None:
     """Where a bus shows no link of a drive there is no source, and nothing is read for it."""
-    assert pcie.link_source(tmp_path) is None
-    assert links.sata_link_source(tmp_path / "ata1", "0", None) is None
-    assert links.sas_link_source(tmp_path / "end_device-0:0", None) is None
-    assert links.usb_link_source(tmp_path) is None
-    assert links.usb_link_source(tmp_path / "2-1" / "2-1:1.0" / "sdd") is None
+    assert pcie.find_pcie_link(tmp_path) is None
+    assert links.find_sata_link(tmp_path / "ata1", "0", None) is None
+    assert links.find_sas_link(tmp_path / "end_device-0:0", None) is None
+    assert links.find_usb_link(tmp_path) is None
+    assert links.find_usb_link(tmp_path / "2-1" / "2-1:1.0" / "sdd") is None
 
 
 def test_slowest_way() -> None:
     """Of several ways to a drive the slowest counts, and an unknown one least."""
     slow, fast, unknown = LinkSpeed(1e9, 4e9), LinkSpeed(4e9, 4e9), LinkSpeed(None, 4e9)
-    assert slow == links.slowest([fast, unknown, slow])
+    assert slow == links.slowest_link([fast, unknown, slow])
 
 
 def test_wide_sas_port(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_wide_sas_port(tmp_path: Path) -> None:
             f"port-0:0/{phy}/sas_phy/{phy}",
             {"negotiated_linkrate": rate, "maximum_linkrate_hw": "12.0 Gbit"},
         )
-    source = links.sas_link_source(tmp_path / "port-0:0" / "end_device-0:0", None)
+    source = links.find_sas_link(tmp_path / "port-0:0" / "end_device-0:0", None)
     assert source is not None
     assert LinkSpeed(1800e6, 2400e6) == links.read_link(source)
 
@@ -126,8 +126,8 @@ def test_sata_port_multiplier(tmp_path: Path) -> None:
     sys = Sys(tmp_path)
     for name, speed in (("link3", "6.0 Gbps"), ("link3.1", "3.0 Gbps")):
         sys.write(f"ata3/{name}/ata_link/{name}", {"sata_spd": speed})
-    fan_out = links.sata_link_source(tmp_path / "ata3", "1", None)
-    plain = links.sata_link_source(tmp_path / "ata3", "0", None)
+    fan_out = links.find_sata_link(tmp_path / "ata3", "1", None)
+    plain = links.find_sata_link(tmp_path / "ata3", "0", None)
     assert fan_out is not None
     assert plain is not None
     assert LinkSpeed(300e6, None) == links.read_link(fan_out)
@@ -136,7 +136,7 @@ def test_sata_port_multiplier(tmp_path: Path) -> None:
 
 def errors_of(function: Path) -> Parsed[PcieErrors | None]:
     names = ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal")
-    return pcie.read_errors(ErrorSource(*(function / name for name in names)))
+    return pcie.read_aer_errors(AerFiles(*(function / name for name in names)))
 
 
 def test_aer_totals(tmp_path: Path) -> None:
@@ -161,19 +161,24 @@ def test_unreadable_aer(tmp_path: Path) -> None:
 def test_no_aer(tmp_path: Path) -> None:
     """A function that counts nothing has no errors, rather than none."""
     assert errors_of(tmp_path).value is None
-    assert pcie.error_source(tmp_path) is None
+    assert pcie.find_aer_files(tmp_path) is None
 
 
 @given(st.text())
 def test_any_text_as_total(text: str) -> None:
     """Any text is a total that is not negative, or a ParseError."""
     with suppress(ParseError):
-        assert pcie.parse_total(text) >= 0
+        assert pcie.parse_aer_total(text) >= 0
 
 
 @given(st.text() | st.from_regex(r"-?\d+(\.\d+)? (GT/s|Gbps|Gbit)?", fullmatch=True))
 def test_any_text_as_rate(text: str) -> None:
     """Any text is a positive finite rate, or unknown."""
-    for rate in (links.sata_rate, links.sas_rate, links.usb_rate, pcie.lane_rate):
+    for rate in (
+        links.parse_sata_rate,
+        links.parse_sas_rate,
+        links.parse_usb_rate,
+        pcie.parse_lane_rate,
+    ):
         found = rate(text)
         assert found is None or (found > 0 and math.isfinite(found))

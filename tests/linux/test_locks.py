@@ -18,17 +18,17 @@ TEXT = """\
 
 
 def test_the_holder_is_told_and_not_who_waits() -> None:
-    assert 812 == locks.flock_holder(TEXT, os.makedev(0xFD, 1), 1002)
+    assert 812 == locks.parse_flock_holder(TEXT, os.makedev(0xFD, 1), 1002)
 
 
 def test_other_locks_and_other_files_are_nobody_s() -> None:
-    assert locks.flock_holder(TEXT, os.makedev(0xFD, 1), 1001) is None, "a POSIX lock"
-    assert locks.flock_holder(TEXT, os.makedev(0xFD, 2), 1002) is None
-    assert locks.flock_holder("", 0, 0) is None
+    assert locks.parse_flock_holder(TEXT, os.makedev(0xFD, 1), 1001) is None, "a POSIX lock"
+    assert locks.parse_flock_holder(TEXT, os.makedev(0xFD, 2), 1002) is None
+    assert locks.parse_flock_holder("", 0, 0) is None
 
 
 def test_a_process_of_another_namespace_is_not_known() -> None:
-    assert locks.flock_holder(TEXT, os.makedev(0x103, 0x1F), 7) is None
+    assert locks.parse_flock_holder(TEXT, os.makedev(0x103, 0x1F), 7) is None
 
 
 def test_our_own_lock_is_found(tmp_path: Path) -> None:
@@ -51,5 +51,5 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     st.integers(0, 1 << 63),
 )
 def test_any_text_names_a_process_or_none(text: str, device: int, inode: int) -> None:
-    found = locks.flock_holder(text, device, inode)
+    found = locks.parse_flock_holder(text, device, inode)
     assert found is None or found > 0

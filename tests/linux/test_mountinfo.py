@@ -109,12 +109,12 @@ def test_containing() -> None:
     """A directory lies in the longest mountpoint above it, and in the last of equals."""
     mounts = [mount("/"), mount("/var"), mount("/var/lib/mysql", "8:2"), mount("/var/lib/my")]
     again = mount("/var", "8:9")
-    assert mounts[2] == mountinfo.containing(mounts, "/var/lib/mysql/db")
-    assert mounts[2] == mountinfo.containing(mounts, "/var/lib/mysql")
-    assert mounts[1] == mountinfo.containing(mounts, "/var/lib/mysql-files")
-    assert mounts[0] == mountinfo.containing(mounts, "/varnish")
-    assert again == mountinfo.containing([*mounts, again], "/var/log")
-    assert mountinfo.containing([], "/") is None
+    assert mounts[2] == mountinfo.mount_containing(mounts, "/var/lib/mysql/db")
+    assert mounts[2] == mountinfo.mount_containing(mounts, "/var/lib/mysql")
+    assert mounts[1] == mountinfo.mount_containing(mounts, "/var/lib/mysql-files")
+    assert mounts[0] == mountinfo.mount_containing(mounts, "/varnish")
+    assert again == mountinfo.mount_containing([*mounts, again], "/var/log")
+    assert mountinfo.mount_containing([], "/") is None
 
 
 def test_view(tmp_path: Path) -> None:
@@ -132,4 +132,4 @@ def test_this_machine() -> None:
     """The running kernel's own file is understood to the last line."""
     parsed = mountinfo.read(Path("/proc"))
     assert parsed.faults == ()
-    assert mountinfo.containing(parsed.value.mounts, "/proc/self") is not None
+    assert mountinfo.mount_containing(parsed.value.mounts, "/proc/self") is not None

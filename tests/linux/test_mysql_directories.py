@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import mysql_directories
-from exporter.linux.mysql_directories import KNOWN, Options
+from exporter.linux.mysql_directories import KNOWN_OPTIONS, Options
 
 
 def roles(options: Options) -> list[tuple[str, str]]:
-    return [(each.role, each.directory) for each in mysql_directories.directories(options)]
+    return [(each.role, each.directory) for each in mysql_directories.role_directories(options)]
 
 
 def test_defaults() -> None:
@@ -68,7 +68,7 @@ def test_relative_datadir() -> None:
     assert roles({"datadir": "data", "log_bin": "/binlog/x"}) == []
 
 
-@given(st.dictionaries(st.sampled_from(sorted(KNOWN)), st.text() | st.booleans()))
+@given(st.dictionaries(st.sampled_from(sorted(KNOWN_OPTIONS)), st.text() | st.booleans()))
 def test_any_options(options: dict[str, str | bool]) -> None:
     """Whatever the options say, the directories are absolute."""
     assert all(directory.startswith("/") for _, directory in roles(options))

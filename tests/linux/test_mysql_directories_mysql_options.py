@@ -7,7 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import mysql_directories
-from exporter.linux.mysql_directories import KNOWN, Include, OptionFiles, Setting
+from exporter.linux.mysql_directories import (
+    KNOWN_OPTIONS,
+    OptionFiles,
+    OptionInclude,
+    OptionSetting,
+)
 
 FILE = """
 # The MySQL server
@@ -31,24 +36,24 @@ tmpdir=/tmp\\svar
 
 
 def settings(text: str, suffix: str = "") -> list[tuple[str, str | bool]]:
-    found = mysql_directories.parse(text, suffix).value
-    return [(s.name, s.value) for s in found if isinstance(s, Setting)]
+    found = mysql_directories.parse_option_file(text, suffix).value
+    return [(s.name, s.value) for s in found if isinstance(s, OptionSetting)]
 
 
 def test_file() -> None:
     """A file as packages and people write it: comments, quotes, both dashes, includes."""
     expected = (
-        Setting("datadir", "/srv/my data"),
-        Setting("innodb_log_group_home_dir", "/redo ; kept: only"),
-        Setting("innodb_undo_directory", "/undo#1"),
-        Setting("innodb_doublewrite_dir", "/dblwr"),
-        Setting("log_bin", value=True),
-        Setting("innodb_doublewrite", value=False),
-        Setting("tmpdir", "/tmp var"),
-        Include("/etc/mysql/conf.d/", is_directory=True),
-        Include("/etc/mysql/last.cnf", is_directory=False),
+        OptionSetting("datadir", "/srv/my data"),
+        OptionSetting("innodb_log_group_home_dir", "/redo ; kept: only"),
+        OptionSetting("innodb_undo_directory", "/undo#1"),
+        OptionSetting("innodb_doublewrite_dir", "/dblwr"),
+        OptionSetting("log_bin", value=True),
+        OptionSetting("innodb_doublewrite", value=False),
+        OptionSetting("tmpdir", "/tmp var"),
+        OptionInclude("/etc/mysql/conf.d/", is_directory=True),
+        OptionInclude("/etc/mysql/last.cnf", is_directory=False),
     )
-    parsed = mysql_directories.parse(FILE)
+    parsed = mysql_directories.parse_option_file(FILE)
     assert (expected, ()) == (parsed.value, parsed.faults)
 
 
@@ -83,8 +88,8 @@ def test_group_suffix() -> None:
 @pytest.mark.parametrize("line", ["[mysqld", "!includefile /secret", "!include", "!"])
 def test_faults_quote_nothing(line: str) -> None:
     """A line that is not understood is a fault by number: its text may hold a password."""
-    parsed = mysql_directories.parse(f"[mysqld]\ndatadir=/x\n{line}\n")
-    assert (Setting("datadir", "/x"),) == parsed.value
+    parsed = mysql_directories.parse_option_file(f"[mysqld]\ndatadir=/x\n{line}\n")
+    assert (OptionSetting("datadir", "/x"),) == parsed.value
     assert [True] == [str(fault).startswith("line 3: ") for fault in parsed.faults]
     assert not any("secret" in str(fault) for fault in parsed.faults)
 
@@ -115,13 +120,13 @@ def test_arguments() -> None:
         "innodb_doublewrite": False,
         "tmpdir": "/tmp1",
     }
-    assert expected == mysql_directories.from_arguments(argv)
+    assert expected == mysql_directories.parse_arguments(argv)
 
 
 def test_last_argument_without_its_value() -> None:
     """A command line that ends before a value has an empty one."""
-    assert mysql_directories.from_arguments(["mysqld", "--datadir"]) == {"datadir": ""}
-    assert mysql_directories.from_arguments([]) == {}
+    assert mysql_directories.parse_arguments(["mysqld", "--datadir"]) == {"datadir": ""}
+    assert mysql_directories.parse_arguments([]) == {}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +147,7 @@ def test_last_argument_without_its_value() -> None:
 )
 def test_option_files(arguments: list[str], expected: OptionFiles) -> None:
     """The command line says which files are read."""
-    assert expected == mysql_directories.option_files(["mysqld", *arguments])
+    assert expected == mysql_directories.parse_option_file_arguments(["mysqld", *arguments])
 
 
 LINES = st.lists(
@@ -155,15 +160,15 @@ LINES = st.lists(
 @given(LINES.map("\n".join) | st.text())
 def test_any_text(text: str) -> None:
     """Any text gives settings of known names and faults, never an exception."""
-    for item in mysql_directories.parse(text).value:
-        assert isinstance(item, Include) or item.name in KNOWN
+    for item in mysql_directories.parse_option_file(text).value:
+        assert isinstance(item, OptionInclude) or item.name in KNOWN_OPTIONS
 
 
 @given(st.lists(st.text() | st.sampled_from(["--datadir", "-h", "-t", "--", "--log-bin="])))
 def test_any_arguments(argv: list[str]) -> None:
     """Any command line gives options of known names."""
-    assert mysql_directories.from_arguments(argv).keys() <= KNOWN
-    mysql_directories.option_files(argv)
+    assert mysql_directories.parse_arguments(argv).keys() <= KNOWN_OPTIONS
+    mysql_directories.parse_option_file_arguments(argv)
 
 
 @given(st.text(string.ascii_letters + string.digits + "/_- .#;=", min_size=1))

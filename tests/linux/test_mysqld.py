@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.linux import mountinfo, mysqld
 from exporter.linux.mysql_directories import OptionFiles, RoleDirectory
-from exporter.linux.mysqld import MysqlServer, Process
+from exporter.linux.mysqld import MysqlServer, ServerProcess
 from tests.linux import trees
 from tests.linux.trees import mount_line
 
@@ -38,8 +38,8 @@ def test_running(tmp_path: Path) -> None:
         trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
     (tmp_path / "self").mkdir()
     argv = [("/usr/sbin/mysqld", "--datadir=/a b"), ("/usr/sbin/mariadbd", "--datadir=/a b")]
-    expected = (Process(10, argv[0]), Process(11, argv[1]))
-    assert expected == mysqld.running(tmp_path)
+    expected = (ServerProcess(10, argv[0]), ServerProcess(11, argv[1]))
+    assert expected == mysqld.find_server_processes(tmp_path)
     assert psutil.PROCFS_PATH == "/proc"
 
 
@@ -49,13 +49,13 @@ def test_broken_process(tmp_path: Path, stat: str) -> None:
     for pid in (10, 11):
         trees.process(tmp_path, pid, ["mysqld"], HOST)
     (tmp_path / "10/stat").write_text(stat)
-    assert [11] == [each.pid for each in mysqld.running(tmp_path)]
+    assert [11] == [each.pid for each in mysqld.find_server_processes(tmp_path)]
 
 
 def test_no_proc(tmp_path: Path) -> None:
     """Without /proc, or with no process in it, there are no servers."""
-    assert mysqld.running(tmp_path / "proc") == ()
-    assert mysqld.running(tmp_path) == ()
+    assert mysqld.find_server_processes(tmp_path / "proc") == ()
+    assert mysqld.find_server_processes(tmp_path) == ()
     assert psutil.PROCFS_PATH == "/proc"
 
 
@@ -63,7 +63,7 @@ def test_odd_bytes_in_arguments(tmp_path: Path) -> None:
     """Bytes that are no UTF-8 come as escapes, as in names everywhere."""
     trees.process(tmp_path, 10, ["mysqld"], HOST)
     (tmp_path / "10/cmdline").write_bytes(b"mysqld\0--datadir=/\xff\0")
-    assert mysqld.running(tmp_path)[0].argv[1] == "--datadir=/\\xff"
+    assert mysqld.find_server_processes(tmp_path)[0].argv[1] == "--datadir=/\\xff"
 
 
 def test_server(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_container(tmp_path: Path) -> None:
     write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/the/hosts\n")
     (server,) = read(tmp_path)
     assert directories(server)["mysql-data"] == "/var/lib/mysql"
-    found = mountinfo.containing(server.mounts, "/var/lib/mysql")
+    found = mountinfo.mount_containing(server.mounts, "/var/lib/mysql")
     assert found is not None
     assert found.number == "8:2"
 
@@ -144,7 +144,7 @@ def test_strange_option_files(tmp_path: Path) -> None:
     write(tmp_path, "/huge", "[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
     write(tmp_path, "/main", "!include /a\0b\n!includedir /a\0b\n!includedir /huge\n")
     paths = ("/pipe", "/folder", "/huge", "/missing", "/main", "/a\0b")
-    parsed = mysqld.read_options(tmp_path, OptionFiles(paths))
+    parsed = mysqld.read_option_files(tmp_path, OptionFiles(paths))
     assert {} == parsed.value
     assert ["/pipe", "/folder", "/huge"] == [str(f).partition(":")[0] for f in parsed.faults]
 
@@ -154,7 +154,7 @@ def test_bounded_includes(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, f"/conf.d/{number:03}.cnf", f"[mysqld]\ndatadir=/d{number}\n")
     write(tmp_path, "/main", "!includedir /conf.d\n")
-    assert {"datadir": "/d63"} == mysqld.read_options(tmp_path, OptionFiles(("/main",))).value
+    assert {"datadir": "/d63"} == mysqld.read_option_files(tmp_path, OptionFiles(("/main",))).value
 
 
 @pytest.mark.parametrize(
@@ -180,4 +180,4 @@ def test_any_cgroup(text: str) -> None:
 
 def test_this_machine() -> None:
     """The running kernel's own /proc is gone through without a fault."""
-    assert all(each.argv for each in mysqld.running(Path("/proc")))
+    assert all(each.argv for each in mysqld.find_server_processes(Path("/proc")))

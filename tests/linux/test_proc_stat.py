@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux import files, proc_stat
-from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes, Stat
+from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuStat, CpuTimes
 from tests.io.machine import cpu_line
 from tests.linux.texts import cut, texts
 
@@ -36,7 +36,7 @@ TOTAL = times(1000, 20, 300, 40000, 500, 60, 70, 80)
 def test_every_cpu_and_all_of_them_together() -> None:
     """Guest time is part of user and nice already, and not counted twice."""
     parsed = proc_stat.parse(TEXT)
-    assert (Stat(TOTAL, {0: CPU0, 1: CPU1}), ()) == (parsed.value, parsed.faults)
+    assert (CpuStat(TOTAL, {0: CPU0, 1: CPU1}), ()) == (parsed.value, parsed.faults)
 
 
 def test_a_kernel_without_steal_has_none_stolen() -> None:
@@ -57,7 +57,7 @@ def test_cpus_that_are_off_line_leave_holes() -> None:
 @pytest.mark.parametrize("broken", ["-300", "x", "3.5", "18446744073709551616", "9" * 5000])
 def test_a_broken_line_costs_its_own_cpu(broken: str) -> None:
     parsed = proc_stat.parse(TEXT.replace(" 300 30 ", f" {broken} 30 "))
-    assert Stat(TOTAL, {1: CPU1}) == parsed.value
+    assert CpuStat(TOTAL, {1: CPU1}) == parsed.value
     (fault,) = parsed.faults
     assert str(fault).startswith("stat:2: ")
     assert len(str(fault)) < 500
@@ -86,7 +86,7 @@ def test_what_a_kernel_prints_is_what_is_read(cpus: dict[int, tuple[int, ...]]) 
     expected = {number: times(*ticks) for number, ticks in cpus.items()}
     text = "".join(cpu_line(f"cpu{number}", its) for number, its in expected.items())
     parsed = proc_stat.parse(cpu_line("cpu", TOTAL) + text + "intr 1\n")
-    assert (Stat(TOTAL, expected), ()) == (parsed.value, parsed.faults)
+    assert (CpuStat(TOTAL, expected), ()) == (parsed.value, parsed.faults)
 
 
 @given(texts("cpu", "cpu0", "cpu1", "cpu 1 2 3 4 5 6 7 8", "intr 5"))
@@ -101,7 +101,7 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
-        files.text_for_sure(files.raw(tmp_path / "stat"))
+        files.decode_required(files.read_raw(tmp_path / "stat"))
 
 
 def test_psutil_reads_the_same_of_this_machine() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import NotThere, ParseError, SourceError
 from exporter.linux import softnet_stat
-from exporter.linux.softnet_stat import Softnet
+from exporter.linux.softnet_stat import SoftnetCounters
 from tests.linux.texts import cut, texts
 
 _REST = " 00000000" * 12
@@ -21,18 +21,24 @@ TEXT = f"""\
 
 def test_cpus_are_summed_and_hexadecimal() -> None:
     parsed = softnet_stat.parse(TEXT)
-    assert (Softnet(dropped=0xAC, times_squeezed=0x100), ()) == (parsed.value, parsed.faults)
+    assert (SoftnetCounters(dropped=0xAC, times_squeezed=0x100), ()) == (
+        parsed.value,
+        parsed.faults,
+    )
 
 
 def test_old_kernels_print_fewer_columns() -> None:
     """Nine before 2.6.35; the first three are the same."""
-    assert Softnet(2, 3) == softnet_stat.parse("00000001 00000002 00000003 0 0 0 0 0 0\n").value
+    assert (
+        SoftnetCounters(2, 3)
+        == softnet_stat.parse("00000001 00000002 00000003 0 0 0 0 0 0\n").value
+    )
 
 
 @pytest.mark.parametrize("line", ["00000001 00000002", "1 xyz 3", "1 -2 3", "1 2 g", "\0", ""])
 def test_a_broken_line_costs_its_own_cpu(line: str) -> None:
     parsed = softnet_stat.parse(f"{line}\n{TEXT}")
-    assert Softnet(0xAC, 0x100) == parsed.value
+    assert SoftnetCounters(0xAC, 0x100) == parsed.value
     (fault,) = parsed.faults
     assert str(fault).startswith("softnet_stat:1: ")
 
@@ -50,7 +56,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
             parsed = softnet_stat.parse(text)
         except ParseError:
             continue
-        assert Softnet(0x9C, 1) == parsed.value
+        assert SoftnetCounters(0x9C, 1) == parsed.value
         assert parsed.faults or text.endswith("\n")
 
 
@@ -58,7 +64,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
 def test_what_a_kernel_prints_is_what_is_read(cpus: list[tuple[int, int, int]]) -> None:
     text = "".join(" ".join(f"{number:08x}" for number in cpu) + f"{_REST}\n" for cpu in cpus)
     parsed = softnet_stat.parse(text)
-    expected = Softnet(sum(cpu[1] for cpu in cpus), sum(cpu[2] for cpu in cpus))
+    expected = SoftnetCounters(sum(cpu[1] for cpu in cpus), sum(cpu[2] for cpu in cpus))
     assert (expected, ()) == (parsed.value, parsed.faults)
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.linux import stack, topology
-from exporter.linux.block import BlockDevice, Queue
+from exporter.linux.block import BlockDevice, QueueSettings
 from exporter.linux.stack import Stack
 from tests.linux import trees
 from tests.linux.test_mountinfo import mount
 from tests.linux.trees import Sys
 
-NO_QUEUE = Queue(None, None, None, None, None, None, None, None, None)
+NO_QUEUE = QueueSettings(None, None, None, None, None, None, None, None, None)
 
 
 def disk(name: str, slaves: tuple[str, ...] = ()) -> BlockDevice:
@@ -23,7 +23,7 @@ def disk(name: str, slaves: tuple[str, ...] = ()) -> BlockDevice:
 
 
 def stack_of(slaves: Mapping[str, tuple[str, ...]]) -> Stack:
-    return stack.build({name: disk(name, below) for name, below in slaves.items()}, {})
+    return stack.build_stack({name: disk(name, below) for name, below in slaves.items()}, {})
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.linux import topology
-from exporter.linux.filesystem import Filesystem
-from exporter.linux.topology import Role, Topology
+from exporter.linux.topology import Filesystem, StorageRole, Topology
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 
@@ -177,8 +176,10 @@ def test_roles(sys: Sys) -> None:
     trees.process(sys.root.parent / "proc", 77, argv, "".join(lines))
     found = read(sys)
     drives = ("sda", "sdb", "nvme0n1")
-    assert Role("mysql-data", 77, "/var/lib/mysql", "/var/lib/mysql", drives) == found.roles[0]
-    assert Role("mysql-binlog", 77, "/binlog", "/", ("nvme0n2",)) == found.roles[-1]
+    assert (
+        StorageRole("mysql-data", 77, "/var/lib/mysql", "/var/lib/mysql", drives) == found.roles[0]
+    )
+    assert StorageRole("mysql-binlog", 77, "/binlog", "/", ("nvme0n2",)) == found.roles[-1]
     assert ("/system.slice/mysql.service",) == tuple(each.cgroup for each in found.servers)
 
 
@@ -191,7 +192,7 @@ def test_role_in_a_container(sys: Sys) -> None:
     inside = mount_line("0:61", "/", "overlay", "overlay") + volume
     trees.process(sys.root.parent / "proc", 77, ["mysqld"], inside)
     found = read(sys)
-    assert Role("mysql-data", 77, "/var/lib/mysql", "/srv", ("vda",)) == found.roles[0]
+    assert StorageRole("mysql-data", 77, "/var/lib/mysql", "/srv", ("vda",)) == found.roles[0]
 
 
 def test_role_on_no_device(sys: Sys) -> None:
@@ -200,7 +201,7 @@ def test_role_on_no_device(sys: Sys) -> None:
     mounts(sys, mount_line(sys.number("vda"), "/"))
     inside = mount_line("0:61", "/", "overlay", "overlay")
     trees.process(sys.root.parent / "proc", 77, ["mysqld"], inside)
-    assert Role("mysql-data", 77, "/var/lib/mysql", None, ()) == read(sys).roles[0]
+    assert StorageRole("mysql-data", 77, "/var/lib/mysql", None, ()) == read(sys).roles[0]
 
 
 def test_role_on_a_bind(sys: Sys) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.linux.proc_stat import CpuTimes
-from exporter.linux.softnet_stat import Softnet
+from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import cpu_collector
 from tests.io.machine import Machine
 from tests.metrics.page import Values, page
@@ -108,4 +108,6 @@ def test_softirqs_by_vector_and_by_cpu_where_asked_for() -> None:
 
 def test_the_network_backlog() -> None:
     expected = {"ssd_softnet_dropped_total": {(): 3}, "ssd_softnet_times_squeezed_total": {(): 9}}
-    assert expected == page(cpu_collector.softnet_samples(Softnet(dropped=3, times_squeezed=9)))
+    assert expected == page(
+        cpu_collector.softnet_samples(SoftnetCounters(dropped=3, times_squeezed=9))
+    )

@@ -12,8 +12,8 @@ from exporter.io.disk_activity import DiskRules
 from exporter.io.sampler import Sampler, Sources
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
-from exporter.linux.proc_stat import CpuTimes, Stat
-from exporter.linux.softnet_stat import Softnet
+from exporter.linux.proc_stat import CpuStat, CpuTimes
+from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import (
     cpu_collector,
     disk_collector,
@@ -210,7 +210,7 @@ class Host:
         times = CpuTimes(
             its["user"], 0.0, its["system"], its["idle"], its["iowait"], 0.0, its["softirq"], 0.0
         )
-        sampler.stat = Stat(times, {})
+        sampler.stat = CpuStat(times, {})
         sampler.samples += MINUTE
         sampler.gaps += self._chance.random() < MINUTE / (3 * HOUR)
         sampler.sampled_at_unix_time = self._clock.wall()
@@ -225,7 +225,9 @@ class Host:
         sampler, now = self._sampler, self._clock.monotonic()
         yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)
         yield from cpu_collector.samples(sampler, now, per_cpu=False)
-        yield from cpu_collector.softnet_samples(Softnet(dropped=self._dropped, times_squeezed=0))
+        yield from cpu_collector.softnet_samples(
+            SoftnetCounters(dropped=self._dropped, times_squeezed=0)
+        )
         its = Pressure(self._waiting, self._stalled)
         yield from pressure_collector.pressure_samples({"io": its}, node_exporter=False)
         yield from pressure_collector.group_samples([Group(_MYSQL, its, None)], {})

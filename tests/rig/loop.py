@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.linux.files import attribute
+from exporter.linux.files import read_attribute
 from tests.rig.cgroup import RigUnavailable
 
 #: What ext4 takes beside the file.
@@ -35,11 +35,11 @@ class Loop:
     @property
     def attached(self) -> bool:
         """Whether it still carries our file: another rig may have taken the name since."""
-        return self.token in (attribute(self._sysfs / "backing_file") or "")
+        return self.token in (read_attribute(self._sysfs / "backing_file") or "")
 
     @property
     def direct(self) -> bool:
-        return attribute(self._sysfs / "dio") == "1"
+        return read_attribute(self._sysfs / "dio") == "1"
 
     @property
     def _sysfs(self) -> Path:

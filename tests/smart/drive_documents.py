@@ -7,7 +7,7 @@ from typing import Any
 
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
-from exporter.linux.device_identity import Identity
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart.drive_registry import DriveRegistry, HostContext
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
@@ -34,7 +34,7 @@ class Known:
             trees.nvme(sys)
             node_trees.host(sys, 6, "devices/pci0000:00/0000:00:03.0/0000:03:00.0/host6")
         self.clock = FakeClock()
-        self.disks: dict[str, Identity] = {}
+        self.disks: dict[str, DeviceIdentity] = {}
         self.kernel_written: dict[str, int] = {}
         self.rated: dict[str, int] = {}
         self.listed: tuple[tuple[str, str], ...] = ()

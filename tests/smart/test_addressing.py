@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
 from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.smartctl import Address
@@ -69,6 +69,6 @@ def test_any_type_is_some_drives_or_a_mistake(kind: str) -> None:
 
 def test_a_path_that_sys_does_not_know_is_its_own_place() -> None:
     assert AttachmentPoint("/dev/twa0", "3ware,1") == addressing.attachment_point(
-        Address("/dev/twa0", "3ware,1"), Nodes()
+        Address("/dev/twa0", "3ware,1"), DeviceNodes()
     )
-    assert not addressing.is_direct(Address("/dev/twa0", "3ware,1"), Nodes())
+    assert not addressing.is_direct(Address("/dev/twa0", "3ware,1"), DeviceNodes())

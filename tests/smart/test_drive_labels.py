@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from exporter.drives.health import DriveIdentity
 from exporter.linux import device_nodes
-from exporter.linux.device_identity import Identity
-from exporter.linux.device_nodes import Nodes
+from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart.drive_labels import carried, labels
 from exporter.smart.smartctl import Address
 from tests.linux import node_trees, trees
@@ -23,7 +23,7 @@ def sys(tmp_path: Path) -> Sys:
     return Sys(tmp_path / "sys")
 
 
-def read(sys: Sys) -> Nodes:
+def read(sys: Sys) -> DeviceNodes:
     return device_nodes.read(sys.root, sys.root.parent)
 
 
@@ -74,7 +74,7 @@ _TYPES = st.sampled_from(["", "sat", "sat#2", "megaraid,1", "sat+megaraid,1", "u
 
 @given(st.lists(st.builds(lambda n, t: Address(f"/dev/{n}", t), _NAMES, _TYPES)))
 def test_no_two_addresses_have_one_label(addresses: list[Address]) -> None:
-    found = labels(addresses, Nodes())
+    found = labels(addresses, DeviceNodes())
     assert set(addresses) == found.keys()
     assert len(found) == len(set(found.values()))
 
@@ -84,7 +84,7 @@ def test_a_drive_in_a_slot_stands_under_every_volume_of_its_host(sys: Sys) -> No
     trees.sata(sys, "sdc")
     drives = {slot: DriveIdentity(serial=f"S{slot.type}") for slot in SLOTS}
     drives[Address("/dev/sdc", "sat")] = DriveIdentity(serial="S00001")
-    disks = dict.fromkeys(("sda", "sdb", "sdc"), Identity(transport="scsi"))
+    disks = dict.fromkeys(("sda", "sdb", "sdc"), DeviceIdentity(transport="scsi"))
     assert dict.fromkeys(SLOTS, ("sda", "sdb")) == carried(drives, read(sys), disks)
 
 
@@ -97,9 +97,9 @@ def test_a_drive_passed_through_is_the_disk_of_its_own_name(sys: Sys) -> None:
         SLOTS[2]: DriveIdentity(),
     }
     disks = {
-        "sda": Identity(wwn="naa.5002538f00000001", transport="scsi"),
-        "sdb": Identity(serial="S00002", wwn="naa.5002538f00000002", transport="scsi"),
-        "sdc": Identity(wwn="naa.600508b1001c0001", transport="scsi"),
+        "sda": DeviceIdentity(wwn="naa.5002538f00000001", transport="scsi"),
+        "sdb": DeviceIdentity(serial="S00002", wwn="naa.5002538f00000002", transport="scsi"),
+        "sdc": DeviceIdentity(wwn="naa.600508b1001c0001", transport="scsi"),
     }
     expected = {SLOTS[0]: ("sda",), SLOTS[1]: ("sdb",), SLOTS[2]: ("sdc",)}
     assert expected == carried(drives, read(sys), disks)
@@ -108,7 +108,7 @@ def test_a_drive_passed_through_is_the_disk_of_its_own_name(sys: Sys) -> None:
 def test_a_serial_number_of_two_drives_names_neither(sys: Sys) -> None:
     node_trees.raid_volumes(sys, "sda")
     drives = {slot: DriveIdentity(serial="0000") for slot in SLOTS[:2]}
-    disks = {"sda": Identity(serial="0000", transport="scsi")}
+    disks = {"sda": DeviceIdentity(serial="0000", transport="scsi")}
     assert dict.fromkeys(SLOTS[:2], ("sda",)) == carried(drives, read(sys), disks)
 
 
@@ -116,8 +116,8 @@ def test_a_drive_is_no_volume(sys: Sys) -> None:
     """SATA drives passed through, that no slot says to be its own."""
     node_trees.raid_volumes(sys, "sda", "sdb")
     disks = {
-        "sda": Identity(transport="scsi"),
-        "sdb": Identity(transport="sata", protocol="ata"),
+        "sda": DeviceIdentity(transport="scsi"),
+        "sdb": DeviceIdentity(transport="sata", protocol="ata"),
     }
     drives = {SLOTS[0]: DriveIdentity(serial="S1")}
     assert {SLOTS[0]: ("sda",)} == carried(drives, read(sys), disks)
@@ -126,11 +126,13 @@ def test_a_drive_is_no_volume(sys: Sys) -> None:
 def test_a_hidden_disk_stands_under_its_hosts_volume(sys: Sys) -> None:
     node_trees.hidden_disks(sys, 1)
     address = Address("/dev/sg1")
-    found = carried({address: DriveIdentity()}, read(sys), {"sda": Identity(transport="scsi")})
+    found = carried(
+        {address: DriveIdentity()}, read(sys), {"sda": DeviceIdentity(transport="scsi")}
+    )
     assert {address: ("sda",)} == found
 
 
 def test_a_controller_that_sys_does_not_show_carries_nothing_known() -> None:
     address = Address("/dev/twa0", "3ware,0")
-    found = carried({address: DriveIdentity()}, Nodes(), {"sda": Identity()})
+    found = carried({address: DriveIdentity()}, DeviceNodes(), {"sda": DeviceIdentity()})
     assert {address: ()} == found

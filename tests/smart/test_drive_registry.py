@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exporter.drives.health import Endurance, EnduranceSource
-from exporter.linux.device_identity import Identity
+from exporter.linux.device_identity import DeviceIdentity
 from exporter.smart import forgetting
 from exporter.smart.wear_history import WearHistory
 from tests.drives import reports
@@ -146,7 +146,7 @@ def test_a_drive_that_sleeps_is_up_and_tells_what_it_told_but_not_its_temperatur
 
 def test_a_drive_asleep_from_the_start_is_called_as_the_kernel_says(known: Known) -> None:
     """It must not become another series when it wakes."""
-    known.disks = {"sda": Identity(serial="S00001", model="Flashworks S500")}
+    known.disks = {"sda": DeviceIdentity(serial="S00001", model="Flashworks S500")}
     known.answer(
         SDA, json.loads(scripted_smartctl.asleep().output), result="standby", exit_status=3
     )
@@ -170,7 +170,7 @@ def test_a_drive_asleep_from_the_start_is_else_called_as_it_was_known(
 
 
 def test_a_drive_that_never_answered_is_called_as_the_kernel_says(known: Known) -> None:
-    known.disks = {"sda": Identity(serial="S00001")}
+    known.disks = {"sda": DeviceIdentity(serial="S00001")}
     known.answer(SDA, result="no_answer", message="no such device")
     known.call(SDA)
     assert [("sda", "S00001", False)] == known.labels()
@@ -179,7 +179,7 @@ def test_a_drive_that_never_answered_is_called_as_the_kernel_says(known: Known) 
 def test_a_report_without_a_serial_number_is_still_the_drive_that_the_kernel_knows(
     known: Known,
 ) -> None:
-    known.disks = {"sda": Identity(serial="S00001")}
+    known.disks = {"sda": DeviceIdentity(serial="S00001")}
     known.answer(SDA, ata("S00001", serial_number=["broken"], wwn="broken"))
     known.call(SDA)
     assert [("sda", "S00001", True)] == known.labels()
@@ -294,7 +294,7 @@ def test_two_drives_with_one_serial_number_are_both_there(known: Known) -> None:
 
 def test_no_two_drives_have_one_label_and_serial_number(known: Known) -> None:
     """A drive that answered under another type is missing, and there by the kernel's word."""
-    known.disks = {"sda": Identity(serial="S00001")}
+    known.disks = {"sda": DeviceIdentity(serial="S00001")}
     known.answer(SDA, ata("S00001"))
     known.call(SDA)
     other = ("/dev/sda", "scsi")
@@ -331,7 +331,7 @@ def test_a_drive_whose_process_cannot_be_ended_is_known_as_stuck(known: Known) -
 def test_drives_behind_a_controller_are_joined_to_its_volume(tmp_path: Path) -> None:
     node_trees.raid_volumes(Sys(tmp_path / "sys"), "sdc")
     known = Known(tmp_path)
-    known.disks = {"sdc": Identity(vendor="RAIDWRKS", model="VOLUME", transport="scsi")}
+    known.disks = {"sdc": DeviceIdentity(vendor="RAIDWRKS", model="VOLUME", transport="scsi")}
     slots = [("/dev/bus/6", f"megaraid,{number}") for number in (0, 1)]
     for number, slot in enumerate(slots):
         known.answer(slot, ata(f"S0000{number}"))
@@ -345,7 +345,7 @@ def test_an_old_smartctl_leaves_the_limits_of_temperature_to_the_kernel(known: K
     report["temperature"] = {"current": 41}
     report.pop("nvme_composite_temperature_threshold", None)
     known.answer(NVME, report)
-    known.disks["nvme0n1"] = Identity(
+    known.disks["nvme0n1"] = DeviceIdentity(
         serial="FW000000", temperature_warning_celsius=77.85, temperature_critical_celsius=84.85
     )
     known.call(NVME)
