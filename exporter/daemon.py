@@ -19,7 +19,7 @@ from exporter.programs.command import SystemRunner
 from exporter.signals import Signals
 from exporter.state import StateFile
 from exporter.threads import PeriodicThread, StepThread
-from exporter.web import listen, live_security
+from exporter.web import listen, security
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
 
@@ -49,7 +49,7 @@ _STOP_SECONDS, _SAVE_LAST_SECONDS = 0.5, 0.3
 def check(settings: Settings, environment: dict[str, str]) -> None:
     """Everything that `serve` would refuse; raises ConfigError."""
     if settings.web.config_file is not None:
-        live_security.load(settings.web.config_file)
+        security.load_security(settings.web.config_file)
     kept.open_directory(settings.state.directory, environment)
 
 
@@ -260,7 +260,10 @@ def _announce(server: HttpServer) -> None:
     scheme = "https" if server.is_encrypted else "http"
     for host, port in server.addresses:
         log.info(
-            "ssd-exporter %s serves %s://%s/", __version__, scheme, listen.show_address(host, port)
+            "ssd-exporter %s serves %s://%s/",
+            __version__,
+            scheme,
+            listen.format_address(host, port),
         )
 
 

@@ -175,7 +175,7 @@ class Monitor:
         # Before the sampler is held: who holds it waits for nobody.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.settled():
-            return status_page.rows(
+            return status_page.device_rows(
                 self.sampler, self.survey.topology, drives, self._clock.monotonic()
             )
 

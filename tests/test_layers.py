@@ -215,7 +215,7 @@ def test_nobody_catches_everything_but_the_last_line_of_a_thread() -> None:
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or (isinstance(node.type, ast.Name) and node.type.id == "Exception"))
     }
-    assert catching <= {"threads", "web.answering", "web.loop"}
+    assert catching <= {"threads", "web.dispatcher"}
 
 
 def test_no_module_is_longer_than_a_reader_holds() -> None:

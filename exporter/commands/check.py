@@ -112,7 +112,7 @@ def _row(drive: WatchedDrive, found: tuple[Problem, ...]) -> Row:
 
 def _was_left(row: Row) -> bool:
     """Nothing was heard of the drive, and it is not to blame."""
-    return row.status is Status.UNKNOWN and not row.drive.was_asked
+    return row.status is Status.UNKNOWN and not row.drive.was_reached
 
 
 def _summary(

@@ -139,7 +139,7 @@ def _health(line: TableLine) -> str:
     if line.drive.is_missing:
         return "GONE"
     if line.status is Status.UNKNOWN:
-        return "no SMART" if line.drive.was_asked else "not asked"
+        return "no SMART" if line.drive.was_reached else "not asked"
     if line.status is not Status.OK:
         return line.status.name
     mode = None if health is None or health.healthy is not None else health.power_mode

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import TextIO
 
 from exporter.drives.health import DriveReport, Protocol, WrittenBytes
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from exporter.errors import SourceError
 from exporter.programs.command import StatusRunner
 from exporter.smart import smartctl
@@ -171,7 +171,7 @@ def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, o
             argv = smartctl.arguments(program, address, smartctl.Logs.DAILY)
             argv = ["--json=co" if each == "--json=c" else each for each in argv]
             found = smartctl.report(runner.complete(argv, _ASK_SECONDS).output.encode())
-            differences = disagreements(read(found), second_opinion(found))
+            differences = disagreements(parse_report(found), second_opinion(found))
         except SourceError as e:
             out.write(f"  no second opinion: {e}\n")
             continue

@@ -57,7 +57,7 @@ def shown(left: Sequence[Address], known: DeviceNodes) -> list[WatchedDrive]:
     """The same drives for people."""
     why = "asked by the daemon only: two that ask through such a bridge at once may do harm"
     return [
-        WatchedDrive(label, "", str(address), was_asked=False, message=why)
+        WatchedDrive(label, "", str(address), was_reached=False, message=why)
         for address, label in labels(left, known).items()
     ]
 
@@ -103,7 +103,7 @@ def explained(drives: Sequence[WatchedDrive], missing_rights: Sequence[str]) -> 
         f" {' and '.join(missing_rights)} to reach it; run this as root, or grant what is missing"
     )
     return [
-        replace(each, is_missing=False, was_asked=False, message=message)
+        replace(each, is_missing=False, was_reached=False, message=message)
         if _is_behind(each) and (each.is_missing or PollResult.NO_ANSWER.value in each.polls)
         else each
         for each in drives
@@ -154,7 +154,7 @@ def unheard(
             who.serial or "",
             str(address),
             DriveIdentity(model=who.model, serial=who.serial, firmware=who.firmware),
-            was_asked=False,
+            was_reached=False,
             message=message,
         )
 
@@ -164,7 +164,7 @@ def owes_answer(host: UnansweredDrives, drive: WatchedDrive, address: Address | 
 
     address: where it was asked; None where it was not.
     """
-    if drive.up or not drive.was_asked or drive.is_missing:
+    if drive.up or not drive.was_reached or drive.is_missing:
         return False
     if address is None or host.inventory.at(address) is not None:
         return address is not None

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from exporter.drives import self_test_log
 from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, CountRule
 from exporter.drives.ata_endurance import ata_endurance
-from exporter.drives.fields import Fields, celsius, healthy, power_on_seconds, statistic
+from exporter.drives.fields import Fields, celsius, device_statistic, power_on_seconds, smart_passed
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
-from exporter.drives.makes import make_of
+from exporter.drives.makes import identify_make
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
 
@@ -54,14 +54,14 @@ class AtaCounts:
 def ata_counts(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> AtaCounts:
-    make = make_of(identity)
+    make = identify_make(identity)
     rows = {attribute.id: attribute for attribute in attributes}
 
     def counted(counter: str) -> int | None:
         if counter in _OF_FLASH and identity.rotational:
             return None
         page = _STANDARD.get(counter)
-        standard = None if page is None else statistic(fields, *page, most=_MOST)
+        standard = None if page is None else device_statistic(fields, *page, maximum=_MOST)
         return _by_rules(counter, make, rows) if standard is None else standard
 
     spare = None if identity.rotational else _spare(identity, make, rows)
@@ -78,7 +78,7 @@ def ata_counts(
     )
 
 
-def count(attribute: AtaAttribute) -> int | None:
+def event_count(attribute: AtaAttribute) -> int | None:
     """The count in a raw value; None where it is packed in a way that hides it, or not valid."""
     number: int | None = attribute.raw
     if attribute.raw_text:
@@ -93,7 +93,7 @@ def _by_rules(counter: str, make: str | None, rows: Mapping[int, AtaAttribute]) 
     for rule in COUNT_RULES:
         if rule.counter == counter and make not in rule.not_makes:
             for attribute in _named(rule, make, rows):
-                if (number := count(attribute)) is not None:
+                if (number := event_count(attribute)) is not None:
                     return number
     return None
 
@@ -143,13 +143,13 @@ _MOST_ATTRIBUTES = 256
 _LARGEST_RAW = (1 << 64) - 1
 
 
-def health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    table = attributes(fields)
+def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    table = parse_attributes(fields)
     counts = ata_counts(fields, identity, table)
     written = ata_written(fields, identity, table)
     drive_celsius = celsius(fields, "temperature", "current")
     return DriveHealth(
-        healthy=healthy(fields),
+        healthy=smart_passed(fields),
         endurance=ata_endurance(fields, identity, table),
         spare_ratio=counts.spare_ratio,
         spare_threshold_ratio=counts.spare_threshold_ratio,
@@ -171,16 +171,16 @@ def health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         power_on_seconds=power_on_seconds(fields),
         power_cycles=fields.integer("power_cycle_count"),
         unsafe_shutdowns=counts.unsafe_shutdowns,
-        self_test=self_test_log.ata(fields),
+        self_test=self_test_log.ata_self_test(fields),
         plp_healthy=ata_power_loss(identity, table),
         attributes=table,
     )
 
 
-def attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
+def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
     """The table's rows, one per id: of a second one with the same id nobody knows what it means."""
     found: dict[int, AtaAttribute] = {}
-    for row in fields.rows("ata_smart_attributes", "table", most=_MOST_ATTRIBUTES):
+    for row in fields.rows("ata_smart_attributes", "table", maximum=_MOST_ATTRIBUTES):
         attribute = _attribute(row)
         if attribute is not None and attribute.id in found:
             row.fault(("ata_smart_attributes", "table", "id"), attribute.id)
@@ -190,8 +190,8 @@ def attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
 
 
 def _attribute(row: Fields) -> AtaAttribute | None:
-    number = row.integer("id", least=1, most=255)
-    raw = row.integer("raw", "value", most=_LARGEST_RAW)
+    number = row.integer("id", minimum=1, maximum=255)
+    raw = row.integer("raw", "value", maximum=_LARGEST_RAW)
     if number is None or raw is None:
         return None
     return AtaAttribute(
@@ -199,22 +199,22 @@ def _attribute(row: Fields) -> AtaAttribute | None:
         name=row.text("name") or "Unknown_Attribute",
         raw=raw,
         raw_text=row.text("raw", "string") or "",
-        value=row.integer("value", most=255),
-        worst=row.integer("worst", most=255),
-        threshold=row.integer("thresh", most=255),
+        value=row.integer("value", maximum=255),
+        worst=row.integer("worst", maximum=255),
+        threshold=row.integer("thresh", maximum=255),
         failed=row.text("when_failed") or "",
         prefailure=row.flag("flags", "prefailure") or False,
     )
 
 
 def _over_temperature_seconds(fields: Fields) -> float | None:
-    minutes = fields.integer("temperature", "lifetime_over_limit_minutes", most=(1 << 32) - 1)
+    minutes = fields.integer("temperature", "lifetime_over_limit_minutes", maximum=(1 << 32) - 1)
     return None if minutes is None else float(minutes * 60)
 
 
 def _error_log_entries(fields: Fields) -> int | None:
     """Errors that the drive has logged in its life; the summary log repeats the extended one."""
-    extended = fields.integer("ata_smart_error_log", "extended", "count", most=(1 << 32) - 1)
+    extended = fields.integer("ata_smart_error_log", "extended", "count", maximum=(1 << 32) - 1)
     if extended is not None:
         return extended
-    return fields.integer("ata_smart_error_log", "summary", "count", most=(1 << 32) - 1)
+    return fields.integer("ata_smart_error_log", "summary", "count", maximum=(1 << 32) - 1)

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from exporter.drives.fields import Fields, statistic
+from exporter.drives.fields import Fields, device_statistic
 from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
-from exporter.drives.makes import make_of
+from exporter.drives.makes import identify_make
 from exporter.drives.wear_table import WEAR_RULES, WearRule
 
 Rows: TypeAlias = Mapping[int, AtaAttribute]
@@ -31,7 +31,7 @@ _AGREE_PERCENT = 1.5
 _FLOOR = 1
 
 
-def wear(make: str, rows: Rows) -> Percent | None:
+def wear_percent(make: str, rows: Rows) -> Percent | None:
     """What the first of the make's rules that yields something says."""
     for rule in WEAR_RULES:
         if rule.make == make and (percent := _by(rule, rows)) is not None:
@@ -147,7 +147,7 @@ def ata_endurance(
     """The best that the drive tells; None for what turns, and where nothing tells wear."""
     if identity.rotational:
         return None
-    standard = statistic(fields, _PAGE, _OFFSET, most=255)
+    standard = device_statistic(fields, _PAGE, _OFFSET, maximum=255)
     if standard is not None:
         return Endurance(standard / 100, EnduranceSource.ATA_DEVSTAT)
     return family_endurance(identity, attributes)
@@ -162,11 +162,11 @@ def family_endurance(
     """
     if identity.rotational:
         return None
-    make = make_of(identity)
+    make = identify_make(identity)
     if make is None:
         return _endurance(_by_name(attributes), EnduranceSource.NAME_GUESS)
     rows = {attribute.id: attribute for attribute in attributes}
-    return _endurance(wear(make, rows), EnduranceSource.FAMILY_RULE)
+    return _endurance(wear_percent(make, rows), EnduranceSource.FAMILY_RULE)
 
 
 def _endurance(percent: Percent | None, source: EnduranceSource) -> Endurance | None:

@@ -80,9 +80,9 @@ def _wwn(fields: Fields) -> str | None:
 
 def _ata_wwn(fields: Fields) -> str | None:
     """From IDENTIFY DEVICE words 108 to 111."""
-    naa = fields.integer("wwn", "naa", most=0xF)
-    oui = fields.integer("wwn", "oui", most=(1 << 24) - 1)
-    unique = fields.integer("wwn", "id", most=(1 << 36) - 1)
+    naa = fields.integer("wwn", "naa", maximum=0xF)
+    oui = fields.integer("wwn", "oui", maximum=(1 << 24) - 1)
+    unique = fields.integer("wwn", "id", maximum=(1 << 36) - 1)
     if naa is None or oui is None or unique is None or not oui + unique:
         return None
     return f"naa.{naa:x}{oui:06x}{unique:09x}"
@@ -102,10 +102,10 @@ def _nvme_wwn(fields: Fields) -> str | None:
     """The EUI-64 of the lowest namespace; smartctl prints no NGUID and no UUID."""
     found = []
     for namespace in fields.rows("nvme_namespaces"):
-        oui = namespace.integer("eui64", "oui", most=(1 << 24) - 1)
-        extension = namespace.integer("eui64", "ext_id", most=(1 << 40) - 1)
+        oui = namespace.integer("eui64", "oui", maximum=(1 << 24) - 1)
+        extension = namespace.integer("eui64", "ext_id", maximum=(1 << 40) - 1)
         if oui is not None and extension is not None and oui + extension:
-            number = namespace.integer("id", most=(1 << 32) - 1)
+            number = namespace.integer("id", maximum=(1 << 32) - 1)
             found.append((1 << 32 if number is None else number, oui, extension))
     if not found:
         return None
@@ -122,14 +122,14 @@ def _capacity_bytes(fields: Fields, protocol: Protocol | None) -> int | None:
 
 
 def _logical_block_bytes(fields: Fields) -> int | None:
-    block = fields.integer("logical_block_size", most=1 << 30)
+    block = fields.integer("logical_block_size", maximum=1 << 30)
     if not block and fields.get("nvme_namespaces") is not None:
-        block = fields.integer("nvme_namespaces", 0, "formatted_lba_size", most=1 << 30)
+        block = fields.integer("nvme_namespaces", 0, "formatted_lba_size", maximum=1 << 30)
     return block or None
 
 
 def _rotational(fields: Fields, protocol: Protocol | None) -> bool | None:
-    rate = fields.integer("rotation_rate", most=1_000_000)
+    rate = fields.integer("rotation_rate", maximum=1_000_000)
     if protocol is Protocol.NVME:
         return False
     # ACS and SBC: 1 is "not rotating"; smartctl prints 0 for it.

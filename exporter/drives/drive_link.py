@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from exporter.drives.fields import Fields, total
+from exporter.drives.fields import Fields, counter_sum
 
 #: Payload bits of line bits. SATA and SAS up to 12 Gb/s code 8 bits in 10; SAS-4's 22.5 Gb/s has
 #: 128 in 150 (SPL-4).
@@ -41,7 +41,7 @@ class ReportedLink:
     max_bytes_per_second: float | None = None
 
 
-def read(fields: Fields) -> ReportedLink:
+def parse_link(fields: Fields) -> ReportedLink:
     """SATA's from IDENTIFY DEVICE words 76 and 77, SAS's from the phy log page.
 
     Of a SAS drive's two ports the slowest that has a link; one without says "unknown". Their
@@ -55,14 +55,14 @@ def read(fields: Fields) -> ReportedLink:
     )
 
 
-def sas_errors(fields: Fields) -> int | None:
+def sas_link_errors(fields: Fields) -> int | None:
     """Errors on the link that the drive's phys have counted since power on."""
-    return total(fields, *((*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS))
+    return counter_sum(fields, *((*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS))
 
 
 def _sata_rate(fields: Fields, which: str) -> float | None:
-    units = fields.number("interface_speed", which, "units_per_second", most=_FASTEST_BITS)
-    bits = fields.number("interface_speed", which, "bits_per_unit", most=_FASTEST_BITS)
+    units = fields.number("interface_speed", which, "units_per_second", maximum=_FASTEST_BITS)
+    bits = fields.number("interface_speed", which, "bits_per_unit", maximum=_FASTEST_BITS)
     if not units or not bits or units * bits > _FASTEST_BITS:
         return None
     return units * bits * _CODE_8B_10B / 8

@@ -52,10 +52,12 @@ class Fields:
                 return None
         return found
 
-    def integer(self, *path: str | int, least: int = 0, most: int = (1 << 128) - 1) -> int | None:
+    def integer(
+        self, *path: str | int, minimum: int = 0, maximum: int = (1 << 128) - 1
+    ) -> int | None:
         """A whole number; NVMe counts in 128 bits. "12" and 12.0 are 12, as some versions print."""
         found = self.get(*path)
-        if found is None or (type(found) is int and least <= found <= most):
+        if found is None or (type(found) is int and minimum <= found <= maximum):
             return found
         number: int | None = None
         if isinstance(found, str):
@@ -65,13 +67,13 @@ class Fields:
             number = found
         elif isinstance(found, float) and found.is_integer():
             number = int(found)
-        if number is None or not least <= number <= most:
+        if number is None or not minimum <= number <= maximum:
             self.fault(path, found)
             return None
         return number
 
     def number(
-        self, *path: str | int, least: float = 0.0, most: float = float("inf")
+        self, *path: str | int, minimum: float = 0.0, maximum: float = float("inf")
     ) -> float | None:
         """A number with a fraction, also where it stands as text; never NaN or infinite."""
         found = self.get(*path)
@@ -85,7 +87,7 @@ class Fields:
         except (ValueError, OverflowError):
             self.fault(path, found)
             return None
-        if not least <= number <= most or number == float("inf"):
+        if not minimum <= number <= maximum or number == float("inf"):
             self.fault(path, found)
             return None
         return number
@@ -109,7 +111,7 @@ class Fields:
         usual = found.isalnum() and len(found) <= _LONGEST_TEXT
         return found if usual else " ".join(found.split())[:_LONGEST_TEXT] or None
 
-    def rows(self, *path: str | int, most: int = 4096) -> Iterator["Fields"]:
+    def rows(self, *path: str | int, maximum: int = 4096) -> Iterator["Fields"]:
         """The objects of a list, each to be read by itself; their faults are this one's."""
         found = self.get(*path)
         if found is None:
@@ -117,7 +119,7 @@ class Fields:
         if not isinstance(found, list) and not _is_sequence(found):
             self.fault(path, found)
             return
-        for index, row in enumerate(found[:most]):
+        for index, row in enumerate(found[:maximum]):
             if isinstance(row, dict) or isinstance(row, Mapping):  # noqa: SIM101  see get
                 yield Fields(row, self._faults)
             elif row is not None:
@@ -148,7 +150,7 @@ def counter(fields: Fields, *path: str) -> int | None:
     return fields.integer(*path[:-1], f"{path[-1]}_s") if number is None else number
 
 
-def total(fields: Fields, *paths: tuple[str, ...]) -> int | None:
+def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
     """The sum of those counters that the report holds; None where it holds none.
 
     None, too, where one of them is not usable: a sum without it would be a counter set back.
@@ -161,24 +163,26 @@ def total(fields: Fields, *paths: tuple[str, ...]) -> int | None:
 
 def celsius(fields: Fields, *path: str | int) -> float | None:
     """A temperature in °C; 0 is what drives and bridges print for "no sensor"."""
-    return fields.number(*path, least=_COLDEST_CELSIUS, most=_HOTTEST_CELSIUS) or None
+    return fields.number(*path, minimum=_COLDEST_CELSIUS, maximum=_HOTTEST_CELSIUS) or None
 
 
-def healthy(fields: Fields) -> bool | None:
+def smart_passed(fields: Fields) -> bool | None:
     """The drive's own verdict."""
     return fields.flag("smart_status", "passed")
 
 
 def power_on_seconds(fields: Fields) -> float | None:
     """How long the drive has been powered in its life; few drives count the minutes."""
-    hours = fields.integer("power_on_time", "hours", most=1 << 64)
+    hours = fields.integer("power_on_time", "hours", maximum=1 << 64)
     if hours is None:
         return None
-    minutes = fields.integer("power_on_time", "minutes", most=59) or 0
+    minutes = fields.integer("power_on_time", "minutes", maximum=59) or 0
     return float(hours * 3600 + minutes * 60)
 
 
-def statistic(fields: Fields, page: int, offset: int, most: int = (1 << 64) - 1) -> int | None:
+def device_statistic(
+    fields: Fields, page: int, offset: int, maximum: int = (1 << 64) - 1
+) -> int | None:
     """One statistic; None where the drive does not keep it, or says that it is not valid.
 
     Takes smartctl's whole report; page numbers and offsets are those of the standard.
@@ -187,5 +191,5 @@ def statistic(fields: Fields, page: int, offset: int, most: int = (1 << 64) - 1)
         if found.report.get("number") == page:
             for row in found.rows("table"):
                 if row.report.get("offset") == offset and row.get("flags", "valid") is True:
-                    return row.integer("value", most=most)
+                    return row.integer("value", maximum=maximum)
     return None

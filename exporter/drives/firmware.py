@@ -97,7 +97,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
 )
 
 
-def issues(identity: DriveIdentity, health: DriveHealth) -> tuple[FirmwareIssue, ...]:
+def firmware_issues(identity: DriveIdentity, health: DriveHealth) -> tuple[FirmwareIssue, ...]:
     """The known faults of the firmware that this drive runs; nothing where it tells no release."""
     model, firmware = identity.model, identity.firmware
     if model is None or firmware is None:

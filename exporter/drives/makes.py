@@ -109,7 +109,7 @@ MAKES: tuple[Make, ...] = (
 )
 
 
-def make_of(identity: DriveIdentity) -> str | None:
+def identify_make(identity: DriveIdentity) -> str | None:
     """The name of a drive's make; None where no rule of ours knows the drive."""
     return _make_of(identity.family or "", identity.model or "", identity.firmware or "")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from exporter.drives import self_test_log
-from exporter.drives.fields import Fields, celsius, counter, healthy, power_on_seconds
+from exporter.drives.fields import Fields, celsius, counter, power_on_seconds, smart_passed
 from exporter.drives.health import DriveHealth, Endurance, EnduranceSource, UnitSource, WrittenBytes
 
 _LOG = "nvme_smart_health_information_log"
@@ -31,9 +31,9 @@ _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 _MOST_PERCENT_USED = 255
 
 
-def health(fields: Fields) -> DriveHealth:
-    warning = fields.integer(_LOG, "critical_warning", most=255)
-    verdict = healthy(fields)
+def nvme_health(fields: Fields) -> DriveHealth:
+    warning = fields.integer(_LOG, "critical_warning", maximum=255)
+    verdict = smart_passed(fields)
     spare_percent, threshold_percent = _spare_percent(fields)
     cycles = counter(fields, _LOG, "power_cycles")
     return DriveHealth(
@@ -56,7 +56,7 @@ def health(fields: Fields) -> DriveHealth:
         unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
         # Whole drives' lives are 0 where it is not counted; a new drive loses a minute by that.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
-        self_test=self_test_log.nvme(fields),
+        self_test=self_test_log.nvme_self_test(fields),
         # The bit tells of a failed backup; that it is clear does not tell that there is one.
         plp_healthy=False if warning is not None and warning & _VOLATILE_BACKUP else None,
     )
@@ -64,13 +64,13 @@ def health(fields: Fields) -> DriveHealth:
 
 def _spare_percent(fields: Fields) -> tuple[int | None, int | None]:
     """Available spare and its threshold; a drive that keeps none prints 0 for both."""
-    spare = fields.integer(_LOG, "available_spare", most=100)
-    threshold = fields.integer(_LOG, "available_spare_threshold", most=100)
+    spare = fields.integer(_LOG, "available_spare", maximum=100)
+    threshold = fields.integer(_LOG, "available_spare_threshold", maximum=100)
     return (None, None) if spare == threshold == 0 else (spare, threshold)
 
 
 def _endurance(fields: Fields) -> Endurance | None:
-    percent = fields.integer(_LOG, "percentage_used", most=_MOST_PERCENT_USED)
+    percent = fields.integer(_LOG, "percentage_used", maximum=_MOST_PERCENT_USED)
     spare = _spare_percent(fields)[0]
     if percent is None or (percent == 0 and spare is None):
         # A new drive has all its spare. One without either is an emulation, which counts no wear.

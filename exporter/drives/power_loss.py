@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from exporter.drives.health import AtaAttribute, DriveIdentity
-from exporter.drives.makes import make_of
+from exporter.drives.makes import identify_make
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) 
         return None
     # Few drives have one of them, and every poll asks.
     ruled = [attribute for attribute in attributes if attribute.id in _RULED]
-    make = make_of(identity) if ruled else None
+    make = identify_make(identity) if ruled else None
     verdicts = [
         verdict
         for rule in POWER_LOSS_RULES

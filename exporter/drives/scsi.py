@@ -1,8 +1,8 @@
 """A SCSI or SAS drive's health, from the log pages of SPC and SBC."""
 
 from exporter.drives import self_test_log
-from exporter.drives.drive_link import sas_errors
-from exporter.drives.fields import Fields, celsius, healthy, power_on_seconds, total
+from exporter.drives.drive_link import sas_link_errors
+from exporter.drives.fields import Fields, celsius, counter_sum, power_on_seconds, smart_passed
 from exporter.drives.health import (
     DriveHealth,
     DriveIdentity,
@@ -20,31 +20,31 @@ _PROCESSED_STEP_BYTES = 10**6
 _MOST_PERCENT_USED = 255
 
 
-def health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     """Neither start-stop cycles are power cycles, nor non-medium errors those of the interface."""
     return DriveHealth(
-        healthy=healthy(fields),
+        healthy=smart_passed(fields),
         endurance=_endurance(fields, identity),
         temperatures=_temperatures(fields),
         temperature_warning_celsius=_trip_celsius(fields),
         host_read=_processed(fields, "read"),
         host_written=_processed(fields, "write"),
-        media_errors=total(
+        media_errors=counter_sum(
             fields,
             *((_ERRORS, each, "total_uncorrected_errors") for each in ("read", "write", "verify")),
         ),
         reallocated_sectors=fields.integer("scsi_grown_defect_list"),
         pending_sectors=fields.integer("scsi_pending_defects", "count"),
-        interface_errors=sas_errors(fields),
+        interface_errors=sas_link_errors(fields),
         power_on_seconds=power_on_seconds(fields),
-        self_test=self_test_log.scsi(fields),
+        self_test=self_test_log.scsi_self_test(fields),
     )
 
 
 def _endurance(fields: Fields, identity: DriveIdentity) -> Endurance | None:
     """Solid State Media log page, percentage used endurance indicator (SBC): 255 is 255 or more."""
     key = "scsi_percentage_used_endurance_indicator"
-    percent = fields.integer(key, most=_MOST_PERCENT_USED)
+    percent = fields.integer(key, maximum=_MOST_PERCENT_USED)
     if percent is None or identity.rotational:
         return None
     return Endurance(percent / 100, EnduranceSource.SCSI_LOG)
@@ -76,7 +76,7 @@ def _trip_celsius(fields: Fields) -> float | None:
 
 def _processed(fields: Fields, direction: str) -> WrittenBytes | None:
     """Total bytes processed, which smartctl prints as text; drives that do not count say 0."""
-    gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", most=1e12)
+    gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", maximum=1e12)
     steps = round((gigabytes or 0) * 1000)
     if not steps:
         return None

@@ -29,47 +29,47 @@ _ATA_HOURS_WRAP = 1 << 16
 _SCSI_HOURS_MOST = (1 << 16) - 1
 
 
-def ata(fields: Fields) -> SelfTest | None:
+def ata_self_test(fields: Fields) -> SelfTest | None:
     """From the extended log, or the standard one, which has 21 entries."""
     for log in ("extended", "standard"):
         for row in fields.rows("ata_smart_self_test_log", log, "table"):
-            status = row.integer("status", "value", most=255)
+            status = row.integer("status", "value", maximum=255)
             passed = None if status is None else _ATA.get(status >> 4)
             if passed is not None:
                 return SelfTest(passed, _ata_seconds(fields, row))
     return None
 
 
-def nvme(fields: Fields) -> SelfTest | None:
+def nvme_self_test(fields: Fields) -> SelfTest | None:
     """From log page 6, whose entries smartctl prints by their index: unused ones are null."""
     for row in fields.rows("nvme_self_test_log", "table"):
         passed = _verdict(_NVME, row, "self_test_result")
         if passed is not None:
-            return SelfTest(passed, _seconds(row.integer("power_on_hours", most=1 << 64)))
+            return SelfTest(passed, _seconds(row.integer("power_on_hours", maximum=1 << 64)))
     return None
 
 
-def scsi(fields: Fields) -> SelfTest | None:
+def scsi_self_test(fields: Fields) -> SelfTest | None:
     """From log page 0x10, whose entries smartctl prints as scsi_self_test_0 to _19."""
     for number in range(_SCSI_LOG_ENTRIES):
         entry = f"scsi_self_test_{number}"
         passed = _verdict(_SCSI, fields, entry, "result")
         if passed is not None:
-            hours = fields.integer(entry, "power_on_time", "hours", most=_SCSI_HOURS_MOST)
+            hours = fields.integer(entry, "power_on_time", "hours", maximum=_SCSI_HOURS_MOST)
             return SelfTest(passed, _seconds(None if hours == _SCSI_HOURS_MOST else hours))
     return None
 
 
 def _verdict(verdicts: Mapping[int, bool], fields: Fields, *path: str) -> bool | None:
-    result = fields.integer(*path, "value", most=255)
+    result = fields.integer(*path, "value", maximum=255)
     return None if result is None else verdicts.get(result)
 
 
 def _ata_seconds(fields: Fields, row: Fields) -> float | None:
-    hours = row.integer("lifetime_hours", most=_ATA_HOURS_WRAP - 1)
+    hours = row.integer("lifetime_hours", maximum=_ATA_HOURS_WRAP - 1)
     if hours is None:
         return None
-    age_hours = fields.integer("power_on_time", "hours", most=1 << 64) or 0
+    age_hours = fields.integer("power_on_time", "hours", maximum=1 << 64) or 0
     wraps = max(0, (age_hours - hours) // _ATA_HOURS_WRAP)
     return _seconds(hours + wraps * _ATA_HOURS_WRAP)
 

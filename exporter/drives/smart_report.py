@@ -15,10 +15,10 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.smartctl_messages import reason
+from exporter.drives.smartctl_messages import unreadable_reason
 
 
-def read(report: Json) -> DriveReport:
+def parse_report(report: Json) -> DriveReport:
     """Who the drive is, how it fares, and which fields were not understood.
 
     Takes what `json.loads` made of the output of smartctl 7.0 or later, whatever it is: what is no
@@ -31,26 +31,26 @@ def read(report: Json) -> DriveReport:
         )
     fields = Fields(report)
     identity = identify(fields)
-    mode = smartctl_messages.asleep(fields)
+    mode = smartctl_messages.parse_sleep_mode(fields)
     health = _awake(fields, identity) if mode is None else DriveHealth(power_mode=mode)
     return DriveReport(identity, health, tuple(dict.fromkeys(fields.faults)))
 
 
 def _awake(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     health = _logs(fields, identity)
-    status = smartctl_messages.exit_status(fields)
-    said = smartctl_messages.messages(fields)
-    its_link = drive_link.read(fields)
+    status = smartctl_messages.parse_exit_status(fields)
+    said = smartctl_messages.parse_messages(fields)
+    its_link = drive_link.parse_link(fields)
     return replace(
         health,
         host_read=_possible(health.host_read, health, its_link),
         host_written=_possible(health.host_written, health, its_link),
-        power_mode=smartctl_messages.power_mode(fields),
+        power_mode=smartctl_messages.parse_power_mode(fields),
         link_bytes_per_second=its_link.bytes_per_second,
         link_max_bytes_per_second=its_link.max_bytes_per_second,
         exit_status=status,
         messages=said,
-        unreadable=reason(fields, identity, health, status, said),
+        unreadable=unreadable_reason(fields, identity, health, status, said),
     )
 
 
@@ -69,9 +69,9 @@ def _possible(
 
 def _logs(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     if identity.protocol is Protocol.NVME:
-        return nvme.health(fields)
+        return nvme.nvme_health(fields)
     if identity.protocol is Protocol.ATA:
-        return ata.health(fields, identity)
+        return ata.ata_health(fields, identity)
     if identity.protocol is Protocol.SCSI:
-        return scsi.health(fields, identity)
+        return scsi.scsi_health(fields, identity)
     return DriveHealth()

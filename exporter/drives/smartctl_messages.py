@@ -24,18 +24,18 @@ _MODE_ORIGIN = re.compile(r"_?( by (timer|command)| \(os\))?$")
 _DATABASE_WARNING = "==> WARNING:"
 
 
-def exit_status(fields: Fields) -> int:
+def parse_exit_status(fields: Fields) -> int:
     """The bit field of smartctl(8), RETURN VALUES; 0 where the report does not say."""
-    return fields.integer("smartctl", "exit_status", most=255) or 0
+    return fields.integer("smartctl", "exit_status", maximum=255) or 0
 
 
-def messages(fields: Fields) -> tuple[str, ...]:
+def parse_messages(fields: Fields) -> tuple[str, ...]:
     """Errors, warnings and information of this run, then the drive database's warning."""
     said = dict.fromkeys((*_messages(fields), *_predicted_failure(fields), *_warnings(fields)))
     return tuple(said)[:_MOST_MESSAGES]
 
 
-def asleep(fields: Fields) -> str | None:
+def parse_sleep_mode(fields: Fields) -> str | None:
     """The power mode in which `-n standby` left the drive unasked; None for one that answered."""
     for message in _messages(fields):
         match = _ASLEEP.search(message)
@@ -44,7 +44,7 @@ def asleep(fields: Fields) -> str | None:
     return None
 
 
-def power_mode(fields: Fields) -> str | None:
+def parse_power_mode(fields: Fields) -> str | None:
     """An object since smartctl 7.5, text in what others print of older ones."""
     nested = isinstance(fields.get("power_mode"), Mapping)
     name = fields.text("power_mode", "name") if nested else fields.text("power_mode")
@@ -52,7 +52,7 @@ def power_mode(fields: Fields) -> str | None:
 
 
 def _messages(fields: Fields) -> Iterator[str]:
-    for row in fields.rows("smartctl", "messages", most=_MOST_MESSAGES):
+    for row in fields.rows("smartctl", "messages", maximum=_MOST_MESSAGES):
         text = row.text("string")
         if text is not None:
             yield text
@@ -139,7 +139,7 @@ _MEANINGS = (
 )
 
 
-def reason(
+def unreadable_reason(
     fields: Fields,
     identity: DriveIdentity,
     health: DriveHealth,

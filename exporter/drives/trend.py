@@ -34,7 +34,7 @@ class Point:
     value: float
 
 
-def trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | None:
+def fit_trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | None:
     """The least-squares line through at least three points; None where it does not rise.
 
     Errors about a line come in two kinds, and the data alone do not tell which: each reading is off

@@ -14,8 +14,8 @@ class WatchedDrive:
     label: the `device` label: a block device's name, or the place behind a controller.
     serial: the drive's own, else what the kernel says; empty where neither knows.
     address: how smartctl is told of it, for people: "/dev/sda -d sat".
-    was_asked: the last poll got as far as the drive; smartctl was there and had the rights.
-    knows_logs: its error and self-test logs were read, by the daily set.
+    was_reached: the last poll got as far as the drive; smartctl was there and had the rights.
+    has_log_data: its error and self-test logs were read, by the daily set.
     health: None where no poll has succeeded within the maximum age.
     polls: how many polls ended how, since the poller began.
     message: why the last poll failed, or what is wrong with it, in words; else empty.
@@ -28,8 +28,8 @@ class WatchedDrive:
     address: str
     identity: DriveIdentity = field(default_factory=DriveIdentity)
     up: bool = False
-    was_asked: bool = True
-    knows_logs: bool = True
+    was_reached: bool = True
+    has_log_data: bool = True
     health: DriveHealth | None = None
     last_success_unix_time: float | None = None
     poll_seconds: float | None = None

@@ -100,7 +100,7 @@ class WearCounter:
         )
 
 
-def since_reset(
+def observations_since_reset(
     observations: Sequence[WearObservation], now: float, window_seconds: float
 ) -> tuple[WearObservation, ...]:
     """The observations since a count last went back, or was first made in other steps.

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from exporter.drives.trend import Point, Trend, trend
-from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, since_reset
+from exporter.drives.trend import Point, Trend, fit_trend
+from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, observations_since_reset
 
 
 class WearoutMethod(str, Enum):
@@ -84,7 +84,7 @@ class WearoutEstimate:
 _Bounds = tuple[float, float, float]
 
 
-def estimate(
+def estimate_wearout(
     observations: Sequence[WearObservation],
     now: float,
     rules: WearoutRules,
@@ -97,7 +97,7 @@ def estimate(
 
     None where no method holds, and where the endurance is used up.
     """
-    run = since_reset(observations, now, rules.window_seconds)
+    run = observations_since_reset(observations, now, rules.window_seconds)
     counter = WearCounter.over(run, now, rules.suspect_ratio, rules.powered_ratio)
     if not run or (counter and counter.used_ratio >= 1):
         return None
@@ -128,7 +128,7 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     steps = [rise.after for rise in counter.rises if not rise.suspect]
     if len(steps) < rules.steps:
         return None
-    line = trend(steps, by_value=True)
+    line = fit_trend(steps, by_value=True)
     if line is None:
         return None
     last, step = counter.rises[-1], counter.step_ratio
@@ -141,7 +141,7 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
         since = 0.0
     elif since * line.rate > step:
         slowest = since / step
-        overdue = trend([*steps, Point(counter.now, last.after.value + step)], by_value=True)
+        overdue = fit_trend([*steps, Point(counter.now, last.after.value + step)], by_value=True)
         line = overdue if overdue and overdue.rate < line.rate else line
     factor = _factor(line, unseen / (steps[-1].seconds - steps[0].seconds))
     quick, slow = 1 / (line.rate * factor), factor / line.rate
@@ -159,7 +159,7 @@ def _by_fraction(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     """The line through the daily readings of a counter finer than a percent."""
     first = counter.now - rules.fraction_window_seconds
     points = [point for point in counter.points if point.seconds >= first]
-    line = trend(points)
+    line = fit_trend(points)
     if line is None or points[-1].seconds - points[0].seconds < rules.fraction_least_seconds:
         return None
     grown, step = points[-1].value - points[0].value, counter.step_ratio
@@ -225,7 +225,7 @@ def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend 
         return None
     rate, seen_seconds = grown / span, points[-1].seconds - points[0].seconds
     spread = rules.unsure_factor - 1 if seen_seconds < 2 * rules.rate_window_seconds else 0.0
-    for line, seconds in ((trend(recent), span), (trend(points), seen_seconds)):
+    for line, seconds in ((fit_trend(recent), span), (fit_trend(points), seen_seconds)):
         if line:
             spread = max(spread, line.spread * line.rate / rate * math.sqrt(seconds / span))
     return Trend(rate, spread)

@@ -13,9 +13,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from exporter.drives.fields import Fields, statistic
+from exporter.drives.fields import Fields, device_statistic
 from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
-from exporter.drives.makes import make_of
+from exporter.drives.makes import identify_make
 from exporter.drives.written_table import (
     GB,
     GIB,
@@ -38,7 +38,7 @@ _LEAST_STEPS = 20
 _FACTOR = 2
 
 
-def unit_check(
+def unit_matches_kernel(
     smart_delta_bytes: int, unit_bytes: int, kernel_delta_bytes: int, seconds: float
 ) -> bool | None:
     """True where the growth of both counts agrees, False where the unit must be wrong.
@@ -94,7 +94,7 @@ class AtaWritten:
 def ata_written(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> AtaWritten:
-    make = make_of(identity)
+    make = identify_make(identity)
     block = identity.logical_block_bytes or SECTOR
     rows = {attribute.id: attribute for attribute in attributes}
 
@@ -116,7 +116,7 @@ def ata_written(
 
 def _standard(fields: Fields, counter: str, block: int) -> WrittenBytes | None:
     offset = _OFFSETS.get(counter)
-    sectors = None if offset is None else statistic(fields, _PAGE, offset)
+    sectors = None if offset is None else device_statistic(fields, _PAGE, offset)
     return None if sectors is None else _bytes(sectors, block, UnitSource.STANDARD)
 
 

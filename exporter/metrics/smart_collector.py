@@ -48,7 +48,7 @@ def drive_samples(
     who = drive.label, drive.serial
     found = list(_asking(drive, who))
     if drive.health is not None:
-        found += _health(drive.health, who, knows_logs=drive.knows_logs)
+        found += _health(drive.health, who, has_log_data=drive.has_log_data)
         found += _outlook(drive, who)
         rows = _by_name(drive.health)
         if raw_attributes:
@@ -111,7 +111,7 @@ def _asking(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
     # Before the first poll has ended, nobody knows whether the drive answers; nor where smartctl
     # is missing, or has not the rights: that is no drive's failure.
     told = drive.up or drive.polls or drive.message or drive.is_stuck
-    if drive.is_missing or (told and drive.was_asked):
+    if drive.is_missing or (told and drive.was_reached):
         yield metrics.UP(int(drive.up and not drive.is_missing), *who)
     if drive.last_success_unix_time is not None:
         yield metrics.LAST_SUCCESS(drive.last_success_unix_time, *who)
@@ -121,7 +121,7 @@ def _asking(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
         yield metrics.POLLS(count, *who, result)
 
 
-def _health(health: DriveHealth, who: tuple[str, str], *, knows_logs: bool) -> Iterator[Sample]:
+def _health(health: DriveHealth, who: tuple[str, str], *, has_log_data: bool) -> Iterator[Sample]:
     if health.power_mode is not None:
         yield metrics.POWER_MODE(1, *who, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
@@ -131,7 +131,7 @@ def _health(health: DriveHealth, who: tuple[str, str], *, knows_logs: bool) -> I
         return
     yield metrics.AVAILABLE(int(not health.unreadable), *who)
     for bit, name in enumerate(EXIT_BITS):
-        if bit in _BITS_OF_LOGS and not knows_logs:
+        if bit in _BITS_OF_LOGS and not has_log_data:
             # Nobody has looked yet: 0 would say that there are no entries.
             continue
         yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *who, name)

@@ -174,7 +174,7 @@ def parse(output: bytes, status: int | None) -> ProbeRun:
         why = f": {found.faults[0]}" if found.faults else ""
         raise ParseError(f"fio: no report, with exit status {status}{why}{said}")
     report = Fields(found.document)
-    rows = [row for row in report.rows("jobs", most=_MOST_JOBS) if row.text("jobname")]
+    rows = [row for row in report.rows("jobs", maximum=_MOST_JOBS) if row.text("jobname")]
     errors = [row.integer("error") for row in rows]
     jobs: dict[str, JobResult] = {}
     for row, error in zip(rows, errors, strict=True):
@@ -282,7 +282,7 @@ def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int
             number = float(key)
         except ValueError:
             number = math.nan
-        value = row.integer(*path, name, key, most=(1 << 63) - 1)
+        value = row.integer(*path, name, key, maximum=(1 << 63) - 1)
         if not math.isfinite(number) or number < 0:
             row.fault((*path, name), key)
         elif value is not None:

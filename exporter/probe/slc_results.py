@@ -73,17 +73,17 @@ def parse(text: str) -> Parsed[SlcResult]:
         raise ParseError(f"of version {version!r:.20}, not {VERSION}")
     its = Fields(found)
     drives = _drives(its.get("drives"))
-    device, at = its.text("device"), its.number("at", most=_MOST_SECONDS)
+    device, at = its.text("device"), its.number("at", maximum=_MOST_SECONDS)
     word = its.text("cliff", "result")
     result = next((each for each in CliffResult if each.value == word), None)
     if not drives or device is None or at is None or result is None:
         raise ParseError("it does not say which drive it is of, when it was, or what was found")
     cliff = CacheCliff(
         result,
-        its.integer("cliff", "written_bytes", most=_MOST_BYTES) or 0,
+        its.integer("cliff", "written_bytes", maximum=_MOST_BYTES) or 0,
         tuple(_phases(its)),
-        cache_bytes=its.integer("cliff", "cache_bytes", most=_MOST_BYTES),
-        cache_min_bytes=its.integer("cliff", "cache_min_bytes", most=_MOST_BYTES),
+        cache_bytes=its.integer("cliff", "cache_bytes", maximum=_MOST_BYTES),
+        cache_min_bytes=its.integer("cliff", "cache_min_bytes", maximum=_MOST_BYTES),
         burst_bytes_per_second=_speed(its, "cliff", "burst_bytes_per_second"),
         sustained_bytes_per_second=_speed(its, "cliff", "sustained_bytes_per_second"),
     )
@@ -123,8 +123,11 @@ def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> di
 
 
 def _phases(its: Fields) -> Iterator[WritePhase]:
-    for row in its.rows("cliff", "phases", most=_MOST_PHASES):
-        begin, speed = row.integer("begin_bytes", most=_MOST_BYTES), _speed(row, "bytes_per_second")
+    for row in its.rows("cliff", "phases", maximum=_MOST_PHASES):
+        begin, speed = (
+            row.integer("begin_bytes", maximum=_MOST_BYTES),
+            _speed(row, "bytes_per_second"),
+        )
         if begin is not None and speed is not None:
             yield WritePhase(begin, speed)
 
@@ -137,7 +140,7 @@ def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
         return
     for key in list(found)[:MOST_RUNGS]:
         seconds = int(key) if key.isascii() and key.isdecimal() and len(key) <= 9 else -1
-        size = its.integer("recovered_bytes", key, most=_MOST_BYTES)
+        size = its.integer("recovered_bytes", key, maximum=_MOST_BYTES)
         if not 0 <= seconds <= LONGEST_IDLE_SECONDS:
             its.fault(("recovered_bytes",), key)
         elif size is not None:
@@ -145,7 +148,7 @@ def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
 
 
 def _speed(its: Fields, *path: str) -> float | None:
-    speed = its.number(*path, most=_MOST_BYTES)
+    speed = its.number(*path, maximum=_MOST_BYTES)
     # Nothing is written at no speed, and the ratio of two would not be finite.
     if speed is not None and not (speed > 0 and math.isfinite(1 / speed)):
         its.fault(path, speed)

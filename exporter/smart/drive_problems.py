@@ -144,9 +144,9 @@ def _silence(drive: WatchedDrive, owes_answer: bool) -> Iterator[Problem]:
         yield Problem(
             Status.CRITICAL, "it does not answer: smartctl hangs in the kernel and cannot be ended"
         )
-    elif not drive.up and drive.was_asked and drive.last_success_unix_time is not None:
+    elif not drive.up and drive.was_reached and drive.last_success_unix_time is not None:
         yield Problem(Status.CRITICAL, f"it does not answer any more{why}")
-    elif not drive.up and drive.was_asked and _has_failed(drive, owes_answer):
+    elif not drive.up and drive.was_reached and _has_failed(drive, owes_answer):
         yield Problem(Status.CRITICAL, f"it does not answer{why}")
     elif not drive.up and owes_answer:
         yield Problem(Status.CRITICAL, drive.message or "it was not asked in time")

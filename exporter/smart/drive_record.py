@@ -6,7 +6,7 @@ from exporter.drives import firmware, smart_report
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
 from exporter.drives.wear_counter import WearObservation
-from exporter.drives.written_bytes import unit_check
+from exporter.drives.written_bytes import unit_matches_kernel
 from exporter.smart.addressing import usable_wwn
 from exporter.smart.poll_document import PollDocument
 from exporter.smart.poll_outcome import PollResult
@@ -63,12 +63,12 @@ class DriveRecord:
         return self.document.result in _ANSWERS
 
     @property
-    def was_asked(self) -> bool:
+    def was_reached(self) -> bool:
         """Whether the last poll got as far as the drive."""
         return self.document.result not in _NOT_ASKED
 
     @property
-    def knows_logs(self) -> bool:
+    def has_log_data(self) -> bool:
         """Whether a daily set was read of this drive."""
         return self._daily is not None
 
@@ -108,7 +108,7 @@ class DriveRecord:
         self._growth_since, self._is_unit_wrong = None, False
 
     def _answered(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
-        found = smart_report.read(document.report)
+        found = smart_report.parse_report(document.report)
         who = _continued(self.identity, found.identity)
         if key_of(who) != key_of(self.identity):
             self._begin_anew()
@@ -119,13 +119,13 @@ class DriveRecord:
             health = _completed(health, self._daily)
         self.identity, self.answered_at = who, at
         self.health = self._checked(health, at, kernel_written_bytes)
-        self.firmware_issues = firmware.issues(who, health)
+        self.firmware_issues = firmware.firmware_issues(who, health)
 
     def _slept(self, document: PollDocument) -> None:
         """It is in standby: what it counts stands still, and its temperature nobody knows."""
         if self.health is None:
             if self.identity == DriveIdentity():
-                self.identity = smart_report.read(document.report).identity
+                self.identity = smart_report.parse_report(document.report).identity
             self.health = DriveHealth(power_mode="standby")
         else:
             self.health = replace(self.health, power_mode="standby", temperatures={})
@@ -141,7 +141,7 @@ class DriveRecord:
             if since is None or kernel < since[2] or at < since[0]:
                 since = self._growth_since = (at, written.bytes, kernel)
             then, smart_then, kernel_then = since
-            verdict = unit_check(
+            verdict = unit_matches_kernel(
                 written.bytes - smart_then, written.unit_bytes, kernel - kernel_then, at - then
             )
             if verdict is not None:

@@ -126,7 +126,7 @@ def _failed(status: int, found: Json, said: Sequence[str]) -> PollOutcome:
 
 
 def _messages(found: Json) -> Iterator[str]:
-    for row in Fields(found).rows("smartctl", "messages", most=8):
+    for row in Fields(found).rows("smartctl", "messages", maximum=8):
         # The list of all types that are known would follow.
         if (text := row.text("string")) and not text.startswith("=======> VALID"):
             yield text

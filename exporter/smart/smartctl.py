@@ -135,7 +135,7 @@ def parse_scan(output: bytes) -> tuple[Scanned, ...]:
         ParseError: this is not smartctl's JSON.
     """
     found = []
-    for row in Fields(report(output)).rows("devices", most=_MOST_DEVICES):
+    for row in Fields(report(output)).rows("devices", maximum=_MOST_DEVICES):
         path, kind = row.get("name"), row.get("type")
         if not isinstance(path, str) or not path.startswith("/") or not path.isprintable():
             continue

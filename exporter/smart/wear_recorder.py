@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from exporter.drives.wear_counter import WearObservation
-from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate
+from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate_wearout
 
 if TYPE_CHECKING:
     from exporter.smart.wear_history import WearHistory
@@ -109,5 +109,5 @@ class WearRecorder:
         known = self._estimated.get(key)
         fresh = known is not None and 0 <= at - known.at < _ESTIMATE_SECONDS
         if known is None or is_new or not fresh or known.rated_bytes != rated_bytes:
-            wearout = estimate(history.observations(key), at, self._rules, rated_bytes)
+            wearout = estimate_wearout(history.observations(key), at, self._rules, rated_bytes)
             self._estimated[key] = _Estimated(wearout, at, rated_bytes)

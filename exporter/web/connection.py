@@ -16,11 +16,11 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from exporter.web import http_message
-from exporter.web.http_message import BadRequest, Rendered, Request, Response
-from exporter.web.wire import Wire
+from exporter.web.http_message import BadRequest, RenderedResponse, Request, Response
+from exporter.web.transport import Transport
 
 if TYPE_CHECKING:
-    from exporter.web.tls import Tls  # imports ssl
+    from exporter.web.tls import ServerTls  # imports ssl
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class Connection:
         link: socket.socket,
         peer: str,
         limits: ClientLimits,
-        security: "Tls | None",
-        ask: Callable[["Connection", Request], Rendered | None],
+        security: "ServerTls | None",
+        ask: Callable[["Connection", Request], RenderedResponse | None],
     ) -> None:
         self.peer = peer
         self.since = time.monotonic()
@@ -78,7 +78,7 @@ class Connection:
         self.phase = ConnectionPhase.SHAKING if security else ConnectionPhase.READING
         self.armed = 0  # the events that the selector watches for
         self.extra: Mapping[str, str] = {}
-        self.wire = security.wire(link) if security else Wire(link)
+        self.wire = security.wire(link) if security else Transport(link)
         self._limits = limits
         self._ask = ask
         self._received = bytearray()
@@ -102,16 +102,16 @@ class Connection:
             self._drain()
         return self.phase in {ConnectionPhase.READING, ConnectionPhase.IDLE}
 
-    def render(self, response: Response) -> Rendered:
+    def render(self, response: Response) -> RenderedResponse:
         """The answer to the request at hand, as it is written. On any thread.
 
         Raises ValueError where a field of it would break HTTP.
         """
-        return http_message.render(
+        return http_message.render_response(
             response, body=self._body, keep=self._keep, extra=self.extra, seconds=time.time()
         )
 
-    def answer(self, rendered: Rendered) -> None:
+    def answer(self, rendered: RenderedResponse) -> None:
         """Write what `render` made."""
         self._out = (memoryview(rendered.head), memoryview(rendered.body))
         self._enter(ConnectionPhase.WRITING)
@@ -164,7 +164,7 @@ class Connection:
 
     def _handle(self, head: bytes) -> None:
         try:
-            request, self._keep = http_message.parse(head)
+            request, self._keep = http_message.parse_request(head)
         except BadRequest as e:
             self._refuse(e)
             return
@@ -180,7 +180,7 @@ class Connection:
 
     def _refuse(self, e: BadRequest) -> None:
         self._keep = False
-        self.answer(self.render(http_message.refusal(e)))
+        self.answer(self.render(http_message.refusal_response(e)))
 
     def _write(self) -> None:
         while any(self._out):
@@ -229,7 +229,7 @@ _GROUPS = {
 _CANDIDATES = 8
 
 
-def victim(connections: Collection[Connection], now: float) -> Connection | None:
+def connection_to_evict(connections: Collection[Connection], now: float) -> Connection | None:
     """Who is to go; None where all wait for their answers.
 
     Of the largest group, and in it of the client with most connections, one of the oldest: the

@@ -42,7 +42,7 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Rendered(NamedTuple):
+class RenderedResponse(NamedTuple):
     head: bytes
     body: bytes
 
@@ -55,17 +55,17 @@ class BadRequest(ExporterError):
         self.status = status
 
 
-def plain(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Response:
+def plain_response(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Response:
     """An answer of one line. `text` must not repeat what the client sent."""
     return Response(status, _PLAIN, f"{text}\n".encode(), headers)
 
 
-def refusal(e: BadRequest) -> Response:
+def refusal_response(e: BadRequest) -> Response:
     allow = (("Allow", "GET, HEAD"),) if e.status is HTTPStatus.METHOD_NOT_ALLOWED else ()
-    return plain(e.status, str(e), *allow)
+    return plain_response(e.status, str(e), *allow)
 
 
-def parse(head: bytes) -> tuple[Request, bool]:
+def parse_request(head: bytes) -> tuple[Request, bool]:
     """A request from its head, without the empty line; and whether its connection is kept.
 
     Raises BadRequest: 400 what is no HTTP, 405 another method, 413 a body, 505 another version.
@@ -93,14 +93,14 @@ def parse(head: bytes) -> tuple[Request, bool]:
     return Request(method, path, query, headers), not old and "close" not in options
 
 
-def render(
+def render_response(
     response: Response,
     *,
     body: bool,
     keep: bool,
     extra: Mapping[str, str],
     seconds: float,
-) -> Rendered:
+) -> RenderedResponse:
     """The answer as it is written; the body is not copied, so many slow readers share one.
 
     `extra` are the fields of the web configuration, `seconds` the time since the epoch. Raises
@@ -122,7 +122,7 @@ def render(
         if not text.isprintable():
             raise ValueError(f"a header field with control characters: {text!r}")
     head = "\r\n".join((*lines, "\r\n")).encode("latin-1")
-    return Rendered(head, response.body if body else b"")
+    return RenderedResponse(head, response.body if body else b"")
 
 
 def _fields(lines: list[bytes]) -> dict[str, str]:

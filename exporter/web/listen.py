@@ -32,7 +32,7 @@ def parse_address(text: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def show_address(host: str, port: int) -> str:
+def format_address(host: str, port: int) -> str:
     """The address as `parse` takes it."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
@@ -72,7 +72,7 @@ def _listener(host: str, port: int) -> socket.socket:
         number = e.errno if isinstance(e, OSError) else None
         what = e.strerror or str(e) if isinstance(e, OSError) else "not a host's name"
         hint = _HINTS.get(number or 0, "correct the listen address")
-        shown = show_address(host, port)
+        shown = format_address(host, port)
         raise ConfigError(f"cannot listen on {shown}: {what}", hint) from e
 
 

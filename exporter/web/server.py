@@ -17,12 +17,12 @@ from selectors import EVENT_READ
 from types import MappingProxyType
 
 from exporter.web import connection
-from exporter.web.answering import Answering, Fast, Respond
 from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
-from exporter.web.http_message import Rendered, Request, Response
+from exporter.web.dispatcher import Fast, RequestDispatcher, Respond
+from exporter.web.event_loop import EventLoop
+from exporter.web.http_message import RenderedResponse, Request, Response
 from exporter.web.listen import listen
-from exporter.web.live_security import LiveSecurity
-from exporter.web.loop import Loop
+from exporter.web.security import ReloadableSecurity
 
 __all__ = ["ClientLimits", "Fast", "HttpServer", "Request", "Respond", "Response"]
 
@@ -77,11 +77,11 @@ class HttpServer:
 
         Raises ConfigError: an address that cannot be had, a bad web configuration.
         """
-        self._security = LiveSecurity(self._web_config)
+        self._security = ReloadableSecurity(self._web_config)
         self._listeners = listen(self.addresses)
         self.addresses = [listener.getsockname()[:2] for listener in self._listeners]
-        self._loop = Loop()
-        self._answering = Answering(
+        self._loop = EventLoop()
+        self._answering = RequestDispatcher(
             self._respond,
             self._fast,
             self._security,
@@ -203,7 +203,7 @@ class HttpServer:
         True with nothing closed is the third case: all wait for answers that do not come.
         """
         now = time.monotonic()
-        victim = connection.victim(self._connections, now)
+        victim = connection.connection_to_evict(self._connections, now)
         if victim is None:
             if now - min(c.since for c in self._connections) > _HANG_SECONDS:
                 return True
@@ -231,7 +231,7 @@ class HttpServer:
             if more:
                 self._loop.post(partial(self._serve, connection))
 
-    def _answered(self, connection: Connection, rendered: Rendered) -> None:
+    def _answered(self, connection: Connection, rendered: RenderedResponse) -> None:
         if connection.phase is not ConnectionPhase.ANSWERING:
             return
         try:

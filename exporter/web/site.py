@@ -5,7 +5,7 @@ from http import HTTPStatus
 
 from exporter.metrics.page import Pages
 from exporter.web import status_page
-from exporter.web.http_message import Request, Response, plain
+from exporter.web.http_message import Request, Response, plain_response
 
 _HTML = "text/html; charset=utf-8"
 
@@ -40,7 +40,9 @@ class Site:
         """The answer to one request."""
         answer = self._paths.get(request.path)
         if answer is None:
-            return plain(HTTPStatus.NOT_FOUND, "Nothing is served here. Metrics are at /metrics.")
+            return plain_response(
+                HTTPStatus.NOT_FOUND, "Nothing is served here. Metrics are at /metrics."
+            )
         return answer(request)
 
     def fast(self) -> Mapping[str, Callable[[], Response]]:
@@ -58,16 +60,16 @@ class Site:
 
     def _healthy(self) -> Response:
         if problem := self._problem():
-            return plain(HTTPStatus.SERVICE_UNAVAILABLE, f"Unhealthy: {problem}.")
-        return plain(HTTPStatus.OK, "Healthy.")
+            return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, f"Unhealthy: {problem}.")
+        return plain_response(HTTPStatus.OK, "Healthy.")
 
     def _ready(self) -> Response:
         if not self._is_ready():
-            return plain(HTTPStatus.SERVICE_UNAVAILABLE, "Not ready: no sample yet.")
-        return plain(HTTPStatus.OK, "Ready.")
+            return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, "Not ready: no sample yet.")
+        return plain_response(HTTPStatus.OK, "Ready.")
 
     def _index(self, _request: Request) -> Response:
         problem = self._problem()
         state = f"Not well: {problem}." if problem else "All is being sampled."
-        page = status_page.page(state, self._overview())
+        page = status_page.render_page(state, self._overview())
         return Response(HTTPStatus.OK, _HTML, page.encode("utf-8", "replace"))

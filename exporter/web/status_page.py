@@ -17,7 +17,7 @@ _HEADING = (
 )
 
 
-def rows(
+def device_rows(
     sampler: Sampler, seen: Topology | None, drives: Sequence[WatchedDrive], now: float
 ) -> list[tuple[str, ...]]:
     """A heading, the block devices, and after them drives that are none, or are gone.
@@ -85,7 +85,7 @@ th, td {{ border-bottom: 1px solid #ccc; padding: .3rem .8rem .3rem 0; text-alig
 """
 
 
-def page(state: str, table: Sequence[Sequence[str]]) -> str:
+def render_page(state: str, table: Sequence[Sequence[str]]) -> str:
     """How the monitor fares, and a table of plain text whose first row is the heading."""
     return _PAGE.format(version=_escaped(__version__), state=_escaped(state), table=_table(table))
 

@@ -16,7 +16,7 @@ from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, TypeVar
 
 from exporter.errors import ConfigError
-from exporter.web.wire import CHUNK_BYTES, Wire
+from exporter.web.transport import CHUNK_BYTES, Transport
 
 if TYPE_CHECKING:
     from exporter.web.web_config import TlsConfig  # imports PyYAML
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _RECORD_BYTES = 1 << 14
 
 
-class TlsWire(Wire):
+class TlsTransport(Transport):
     """A wire on which TLS is spoken; `admits` judges the client once its handshake is done."""
 
     def __init__(
@@ -127,15 +127,15 @@ _CURVES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class ServerTls:
     """A context, and the names of which a client's certificate must bear one; none: any will do."""
 
     context: ssl.SSLContext
     sans: frozenset[str]
 
-    def wire(self, link: socket.socket) -> TlsWire:
+    def wire(self, link: socket.socket) -> TlsTransport:
         """A connection on which this is spoken."""
-        return TlsWire(link, self.context, self.admits)
+        return TlsTransport(link, self.context, self.admits)
 
     def admits(self, link: ssl.SSLSocket) -> bool:
         if not self.sans:
@@ -144,7 +144,7 @@ class Tls:
         return any(str(entry[1]) in self.sans for entry in names)
 
 
-def make(config: "TlsConfig") -> Tls:
+def make_tls(config: "TlsConfig") -> ServerTls:
     """Raises ConfigError naming the key in the web configuration file."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
@@ -156,7 +156,7 @@ def make(config: "TlsConfig") -> Tls:
     _set_curve(context, config)
     _load_certificate(context, config)
     _set_client_auth(context, config)
-    return Tls(context, frozenset(config.client_allowed_sans))
+    return ServerTls(context, frozenset(config.client_allowed_sans))
 
 
 def _set_versions(context: ssl.SSLContext, config: "TlsConfig") -> None:

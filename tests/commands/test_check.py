@@ -211,16 +211,16 @@ def test_a_drive_nobody_vouches_for_that_does_not_answer_has_no_smart() -> None:
 
 
 def test_a_drive_that_was_due_and_not_asked_in_time_is_critical() -> None:
-    said = found(None, owes_answer=True, was_asked=False, polls={}, message="not within 40 s")
+    said = found(None, owes_answer=True, was_reached=False, polls={}, message="not within 40 s")
     assert [(Status.CRITICAL, "not within 40 s")] == said
 
 
 def test_a_drive_that_smartctl_has_no_right_to_ask_is_not_to_blame() -> None:
-    said = found(None, was_asked=False, polls={"refused": 2}, last_success_unix_time=1.8e9)
+    said = found(None, was_reached=False, polls={"refused": 2}, last_success_unix_time=1.8e9)
     assert [Status.UNKNOWN] == [status for status, _ in said]
 
 
-REFUSED = drive(None, "sdb", was_asked=False, message="Permission denied", polls={"refused": 1})
+REFUSED = drive(None, "sdb", was_reached=False, message="Permission denied", polls={"refused": 1})
 
 
 def test_a_host_with_a_drive_that_was_not_asked_is_unknown_and_says_how_many() -> None:
@@ -457,7 +457,7 @@ drives_of_any_kind = st.lists(
         address=texts,
         identity=st.builds(DriveIdentity, model=st.none() | texts, firmware=st.none() | texts),
         up=st.booleans(),
-        was_asked=st.booleans(),
+        was_reached=st.booleans(),
         health=st.none()
         | st.builds(
             DriveHealth,

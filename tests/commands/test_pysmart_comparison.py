@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from exporter.commands.pysmart_comparison import Disagreement, disagreements
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 
 
 def compared(report: dict[str, Any]) -> list[Disagreement]:
-    return disagreements(read(report), second_opinion(report))
+    return disagreements(parse_report(report), second_opinion(report))
 
 
 def unexplained(report: dict[str, Any]) -> list[str]:

@@ -175,7 +175,7 @@ def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host)
         Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),))
     )
     (drive,) = host.ask(SmartSource.AUTO)
-    assert ("sda", False) == (drive.label, drive.was_asked)
+    assert ("sda", False) == (drive.label, drive.was_reached)
     assert "the agent has not told of it yet" == drive.message
     assert frozenset() == host.answers.owing
 
@@ -195,7 +195,7 @@ def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
 def test_a_disk_of_the_kernels_that_does_not_answer_owes_one(host: Host, does: str) -> None:
     host.stand_in.does("sda", does)
     (drive,) = host.ask()
-    assert (False, True) == (drive.up, drive.was_asked)
+    assert (False, True) == (drive.up, drive.was_reached)
     assert {"sda"} == host.answers.owing
 
 
@@ -203,7 +203,7 @@ def test_a_drive_that_smartctl_may_not_ask_owes_nothing(host: Host) -> None:
     said = reports.smartctl("Smartctl open device: /dev/sda failed: Permission denied", status=2)
     host.stand_in.says("sda", json.dumps(said), 2)
     (drive,) = host.ask()
-    assert not drive.was_asked
+    assert not drive.was_reached
     assert frozenset() == host.answers.owing
 
 
@@ -342,7 +342,7 @@ def has_vanished(problems: list[tuple[Status, str]]) -> bool:
 def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
-    assert ("sda:jmb39x,0", False) == (drive.label, drive.was_asked)
+    assert ("sda:jmb39x,0", False) == (drive.label, drive.was_reached)
     assert drive.message.startswith("asked by the daemon only")
     assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from exporter.drives.health import DriveReport
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.corpus.disagreements import Disagreement
 from tests.corpus.documents import CORPUS, NO_CORPUS, document, paths, without_standard_log
 from tests.corpus.expected import drives, files
@@ -36,7 +36,7 @@ def test_a_file_is_read_as_the_table_has_it(ours: Verdict, file: str) -> None:
 @pytest.mark.parametrize("file", sorted(paths()))
 def test_nothing_in_the_folder_stops_the_reading(file: str) -> None:
     """Scans and failures too, which are no reports of drives."""
-    assert isinstance(read(document(file)), DriveReport)
+    assert isinstance(parse_report(document(file)), DriveReport)
 
 
 def test_every_ssd_that_says_its_wear_has_a_wear_level(ours: Verdict) -> None:
@@ -66,7 +66,7 @@ def test_there_is_a_file_whose_standard_log_can_be_hidden() -> None:
 def test_reading_leaves_the_document_as_it_is() -> None:
     file = min(drives())
     mine = document(file)
-    read(mine)
+    parse_report(mine)
     assert document(file) == mine
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exporter.drives.health import DriveReport, EnduranceSource
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
 from exporter.smart.poll_outcome import poll_outcome
 from exporter.smart.smartctl import parse_scan
@@ -55,7 +55,7 @@ class Verdict:
 def verdict() -> Verdict:
     """Read every file that both the corpus and the table have."""
     here = paths()
-    reports = {file: read(document(file)) for file in sorted(drives()) if file in here}
+    reports = {file: parse_report(document(file)) for file in sorted(drives()) if file in here}
     return Verdict(reports, tuple(_all(here, reports)))
 
 
@@ -71,7 +71,7 @@ def _all(here: set[str], reports: dict[str, DriveReport]) -> Iterator[Disagreeme
         yield from _without_standard_log(file, report)
     for file, line in section("error").items():
         if file in here:
-            yield from of_no_drive(file, line, read(document(file)))
+            yield from of_no_drive(file, line, parse_report(document(file)))
             yield from _result(file, line)
     for file, types in section("scan").items():
         if file in here:
@@ -85,7 +85,7 @@ def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreeme
     hidden = without_standard_log(document(file))
     if hidden is None:
         return
-    by_log, by_rule = report.health.endurance, read(hidden).health.endurance
+    by_log, by_rule = report.health.endurance, parse_report(hidden).health.endurance
     agree = (
         by_log is not None
         and by_rule is not None

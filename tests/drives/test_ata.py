@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from exporter.drives.ata import AtaCounts, ata_counts, count
+from exporter.drives.ata import AtaCounts, ata_counts, event_count
 from exporter.drives.ata_count_table import COUNT_RULES
 from exporter.drives.fields import Fields
 from exporter.drives.health import AtaAttribute, DriveIdentity
@@ -170,7 +170,7 @@ def test_a_standard_counter_of_zero_is_a_count() -> None:
 def test_p4_a_packed_raw_value_is_its_first_number_or_none(
     raw: int, text: str, expected: int | None
 ) -> None:
-    assert expected == count(row(5, "Reallocated_Sector_Ct", raw=raw, text=text))
+    assert expected == event_count(row(5, "Reallocated_Sector_Ct", raw=raw, text=text))
 
 
 def test_p4_of_phisons_pair_the_grown_bad_blocks_are_counted() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from exporter.drives.ata_endurance import FORMULAS, ata_endurance, family_endurance
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
-from exporter.drives.makes import MAKES, make_of
+from exporter.drives.makes import MAKES, identify_make
 from exporter.drives.wear_table import WEAR_RULES
 from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
 
@@ -329,7 +329,7 @@ RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
 def test_each_rule_reads_its_make(
     make: str, identity: DriveIdentity, attribute: AtaAttribute, percent: float
 ) -> None:
-    assert make == make_of(identity)
+    assert make == identify_make(identity)
     found = family_endurance(identity, [attribute])
     assert found is not None
     assert EnduranceSource.FAMILY_RULE == found.source
@@ -378,7 +378,7 @@ def test_the_table_is_sound() -> None:
 def test_a_drive_that_an_old_database_does_not_know_is_known_by_its_model(
     model: str, make: str | None
 ) -> None:
-    assert make == make_of(drive(None, model))
+    assert make == identify_make(drive(None, model))
 
 
 def test_old_and_new_names_of_a_family_are_one_make() -> None:
@@ -387,14 +387,14 @@ def test_old_and_new_names_of_a_family_are_one_make() -> None:
         "Micron 5100 Pro / 52x0 / 5300 SSDs",
         "Micron 5100 / 52x0 / 5300 / 5400 SSDs",
     ):
-        assert "micron_5000" == make_of(drive(family, "Micron_5200_MTFDDAK960TDN"))
+        assert "micron_5000" == identify_make(drive(family, "Micron_5200_MTFDDAK960TDN"))
     for family in ("WD Blue and Green SSDs", "WD Blue / Red / Green SSDs"):
-        assert "wd" == make_of(drive(family))
+        assert "wd" == identify_make(drive(family))
     for family in (
         "Intel S4510/S4610/S4500/S4600 Series SSDs",
         "Intel/Solidigm S46x0/S45x0 Series SSDs",
     ):
-        assert "intel" == make_of(drive(family))
+        assert "intel" == identify_make(drive(family))
 
 
 # The standard's own figure.

@@ -5,20 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.health import Protocol
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import ata, nvme, scsi, with_value, without
 
 
 @pytest.mark.parametrize("protocol", ["NVMe", "nvme", "NVME"])
 def test_the_protocol_is_known_in_any_case(protocol: str) -> None:
     report = with_value(nvme(), ("device", "protocol"), protocol)
-    assert Protocol.NVME is read(report).identity.protocol
+    assert Protocol.NVME is parse_report(report).identity.protocol
 
 
 @pytest.mark.parametrize("protocol", [None, "", "Unknown", 7, ["ATA"]])
 def test_a_protocol_that_is_not_named_shows_in_the_logs(protocol: object) -> None:
     found = [
-        read(with_value(report, ("device", "protocol"), protocol)).identity.protocol
+        parse_report(with_value(report, ("device", "protocol"), protocol)).identity.protocol
         for report in (nvme(), ata(), scsi())
     ]
     assert [Protocol.NVME, Protocol.ATA, Protocol.SCSI] == found
@@ -26,7 +26,7 @@ def test_a_protocol_that_is_not_named_shows_in_the_logs(protocol: object) -> Non
 
 @pytest.mark.parametrize("type_", ["nvme", "sat", "scsi", "sntrealtek", "megaraid,0"])
 def test_a_type_alone_says_nothing_of_the_protocol(type_: str) -> None:
-    assert read({"device": {"type": type_}}).identity.protocol is None
+    assert parse_report({"device": {"type": type_}}).identity.protocol is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_type_alone_says_nothing_of_the_protocol(type_: str) -> None:
     ],
 )
 def test_placeholders_are_no_serial_numbers(printed: object, serial: str | None) -> None:
-    assert serial == read(with_value(ata(), ("serial_number",), printed)).identity.serial
+    assert serial == parse_report(with_value(ata(), ("serial_number",), printed)).identity.serial
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,14 @@ def test_placeholders_are_no_serial_numbers(printed: object, serial: str | None)
     ],
 )
 def test_an_ata_name_reads_as_in_sysfs(wwn: object, text: str | None) -> None:
-    assert text == read(with_value(ata(), ("wwn",), wwn)).identity.wwn
+    assert text == parse_report(with_value(ata(), ("wwn",), wwn)).identity.wwn
 
 
 @given(st.integers(0, (1 << 24) - 1), st.integers(1, (1 << 36) - 1))
 def test_every_ata_name_has_16_digits(oui: int, unique: int) -> None:
-    wwn = read(with_value(ata(), ("wwn",), {"naa": 5, "oui": oui, "id": unique})).identity.wwn
+    wwn = parse_report(
+        with_value(ata(), ("wwn",), {"naa": 5, "oui": oui, "id": unique})
+    ).identity.wwn
     assert wwn is not None
     assert (5 << 60 | oui << 36 | unique) == int(wwn.removeprefix("naa."), 16)
     assert len("naa.") + 16 == len(wwn)
@@ -91,7 +93,7 @@ def test_every_ata_name_has_16_digits(oui: int, unique: int) -> None:
     ],
 )
 def test_a_logical_units_designator_reads_as_in_sysfs(printed: str, text: str | None) -> None:
-    assert text == read(with_value(scsi(), ("logical_unit_id",), printed)).identity.wwn
+    assert text == parse_report(with_value(scsi(), ("logical_unit_id",), printed)).identity.wwn
 
 
 def test_the_lowest_namespace_names_an_nvme_drive() -> None:
@@ -102,40 +104,42 @@ def test_the_lowest_namespace_names_an_nvme_drive() -> None:
         None,
     ]
     report = with_value(nvme(), ("nvme_namespaces",), namespaces)
-    assert "eui.0000010000000002" == read(report).identity.wwn
+    assert "eui.0000010000000002" == parse_report(report).identity.wwn
 
 
 def test_an_eui_64_of_nothing_but_0_is_none() -> None:
     report = with_value(nvme(), ("nvme_namespaces", 0, "eui64"), {"oui": 0, "ext_id": 0})
-    assert read(report).identity.wwn is None
+    assert parse_report(report).identity.wwn is None
 
 
 def test_an_nvme_drives_capacity_is_the_whole_drives() -> None:
     """`user_capacity` is the namespace that was asked."""
-    assert 960_197_124_096 == read(nvme()).identity.capacity_bytes
-    namespace = read(without(nvme(), "nvme_total_capacity")).identity
+    assert 960_197_124_096 == parse_report(nvme()).identity.capacity_bytes
+    namespace = parse_report(without(nvme(), "nvme_total_capacity")).identity
     assert 480_000_000_000 == namespace.capacity_bytes
 
 
 @pytest.mark.parametrize("nothing", [0, None, -1, "?"])
 def test_no_capacity_is_unknown(nothing: object) -> None:
     report = with_value(ata(), ("user_capacity", "bytes"), nothing)
-    assert read(report).identity.capacity_bytes is None
+    assert parse_report(report).identity.capacity_bytes is None
 
 
 def test_the_namespaces_block_size_serves_where_there_is_no_general_one() -> None:
-    assert 4096 == read(without(nvme(), "logical_block_size")).identity.logical_block_bytes
+    assert 4096 == parse_report(without(nvme(), "logical_block_size")).identity.logical_block_bytes
 
 
 @pytest.mark.parametrize(
     ("rate", "rotational"), [(0, False), (1, False), (5400, True), (None, None), ("?", None)]
 )
 def test_a_drive_that_turns_is_no_ssd(rate: object, rotational: bool | None) -> None:
-    assert rotational is read(with_value(ata(), ("rotation_rate",), rate)).identity.rotational
+    assert (
+        rotational is parse_report(with_value(ata(), ("rotation_rate",), rate)).identity.rotational
+    )
 
 
 def test_every_nvme_drive_is_an_ssd() -> None:
-    assert read(nvme()).identity.rotational is False
+    assert parse_report(nvme()).identity.rotational is False
 
 
 def test_sats_vendor_is_no_part_of_the_model() -> None:
@@ -144,8 +148,8 @@ def test_sats_vendor_is_no_part_of_the_model() -> None:
         "scsi_product": "EXAMPLE SATA SSD",
         "scsi_model_name": "ATA EXAMPLE SATA SSD",
     }
-    assert "EXAMPLE SATA SSD" == read(report).identity.model
+    assert "EXAMPLE SATA SSD" == parse_report(report).identity.model
 
 
 def test_vendor_and_product_name_a_drive_without_a_model() -> None:
-    assert "EXAMPLE SASSSD800" == read(without(scsi(), "scsi_model_name")).identity.model
+    assert "EXAMPLE SASSSD800" == parse_report(without(scsi(), "scsi_model_name")).identity.model

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.firmware import FIRMWARE_RULES, FirmwareIssue, issues
+from exporter.drives.firmware import FIRMWARE_RULES, FirmwareIssue, firmware_issues
 from exporter.drives.health import DriveHealth, DriveIdentity
 
 HOUR = 3600.0
@@ -26,7 +26,7 @@ AFFECTED = (
 def found(
     model: str | None, firmware: str | None, health: DriveHealth | None = None
 ) -> tuple[FirmwareIssue, ...]:
-    return issues(DriveIdentity(model=model, firmware=firmware), health or DriveHealth())
+    return firmware_issues(DriveIdentity(model=model, firmware=firmware), health or DriveHealth())
 
 
 @pytest.mark.parametrize(("name", "model", "firmware", "fixed"), AFFECTED)

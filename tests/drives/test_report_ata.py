@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from exporter.drives.health import AtaAttribute, DriveIdentity, Protocol, SelfTest
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, ata, ata_test, attribute, with_value, without
 
 
@@ -21,12 +21,12 @@ def test_a_report_says_who_the_drive_is() -> None:
             logical_block_bytes=512,
             rotational=False,
         )
-        == read(ata()).identity
+        == parse_report(ata()).identity
     )
 
 
 def test_what_every_ata_drive_says_is_understood() -> None:
-    report = read(ata())
+    report = parse_report(ata())
     health = report.health
     assert () == report.faults
     assert (True, {"drive": 33.0}, 70.0, 85.0, 720.0) == (
@@ -45,7 +45,7 @@ def test_what_every_ata_drive_says_is_understood() -> None:
 
 
 def test_the_whole_table_is_kept() -> None:
-    table = read(ata()).health.attributes
+    table = parse_report(ata()).health.attributes
     assert [9, 12, 194] == [each.id for each in table]
     assert (
         AtaAttribute(
@@ -69,7 +69,7 @@ def test_a_value_that_the_drive_does_not_print_is_unknown() -> None:
     """smartctl leaves out value, worst and threshold where the drive database says "---"."""
     row = attribute(5, "Reallocated_Sector_Ct", 3)
     del row["value"], row["worst"], row["thresh"], row["when_failed"]
-    (kept,) = read(table_of(row)).health.attributes
+    (kept,) = parse_report(table_of(row)).health.attributes
     assert (None, None, None, "") == (kept.value, kept.worst, kept.threshold, kept.failed)
 
 
@@ -77,7 +77,7 @@ def test_an_attribute_that_fails_now_says_so() -> None:
     row = attribute(5, "Reallocated_Sector_Ct", 3)
     row["when_failed"] = "now"
     row["flags"]["prefailure"] = True
-    (kept,) = read(table_of(row)).health.attributes
+    (kept,) = parse_report(table_of(row)).health.attributes
     assert ("now", True) == (kept.failed, kept.prefailure)
 
 
@@ -95,42 +95,44 @@ def test_an_attribute_that_fails_now_says_so() -> None:
     ],
 )
 def test_a_broken_row_costs_itself_alone(broken: object) -> None:
-    report = read(table_of(attribute(5, "a", 1), broken, attribute(9, "b", 2)))
+    report = parse_report(table_of(attribute(5, "a", 1), broken, attribute(9, "b", 2)))
     assert [5, 9] == [each.id for each in report.health.attributes]
 
 
 def test_of_two_rows_with_the_same_id_the_first_counts() -> None:
     """Two would be one series with two values."""
-    report = read(table_of(attribute(5, "a", 1), attribute(5, "b", 2)))
+    report = parse_report(table_of(attribute(5, "a", 1), attribute(5, "b", 2)))
     assert ["a"] == [each.name for each in report.health.attributes]
     assert 1 == len(report.faults)
 
 
 def test_a_row_without_a_name_has_smartctls_own_for_it() -> None:
     row = attribute(250, "", 1)
-    assert ["Unknown_Attribute"] == [each.name for each in read(table_of(row)).health.attributes]
+    assert ["Unknown_Attribute"] == [
+        each.name for each in parse_report(table_of(row)).health.attributes
+    ]
 
 
 def test_the_temperature_is_never_taken_from_a_packed_raw_value() -> None:
     report = ata()
     del report["temperature"]["current"]
-    assert {} == read(report).health.temperatures
+    assert {} == parse_report(report).health.temperatures
 
 
 def test_the_summary_error_log_counts_where_there_is_no_extended_one() -> None:
     report = ata()
     del report["ata_smart_error_log"]["extended"]
-    assert 5 == read(report).health.error_log_entries
+    assert 5 == parse_report(report).health.error_log_entries
 
 
 def test_no_error_log_is_no_count_of_0() -> None:
-    assert read(without(ata(), "ata_smart_error_log")).health.error_log_entries is None
+    assert parse_report(without(ata(), "ata_smart_error_log")).health.error_log_entries is None
 
 
 def test_minutes_that_are_none_leave_the_hours() -> None:
     assert (
         70_000 * 3600.0
-        == read(with_value(ata(), ("power_on_time", "minutes"), 99)).health.power_on_seconds
+        == parse_report(with_value(ata(), ("power_on_time", "minutes"), 99)).health.power_on_seconds
     )
 
 
@@ -138,7 +140,7 @@ def last_verdict(*table: Report, log: str = "standard", hours: int = 900) -> Sel
     report = ata()
     report["power_on_time"] = {"hours": hours}
     report["ata_smart_self_test_log"] = {log: {"count": len(table), "table": list(table)}}
-    return read(report).health.self_test
+    return parse_report(report).health.self_test
 
 
 @pytest.mark.parametrize("log", ["standard", "extended"])
@@ -167,7 +169,7 @@ def test_a_self_test_aborted_interrupted_or_running_leaves_it_to_the_one_before(
 def test_the_extended_log_goes_first() -> None:
     report = ata()
     report["ata_smart_self_test_log"]["extended"] = {"table": [ata_test(0x75, 60_000)]}
-    found = read(report).health.self_test
+    found = parse_report(report).health.self_test
     assert found is not None
     assert not found.passed
 
@@ -194,13 +196,13 @@ def test_a_timestamp_of_16_bits_is_carried_on_to_the_drives_age(
 @pytest.mark.parametrize(("units", "rate"), [(15, 150e6), (30, 300e6), (60, 600e6)])
 def test_a_link_carries_8_of_10_bits(units: int, rate: float) -> None:
     path = ("interface_speed", "current", "units_per_second")
-    assert rate == read(with_value(ata(), path, units)).health.link_bytes_per_second
+    assert rate == parse_report(with_value(ata(), path, units)).health.link_bytes_per_second
 
 
 def test_a_speed_that_smartctl_does_not_know_is_unknown() -> None:
     report = ata()
     report["interface_speed"]["current"] = {"sata_value": 9}
-    health = read(report).health
+    health = parse_report(report).health
     assert (None, 600e6) == (health.link_bytes_per_second, health.link_max_bytes_per_second)
 
 
@@ -208,7 +210,7 @@ def test_a_speed_that_smartctl_does_not_know_is_unknown() -> None:
 def test_an_ata_drive_is_one_whatever_stands_between(type_: str) -> None:
     report = ata()
     report["device"]["type"] = type_
-    assert read(ata()).health == read(report).health
+    assert parse_report(ata()).health == parse_report(report).health
 
 
 @pytest.mark.parametrize(
@@ -216,11 +218,11 @@ def test_an_ata_drive_is_one_whatever_stands_between(type_: str) -> None:
 )
 def test_what_other_protocols_say_does_not_count(name: str) -> None:
     report = ata() | {name: {"temperature": 99}}
-    assert read(ata()).health == read(report).health
+    assert parse_report(ata()).health == parse_report(report).health
 
 
 def test_reading_leaves_the_report_as_it_is() -> None:
     report = ata()
     before = copy.deepcopy(report)
-    read(report)
+    parse_report(report)
     assert before == report

@@ -14,7 +14,7 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, nvme, nvme_test, with_value
 
 LOG = "nvme_smart_health_information_log"
@@ -25,11 +25,11 @@ def logged(**changes: Any) -> DriveHealth:
     report = nvme()
     report[LOG] |= changes
     report[LOG] = {key: value for key, value in report[LOG].items() if value is not None}
-    return read(report).health
+    return parse_report(report).health
 
 
 def test_every_field_of_a_report_is_understood() -> None:
-    report = read(nvme())
+    report = parse_report(nvme())
     assert (
         DriveIdentity(
             protocol=Protocol.NVME,
@@ -116,7 +116,7 @@ def test_without_a_verdict_the_critical_warning_is_one(
     report = nvme()
     del report["smart_status"]
     report[LOG]["critical_warning"] = warning
-    assert read(report).health.healthy is healthy
+    assert parse_report(report).health.healthy is healthy
 
 
 @pytest.mark.parametrize(("percent", "ratio"), [(0, 0.0), (100, 1.0), (130, 1.3), (255, 2.55)])
@@ -158,13 +158,13 @@ def test_0_degrees_are_unknown_wherever_they_stand() -> None:
     report[LOG] |= {"temperature": 0, "temperature_sensors": [0, 48]}
     report["nvme_composite_temperature_threshold"]["warning"] = 0
     report["temperature"]["op_limit_max"] = 0
-    health = read(report).health
+    health = parse_report(report).health
     assert ({"2": 48.0}, None) == (health.temperatures, health.temperature_warning_celsius)
 
 
 @pytest.mark.parametrize("celsius", [-273, -41, 151, 65262])
 def test_a_temperature_of_no_drive_is_a_fault(celsius: int) -> None:
-    report = read(with_value(nvme(), (LOG, "temperature_sensors"), [44, celsius]))
+    report = parse_report(with_value(nvme(), (LOG, "temperature_sensors"), [44, celsius]))
     assert {"drive": 44.0, "1": 44.0} == report.health.temperatures
     assert 1 == len(report.faults)
 
@@ -181,7 +181,7 @@ def test_sensors_may_stand_in_an_object(key: str) -> None:
 
 @pytest.mark.parametrize("sensors", [44, "44", True])
 def test_sensors_that_are_no_list_cost_themselves(sensors: object) -> None:
-    report = read(with_value(nvme(), (LOG, "temperature_sensors"), sensors))
+    report = parse_report(with_value(nvme(), (LOG, "temperature_sensors"), sensors))
     assert ({"drive": 44.0}, 1) == (report.health.temperatures, len(report.faults))
 
 
@@ -192,7 +192,7 @@ def test_a_drive_has_at_most_8_sensors() -> None:
 def test_the_limits_also_stand_beside_the_temperature() -> None:
     report = nvme()
     del report["nvme_composite_temperature_threshold"]
-    health = read(report).health
+    health = parse_report(report).health
     assert (75.0, 80.0) == (health.temperature_warning_celsius, health.temperature_critical_celsius)
 
 
@@ -200,7 +200,7 @@ def test_a_report_before_7_5_has_no_limits() -> None:
     report = nvme()
     del report["nvme_composite_temperature_threshold"]
     report["temperature"] = {"current": 44}
-    health = read(report).health
+    health = parse_report(report).health
     assert (None, None) == (health.temperature_warning_celsius, health.temperature_critical_celsius)
 
 
@@ -226,7 +226,9 @@ def test_counters_of_the_general_keys_serve_where_the_log_lacks_them() -> None:
 
 
 def last_verdict(*table: Report | None) -> SelfTest | None:
-    return read(with_value(nvme(), ("nvme_self_test_log", "table"), list(table))).health.self_test
+    return parse_report(
+        with_value(nvme(), ("nvme_self_test_log", "table"), list(table))
+    ).health.self_test
 
 
 @pytest.mark.parametrize("result", [5, 6, 7])
@@ -257,4 +259,4 @@ def test_no_self_test_has_no_verdict() -> None:
 def test_an_nvme_drive_behind_a_usb_bridge_is_an_nvme_drive() -> None:
     report = nvme()
     report["device"]["type"] = "sntasmedia"
-    assert read(nvme()).health == read(report).health
+    assert parse_report(nvme()).health == parse_report(report).health

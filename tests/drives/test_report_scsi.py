@@ -14,12 +14,12 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, phy, scsi, scsi_test, with_value, without
 
 
 def test_every_field_of_a_report_is_understood() -> None:
-    report = read(scsi())
+    report = parse_report(scsi())
     assert (
         DriveIdentity(
             protocol=Protocol.SCSI,
@@ -55,7 +55,7 @@ def test_every_field_of_a_report_is_understood() -> None:
 
 
 def health(**changes: Any) -> DriveHealth:
-    return read(scsi() | changes).health
+    return parse_report(scsi() | changes).health
 
 
 def test_start_stop_cycles_are_no_power_cycles() -> None:
@@ -65,18 +65,20 @@ def test_start_stop_cycles_are_no_power_cycles() -> None:
 def test_errors_add_up_over_what_the_drive_counts() -> None:
     report = scsi()
     del report["scsi_error_counter_log"]["verify"]
-    assert 5 == read(report).health.media_errors
+    assert 5 == parse_report(report).health.media_errors
 
 
 def test_a_sum_with_a_part_that_is_not_usable_is_unknown() -> None:
     """Without that part it would read as a counter that was set back."""
     path = ("scsi_error_counter_log", "write", "total_uncorrected_errors")
-    report = read(with_value(scsi(), path, "many"))
+    report = parse_report(with_value(scsi(), path, "many"))
     assert (None, 1) == (report.health.media_errors, len(report.faults))
 
 
 def test_a_drive_without_error_counters_has_no_0_errors() -> None:
-    report = read(without(scsi(), "scsi_error_counter_log", "scsi_sas_port_0", "scsi_sas_port_1"))
+    report = parse_report(
+        without(scsi(), "scsi_error_counter_log", "scsi_sas_port_0", "scsi_sas_port_1")
+    )
     assert (None, None) == (report.health.media_errors, report.health.interface_errors)
 
 
@@ -86,7 +88,7 @@ def test_a_drive_without_error_counters_has_no_0_errors() -> None:
 def test_gigabytes_processed_stand_as_text(text: str, bytes_: int) -> None:
     path = ("scsi_error_counter_log", "write", "gigabytes_processed")
     assert WrittenBytes(bytes_, 10**6, UnitSource.STANDARD) == (
-        read(with_value(scsi(), path, text)).health.host_written
+        parse_report(with_value(scsi(), path, text)).health.host_written
     )
 
 
@@ -95,14 +97,14 @@ def test_a_drive_that_does_not_count_what_it_processes_has_written_nothing_known
     text: object,
 ) -> None:
     path = ("scsi_error_counter_log", "write", "gigabytes_processed")
-    assert read(with_value(scsi(), path, text)).health.host_written is None
+    assert parse_report(with_value(scsi(), path, text)).health.host_written is None
 
 
 def test_the_temperature_may_stand_where_7_3_put_it() -> None:
     report = without(scsi(), "temperature") | {
         "scsi_temperature": {"current": 41, "drive_trip": 65}
     }
-    found = read(report).health
+    found = parse_report(report).health
     assert ({"drive": 41.0}, 65.0) == (found.temperatures, found.temperature_warning_celsius)
 
 
@@ -119,7 +121,7 @@ def test_the_environmental_report_serves_where_no_other_page_has_a_temperature()
 
 def test_an_environmental_report_may_not_know_the_temperature() -> None:
     environment = {"temperature_1": {"parameter_code": 0, "current": "unknown"}}
-    report = read(
+    report = parse_report(
         scsi() | {"temperature": {"current": 0}, "scsi_environmental_reports": environment}
     )
     assert ({}, ()) == (report.health.temperatures, report.faults)
@@ -171,7 +173,7 @@ def test_a_drive_that_predicts_its_failure_says_why() -> None:
 
 def last_verdict(*results: Report) -> SelfTest | None:
     report = without(scsi(), "scsi_self_test_0")
-    return read(
+    return parse_report(
         report | {f"scsi_self_test_{number}": each for number, each in enumerate(results)}
     ).health.self_test
 
@@ -207,10 +209,10 @@ def test_names_before_7_3_are_known() -> None:
         "model_name": "EXAMPLE SASSSD800",
         "revision": "EX03",
     }
-    assert read(scsi()).identity == read(report).identity
+    assert parse_report(scsi()).identity == parse_report(report).identity
 
 
 def test_a_sas_drive_behind_a_raid_controller_is_a_scsi_drive() -> None:
     report = scsi()
     report["device"]["type"] = "megaraid,3"
-    assert read(scsi()) == read(report)
+    assert parse_report(scsi()) == parse_report(report)

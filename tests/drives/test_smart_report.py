@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.health import DriveHealth, DriveIdentity, DriveReport, SelfTest, WrittenBytes
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import JSON, ata, nvme, paths, scsi, with_value
 
 EXAMPLES = (nvme(), ata(), scsi())
@@ -30,7 +30,7 @@ def fields_of(report: DriveReport) -> dict[str, Any]:
 
 @given(JSON)
 def test_any_value_gives_records(value: Any) -> None:
-    report = read(value)
+    report = parse_report(value)
     if not isinstance(value, dict):
         assert (DriveIdentity(), DriveHealth()) == (report.identity, report.health)
         assert 1 == len(report.faults)
@@ -40,17 +40,17 @@ def test_any_value_gives_records(value: Any) -> None:
 def test_any_value_at_any_place_costs_at_most_what_stands_there(data: st.DataObject) -> None:
     good = data.draw(st.sampled_from(EXAMPLES))
     path = data.draw(st.sampled_from(list(paths(good))))
-    broken = read(with_value(good, path, data.draw(JSON)))
+    broken = parse_report(with_value(good, path, data.draw(JSON)))
     is_sound(broken)
     if path not in OF_THE_WHOLE:
-        before, after = fields_of(read(good)), fields_of(broken)
+        before, after = fields_of(parse_report(good)), fields_of(broken)
         changed = {name for name in before if before[name] != after[name]}
         assert changed <= depends_on(path), f"{path} cost {changed}"
 
 
 @given(st.dictionaries(st.sampled_from([str(p[0]) for e in EXAMPLES for p in paths(e)]), JSON))
 def test_known_keys_with_any_values_give_sound_records(report: dict[str, Any]) -> None:
-    is_sound(read(report))
+    is_sound(parse_report(report))
 
 
 def is_sound(report: DriveReport) -> None:
@@ -131,37 +131,37 @@ def depends_on(path: tuple[str | int, ...]) -> set[str]:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_key_of_a_future_version_does_no_harm(example: dict[str, Any]) -> None:
     future = example | {"json_format_version": [9, 9], "spare_available": {"current_percent": 3}}
-    assert read(example) == read(future)
+    assert parse_report(example) == parse_report(future)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_a_report_cut_after_any_key_keeps_what_is_left(example: dict[str, Any]) -> None:
     keys = list(example)
     for end in range(len(keys)):
-        report = read({key: example[key] for key in keys[:end]})
+        report = parse_report({key: example[key] for key in keys[:end]})
         assert () == report.faults
 
 
 @pytest.mark.parametrize("depth", [100, 900])
 def test_a_value_nested_deeply_is_a_fault_like_any_other(depth: int) -> None:
     nested = json.loads("[" * depth + "]" * depth)
-    report = read(with_value(nvme(), ("serial_number",), nested))
+    report = parse_report(with_value(nvme(), ("serial_number",), nested))
     assert (None, 1) == (report.identity.serial, len(report.faults))
 
 
 def test_a_fault_stands_once_however_often_its_field_is_read() -> None:
     log = ("nvme_smart_health_information_log", "available_spare")
-    assert 1 == len(read(with_value(nvme(), log, "all")).faults)
+    assert 1 == len(parse_report(with_value(nvme(), log, "all")).faults)
 
 
 def test_a_fault_says_where_and_what() -> None:
-    report = read(with_value(ata(), ("smart_status", "passed"), "yes"))
+    report = parse_report(with_value(ata(), ("smart_status", "passed"), "yes"))
     assert ("smart_status.passed: 'yes' is not usable",) == report.faults
 
 
 @pytest.mark.parametrize("value", [[], None, 12, "text", True, 1.5])
 def test_what_is_no_object_is_a_fault_and_nothing_else(value: Any) -> None:
-    report = read(value)
+    report = parse_report(value)
     assert (DriveIdentity(), DriveHealth(), 1) == (
         report.identity,
         report.health,
@@ -171,6 +171,6 @@ def test_what_is_no_object_is_a_fault_and_nothing_else(value: Any) -> None:
 
 def test_records_are_values() -> None:
     """Equal reports give equal records, so that a change can be seen."""
-    assert read(nvme()) == read(nvme())
-    assert WrittenBytes is type(read(nvme()).health.host_written)
-    assert SelfTest is type(read(nvme()).health.self_test)
+    assert parse_report(nvme()) == parse_report(nvme())
+    assert WrittenBytes is type(parse_report(nvme()).health.host_written)
+    assert SelfTest is type(parse_report(nvme()).health.self_test)

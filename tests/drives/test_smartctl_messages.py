@@ -3,33 +3,33 @@
 import pytest
 
 from exporter.drives.health import DriveHealth, DriveIdentity
-from exporter.drives.smart_report import read
+from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, ata, device, nvme, scsi, smartctl, with_value, without
 
 
 def unreadable(report: Report) -> str:
-    return read(report).health.unreadable
+    return parse_report(report).health.unreadable
 
 
 def test_a_run_that_succeeds_complains_of_nothing() -> None:
-    health = read(ata()).health
+    health = parse_report(ata()).health
     assert (0, (), "") == (health.exit_status, health.messages, health.unreadable)
 
 
 @pytest.mark.parametrize("status", [0, 4, 64, 216, 255])
 def test_the_exit_status_is_kept_as_it_is(status: int) -> None:
-    assert status == read(ata() | smartctl(status=status)).health.exit_status
+    assert status == parse_report(ata() | smartctl(status=status)).health.exit_status
 
 
 @pytest.mark.parametrize("status", [-1, 256, "much", None, [4]])
 def test_an_exit_status_that_is_none_is_0(status: object) -> None:
     report = with_value(ata(), ("smartctl", "exit_status"), status)
-    assert 0 == read(report).health.exit_status
+    assert 0 == parse_report(report).health.exit_status
 
 
 def test_a_complaint_leaves_what_was_read() -> None:
     complaint = "Read Device Statistics page 0x00 failed"
-    health = read(ata() | smartctl(complaint, status=4)).health
+    health = parse_report(ata() | smartctl(complaint, status=4)).health
     assert ((complaint,), "", {"drive": 33.0}) == (
         health.messages,
         health.unreadable,
@@ -38,8 +38,8 @@ def test_a_complaint_leaves_what_was_read() -> None:
 
 
 def test_a_message_stands_once_and_messages_have_an_end() -> None:
-    assert ("a",) == read(smartctl("a", "a", "a")).health.messages
-    assert 20 == len(read(smartctl(*(f"message {n}" for n in range(500)))).health.messages)
+    assert ("a",) == parse_report(smartctl("a", "a", "a")).health.messages
+    assert 20 == len(parse_report(smartctl(*(f"message {n}" for n in range(500)))).health.messages)
 
 
 def test_the_drive_databases_warning_is_taken_from_the_text() -> None:
@@ -58,17 +58,17 @@ def test_the_drive_databases_warning_is_taken_from_the_text() -> None:
         "WARNING: A firmware update for this drive may be available, "
         "see the following web page: https://example.org/firmware"
     )
-    assert (warning,) == read(report).health.messages
+    assert (warning,) == parse_report(report).health.messages
 
 
 def test_a_warning_may_be_the_last_of_the_text() -> None:
     report = with_value(ata(), ("smartctl", "output"), ["==> WARNING: a", "b"])
-    assert ("WARNING: a b",) == read(report).health.messages
+    assert ("WARNING: a b",) == parse_report(report).health.messages
 
 
 @pytest.mark.parametrize("output", [None, "==> WARNING: x", 3, {"a": 1}, [None, 3, ["==>"]]])
 def test_text_that_is_none_warns_of_nothing(output: object) -> None:
-    assert () == read(with_value(ata(), ("smartctl", "output"), output)).health.messages
+    assert () == parse_report(with_value(ata(), ("smartctl", "output"), output)).health.messages
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_a_drive_left_asleep_has_a_power_mode_and_nothing_else(
     """`-n standby,3`: the exit status is no bit field then."""
     report = smartctl(f"Device is in {words} mode, exit(3)", status=3, severity="information")
     report |= device(*type_)
-    assert DriveHealth(power_mode=mode) == read(report).health
+    assert DriveHealth(power_mode=mode) == parse_report(report).health
 
 
 def test_a_drive_left_asleep_is_who_it_was() -> None:
     report = smartctl("Device is in STANDBY mode, exit(3)", status=3) | device("sat", "ATA")
     report["power_mode"] = {"ata_value": 0, "name": "STANDBY"}
-    found = read(report)
+    found = parse_report(report)
     assert (DriveHealth(power_mode="standby"), "ata") == (found.health, found.identity.protocol)
 
 
@@ -115,7 +115,7 @@ def test_a_drive_left_asleep_is_who_it_was() -> None:
     ],
 )
 def test_the_power_mode_of_a_drive_that_answers(printed: object, mode: str | None) -> None:
-    report = read(ata() | {"power_mode": printed})
+    report = parse_report(ata() | {"power_mode": printed})
     assert mode == report.health.power_mode
     assert {"drive": 33.0} == report.health.temperatures
 
@@ -209,7 +209,7 @@ def test_a_drive_that_only_says_who_it_is_is_not_healthy_by_that(status: int, wo
     """As a drive that belongs to a RAID volume does, seen beside its controller."""
     report = without_smart("EXAMPLE") | smartctl(status=status)
     del report["smart_support"]
-    found = read(report).health
+    found = parse_report(report).health
     assert words in found.unreadable
     assert found.healthy is None
 
@@ -225,4 +225,7 @@ def test_limits_alone_are_no_health() -> None:
 
 
 def test_an_empty_report_explains_nothing() -> None:
-    assert (DriveIdentity(), DriveHealth()) == (read({}).identity, read({}).health)
+    assert (DriveIdentity(), DriveHealth()) == (
+        parse_report({}).identity,
+        parse_report({}).health,
+    )

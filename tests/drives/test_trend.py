@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.trend import Point, Trend, trend
+from exporter.drives.trend import Point, Trend, fit_trend
 
 
 def points(*pairs: tuple[float, float]) -> list[Point]:
@@ -14,7 +14,7 @@ def points(*pairs: tuple[float, float]) -> list[Point]:
 
 
 def test_a_straight_line_is_itself() -> None:
-    assert Trend(2.0, 0.0) == trend(points((0, 1), (1, 3), (2, 5), (3, 7)))
+    assert Trend(2.0, 0.0) == fit_trend(points((0, 1), (1, 3), (2, 5), (3, 7)))
 
 
 def test_a_vector_by_hand() -> None:
@@ -25,7 +25,7 @@ def test_a_vector_by_hand() -> None:
     0.5**2 * 2 / 1 = 0.5, so their mean is off by sqrt(0.5 / 2) / 1.5 = 0.3333, and the line by
     sqrt(6/5) of that: 0.3651. That is the larger; t is 6.314 for one degree of freedom.
     """
-    line = trend(points((0, 0), (1, 1), (2, 3)))
+    line = fit_trend(points((0, 0), (1, 1), (2, 3)))
     assert line is not None
     assert pytest.approx(1.5) == line.rate
     assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
@@ -33,7 +33,7 @@ def test_a_vector_by_hand() -> None:
 
 def test_waits_scatter_where_the_values_are_given() -> None:
     """As (0, 0), (1, 1), (2, 3) with the axes exchanged, and so is the scatter of increments."""
-    line = trend(points((0, 0), (1, 1), (3, 2)), by_value=True)
+    line = fit_trend(points((0, 0), (1, 1), (3, 2)), by_value=True)
     assert line is not None
     assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
 
@@ -50,7 +50,7 @@ def test_waits_scatter_where_the_values_are_given() -> None:
     ids=["none", "two", "flat", "falling", "one instant"],
 )
 def test_what_does_not_rise_has_no_trend(pairs: list[tuple[float, float]]) -> None:
-    assert trend(points(*pairs)) is None
+    assert fit_trend(points(*pairs)) is None
 
 
 @pytest.mark.parametrize("by_value", [False, True])
@@ -60,7 +60,7 @@ def test_more_data_narrow_the_spread(by_value: bool) -> None:
     for _ in range(100):
         instants.append(instants[-1] + chance.lognormvariate(0, 0.5))
     walk = [Point(seconds, float(index)) for index, seconds in enumerate(instants)]
-    few, many = trend(walk[:10], by_value=by_value), trend(walk, by_value=by_value)
+    few, many = fit_trend(walk[:10], by_value=by_value), fit_trend(walk, by_value=by_value)
     assert few is not None
     assert many is not None
     assert 0 < many.spread < few.spread
@@ -76,7 +76,7 @@ def test_a_wandering_counter_is_not_trusted_as_its_residuals_would() -> None:
             for second in range(30):
                 value = value + chance.gauss(1, 0.5) if wanders else second + chance.gauss(0, 0.5)
                 walk.append(Point(second, value))
-            line = trend(walk)
+            line = fit_trend(walk)
             assert line is not None
             held += line.rate / (1 + line.spread) <= 1 <= line.rate * (1 + line.spread)
         assert held >= 0.85 * 300
@@ -84,5 +84,5 @@ def test_a_wandering_counter_is_not_trusted_as_its_residuals_would() -> None:
 
 @given(st.lists(st.tuples(st.floats(0, 1e11), st.floats(0, 1e18))), st.booleans())
 def test_any_points_have_an_answer(pairs: list[tuple[float, float]], by_value: bool) -> None:
-    line = trend(points(*sorted(pairs)), by_value=by_value)
+    line = fit_trend(points(*sorted(pairs)), by_value=by_value)
     assert line is None or (line.rate > 0 and line.spread >= 0)

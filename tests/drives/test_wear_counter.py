@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from exporter.drives.wear_counter import DAY, Rise, WearCounter, WearObservation, since_reset
+from exporter.drives.wear_counter import (
+    DAY,
+    Rise,
+    WearCounter,
+    WearObservation,
+    observations_since_reset,
+)
 
 NOW = 1_800_000_000.0
 WINDOW = 400 * DAY
@@ -23,7 +29,7 @@ def look(
 
 
 def run(*looks: WearObservation) -> tuple[WearObservation, ...]:
-    return since_reset(looks, NOW, WINDOW)
+    return observations_since_reset(looks, NOW, WINDOW)
 
 
 def over(*looks: WearObservation) -> WearCounter:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.drives.wear_counter import DAY, WearObservation
-from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules, estimate
+from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules, estimate_wearout
 from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
 
 RULES = WearoutRules()
@@ -42,7 +42,7 @@ def stepped(*days: float, first: float = 0.10) -> list[WearObservation]:
 def at(
     looks: Sequence[WearObservation], day: float, rules: WearoutRules = UNCLAMPED
 ) -> WearoutEstimate:
-    found = estimate(looks, EPOCH + day * DAY, rules)
+    found = estimate_wearout(looks, EPOCH + day * DAY, rules)
     assert found is not None
     assert 0 <= found.low_seconds <= found.mid_seconds <= found.high_seconds
     return found
@@ -99,8 +99,8 @@ def test_lifetime_ratio_by_hand() -> None:
 def test_rated_tbw_by_hand() -> None:
     """100 TB are warranted, 10 TB written, 0.1 TB a day."""
     looks = [look(day, None, None, 10**13 + (day - 14) * DAILY) for day in range(15)]
-    assert estimate(looks, EPOCH + 14 * DAY, RULES) is None
-    found = estimate(looks, EPOCH + 14 * DAY, RULES, rated_bytes=10**14)
+    assert estimate_wearout(looks, EPOCH + 14 * DAY, RULES) is None
+    found = estimate_wearout(looks, EPOCH + 14 * DAY, RULES, rated_bytes=10**14)
     assert found is not None
     assert WearoutMethod.RATED_TBW == found.method
     assert pytest.approx([900, 900, 900]) == days(found)
@@ -109,13 +109,13 @@ def test_rated_tbw_by_hand() -> None:
 def test_the_best_method_that_the_data_allow_is_taken() -> None:
     looks = stepped(10, 20, 30)
     assert WearoutMethod.STEPS == at(looks, 30.1).method
-    assert estimate(looks[:-1], EPOCH + 30 * DAY, RULES) is None, "two steps"
+    assert estimate_wearout(looks[:-1], EPOCH + 30 * DAY, RULES) is None, "two steps"
     written = [replace(seen, host_written_bytes=int(seen.at)) for seen in looks]
     assert WearoutMethod.STEPS == at(written, 31).method
     assert WearoutMethod.LIFETIME_RATIO == at(written[:-1], 30).method
     new = [replace(seen, used_ratio=0.0) for seen in written]
-    assert estimate(new, EPOCH + 31 * DAY, RULES) is None, "less than 3 % used"
-    found = estimate(new, EPOCH + 31 * DAY, RULES, rated_bytes=10**12)
+    assert estimate_wearout(new, EPOCH + 31 * DAY, RULES) is None, "less than 3 % used"
+    found = estimate_wearout(new, EPOCH + 31 * DAY, RULES, rated_bytes=10**12)
     assert found is not None
     assert WearoutMethod.RATED_TBW == found.method
 
@@ -141,15 +141,15 @@ def test_the_best_method_that_the_data_allow_is_taken() -> None:
 )
 def test_what_says_too_little_says_nothing(looks: list[WearObservation]) -> None:
     last = looks[-1].at if looks else EPOCH
-    assert estimate(looks, last, RULES) is None
+    assert estimate_wearout(looks, last, RULES) is None
 
 
 @pytest.mark.parametrize("used", [1.0, 1.3, 2.55])
 def test_endurance_that_is_used_up_has_no_date(used: float) -> None:
     looks = [*stepped(10, 20, 30), look(31, used, written=10**13), look(33, used, written=10**14)]
-    assert estimate(looks, EPOCH + 33 * DAY, RULES, rated_bytes=10**16) is None
+    assert estimate_wearout(looks, EPOCH + 33 * DAY, RULES, rated_bytes=10**16) is None
     rated = [look(day, None, None, 10**13 + day) for day in range(3)]
-    assert estimate(rated, EPOCH + 3 * DAY, RULES, rated_bytes=10**13) is None
+    assert estimate_wearout(rated, EPOCH + 3 * DAY, RULES, rated_bytes=10**13) is None
 
 
 def test_no_more_than_ten_years_are_said() -> None:
@@ -160,7 +160,7 @@ def test_no_more_than_ten_years_are_said() -> None:
 def test_a_counter_that_fell_begins_anew() -> None:
     """The two steps before say nothing of the drive that it is now."""
     looks = [*stepped(10, 20, first=0.5), *stepped(40, 50)]
-    assert estimate(looks, EPOCH + 51 * DAY, RULES) is None
+    assert estimate_wearout(looks, EPOCH + 51 * DAY, RULES) is None
     assert at(stepped(40, 50, 60), 61) == at([*looks, *stepped(40, 50, 60)[5:]], 61)
 
 
@@ -252,7 +252,7 @@ _LOOKS = st.builds(
 def test_any_observations_have_an_answer(looks: list[WearObservation], rated: int | None) -> None:
     """low <= mid <= high, within ten years, whatever a drive says."""
     looks.sort(key=lambda seen: seen.at)
-    found = estimate(looks, EPOCH, RULES, rated)
+    found = estimate_wearout(looks, EPOCH, RULES, rated)
     if found is not None:
         assert 0 <= found.low_seconds <= found.mid_seconds <= found.high_seconds
         assert found.high_seconds <= RULES.most_seconds
@@ -288,7 +288,7 @@ def test_the_truth_lies_between_low_and_high(
     chance, held, all_of_them = random.Random(7), 0, 0
     for _ in range(150):
         drive = SimulatedDrive(load, seen_days, chance)
-        found = estimate(drive.looked_at(step), drive.now, UNCLAMPED)
+        found = estimate_wearout(drive.looked_at(step), drive.now, UNCLAMPED)
         if found is not None and found.method is method:
             all_of_them += 1
             held += found.low_seconds <= drive.left_seconds <= found.high_seconds
@@ -313,7 +313,7 @@ def test_steps_say_more_than_all_readings_together(rate: float, seen_days: int) 
         drive = SimulatedDrive(Load(rate, noise=0.2), seen_days, chance)
         real_rate = (drive.wear[-1] - drive.wear[0]) / seen_days
         truth = (1 - drive.wear[-1]) / real_rate * DAY
-        found = estimate(drive.looked_at(), drive.now, UNCLAMPED)
+        found = estimate_wearout(drive.looked_at(), drive.now, UNCLAMPED)
         if found is not None and found.method is WearoutMethod.STEPS:
             ours.append(abs(found.mid_seconds / truth - 1))
             naive.append(abs(naive_seconds(drive) / truth - 1))
@@ -328,7 +328,7 @@ def test_an_estimate_settles_as_days_go_by() -> None:
     widths = []
     for day in (45, 120, 360):
         now = EPOCH + day * DAY
-        found = estimate([seen for seen in looks if seen.at <= now], now, UNCLAMPED)
+        found = estimate_wearout([seen for seen in looks if seen.at <= now], now, UNCLAMPED)
         assert found is not None
         widths.append((found.high_seconds - found.low_seconds) / found.mid_seconds)
     assert all(later < before for before, later in itertools.pairwise(widths))

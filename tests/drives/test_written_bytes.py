@@ -228,7 +228,7 @@ def test_more_bytes_than_the_link_can_have_carried_are_of_another_unit() -> None
          "raw": {"value": 60_841_830, "string": "60841830"}},
     ]  # fmt: skip
     speed = {"units_per_second": 60, "bits_per_unit": 100_000_000, "string": "6.0 Gb/s"}
-    found = smart_report.read(
+    found = smart_report.parse_report(
         {
             "device": {"protocol": "ATA"},
             "logical_block_size": 512,

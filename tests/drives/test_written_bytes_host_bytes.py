@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.drives.written_bytes import unit_check
+from exporter.drives.written_bytes import unit_matches_kernel
 
 HOUR = 3600.0
 MIB, GIB = 1 << 20, 1 << 30
@@ -24,7 +24,7 @@ MIB, GIB = 1 << 20, 1 << 30
 def test_both_counts_agree_within_a_factor_of_two(
     smart: int, unit: int, kernel: int, expected: bool
 ) -> None:
-    assert expected is unit_check(smart, unit, kernel, HOUR)
+    assert expected is unit_matches_kernel(smart, unit, kernel, HOUR)
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_a_wrong_unit_shows(true_unit: int, believed_unit: int) -> None:
     """Whichever is the larger: the kernel's count is enough where SMART's hardly moved."""
     kernel = 100 * GIB
     counted = kernel // true_unit
-    assert unit_check(counted * believed_unit, believed_unit, kernel, HOUR) is False
-    assert unit_check(counted * true_unit, true_unit, kernel, HOUR) is True
+    assert unit_matches_kernel(counted * believed_unit, believed_unit, kernel, HOUR) is False
+    assert unit_matches_kernel(counted * true_unit, true_unit, kernel, HOUR) is True
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_wrong_unit_shows(true_unit: int, believed_unit: int) -> None:
     ],
 )
 def test_too_little_growth_tells_nothing(smart: int, kernel: int, seconds: float) -> None:
-    assert unit_check(smart, GIB, kernel, seconds) is None
+    assert unit_matches_kernel(smart, GIB, kernel, seconds) is None
 
 
 @given(st.integers(), st.integers(), st.integers(), st.floats(allow_nan=False))
 def test_any_numbers_have_an_answer(smart: int, unit: int, kernel: int, seconds: float) -> None:
-    assert unit_check(smart, unit, kernel, seconds) in (True, False, None)
+    assert unit_matches_kernel(smart, unit, kernel, seconds) in (True, False, None)
 
 
 @given(st.integers(21, 10**6), st.sampled_from([512, 512_000, MIB * 32, GIB]), st.floats(0, 0.99))
@@ -63,4 +63,4 @@ def test_the_right_unit_is_never_called_wrong(units: int, unit: int, begun: floa
     """The counter starts anywhere within a step."""
     kernel = units * unit
     counted = int(begun + units)
-    assert unit_check(counted * unit, unit, kernel, HOUR) is True
+    assert unit_matches_kernel(counted * unit, unit, kernel, HOUR) is True

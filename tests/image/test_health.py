@@ -9,7 +9,7 @@ import time
 from http import HTTPStatus
 from pathlib import Path
 
-from exporter.web.http_message import Response, plain
+from exporter.web.http_message import Response, plain_response
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER
 from tests.web.talk import serving
@@ -29,11 +29,11 @@ def ask(*arguments: str) -> tuple[int, str]:
 
 
 def well() -> Response:
-    return plain(HTTPStatus.OK, "Healthy.")
+    return plain_response(HTTPStatus.OK, "Healthy.")
 
 
 def ill() -> Response:
-    return plain(HTTPStatus.SERVICE_UNAVAILABLE, "Unhealthy: no sample for 12 seconds.")
+    return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, "Unhealthy: no sample for 12 seconds.")
 
 
 def test_an_exporter_that_is_well() -> None:

@@ -212,7 +212,7 @@ def test_the_bits_of_the_exit_status_are_named() -> None:
 
 
 def test_what_only_the_logs_tell_is_not_known_before_they_were_read() -> None:
-    drive = dataclasses.replace(watched(NVME), knows_logs=False)
+    drive = dataclasses.replace(watched(NVME), has_log_data=False)
     shown = {labels[2] for labels in samples(drive)["ssd_smart_exit_bit"]}
     assert {"error_log_entries", "self_test_errors"} == set(EXIT_BITS) - shown
 
@@ -292,7 +292,7 @@ def test_a_drive_that_was_never_asked_is_neither_up_nor_down() -> None:
 
 
 def test_a_smartctl_that_is_missing_or_has_not_the_rights_is_no_drives_failure() -> None:
-    drive = WatchedDrive("sda", "S1", "/dev/sda", was_asked=False, polls={"not_started": 1})
+    drive = WatchedDrive("sda", "S1", "/dev/sda", was_reached=False, polls={"not_started": 1})
     families = {sample.desc for sample in smart_collector.drive_samples(drive, **ALL)}
     assert metrics.UP not in families
     assert metrics.POLLS in families

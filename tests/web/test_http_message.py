@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.web.http_message import BadRequest, Request, Response, parse, plain, render
+from exporter.web.http_message import (
+    BadRequest,
+    Request,
+    Response,
+    parse_request,
+    plain_response,
+    render_response,
+)
 
 
 def head(*lines: str) -> bytes:
@@ -14,12 +21,12 @@ def head(*lines: str) -> bytes:
 def test_a_request_has_its_path_its_query_and_lower_case_fields() -> None:
     text = head("GET /metrics?a=%20&b HTTP/1.1", "Host: db1:10177", "ACCEPT:  text/plain \t")
     request = Request("GET", "/metrics", "a=%20&b", {"host": "db1:10177", "accept": "text/plain"})
-    assert (request, True) == parse(text)
+    assert (request, True) == parse_request(text)
 
 
 def test_a_field_that_stands_twice_is_one_list() -> None:
     text = head("GET / HTTP/1.1", "Host: x", "Accept: a", "Accept: b")
-    assert "a, b" == parse(text)[0].headers["accept"]
+    assert "a, b" == parse_request(text)[0].headers["accept"]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +42,7 @@ def test_a_field_that_stands_twice_is_one_list() -> None:
 def test_a_connection_is_kept_unless_the_client_wants_it_closed(
     line: str, field: str, *, kept: bool
 ) -> None:
-    assert kept == parse(head(line, "Host: x", field))[1]
+    assert kept == parse_request(head(line, "Host: x", field))[1]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +56,7 @@ def test_a_connection_is_kept_unless_the_client_wants_it_closed(
     ],
 )
 def test_a_target_may_be_absolute(target: str, path: str, query: str) -> None:
-    request, _ = parse(head(f"GET {target} HTTP/1.1", "Host: x"))
+    request, _ = parse_request(head(f"GET {target} HTTP/1.1", "Host: x"))
     assert (path, query) == (request.path, request.query)
 
 
@@ -88,18 +95,18 @@ def test_a_target_may_be_absolute(target: str, path: str, query: str) -> None:
 )
 def test_what_is_no_plain_get_is_refused(lines: list[str], status: int) -> None:
     with pytest.raises(BadRequest) as e:
-        parse(head(*lines))
+        parse_request(head(*lines))
     assert status == e.value.status
 
 
 def test_a_content_length_of_nothing_is_no_body() -> None:
-    assert parse(head("GET / HTTP/1.1", "Host: x", "Content-Length: 0"))[1]
+    assert parse_request(head("GET / HTTP/1.1", "Host: x", "Content-Length: 0"))[1]
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
     try:
-        request, _ = parse(data)
+        request, _ = parse_request(data)
     except BadRequest:
         return
     assert request.path.startswith("/")
@@ -115,7 +122,7 @@ def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
 )  # fmt: skip
 def test_any_heap_of_http_is_a_request_without_a_body_or_refused(parts: list[bytes]) -> None:
     try:
-        request, _ = parse(b"".join(parts))
+        request, _ = parse_request(b"".join(parts))
     except BadRequest:
         return
     assert "transfer-encoding" not in request.headers
@@ -126,12 +133,12 @@ def test_any_heap_of_http_is_a_request_without_a_body_or_refused(parts: list[byt
 def test_long_runs_of_spaces_are_parsed_in_no_time() -> None:
     """A pattern that tries every split of 8,000 spaces would hold the loop for seconds."""
     with pytest.raises(BadRequest):
-        parse(b"GET / HTTP/1.1\r\nHost: x\r\nX:" + b" \t" * 200_000 + b"\x00")
+        parse_request(b"GET / HTTP/1.1\r\nHost: x\r\nX:" + b" \t" * 200_000 + b"\x00")
 
 
 def rendered(response: Response, *, body: bool = True, keep: bool = True) -> bytes:
     extra = {"X-Frame-Options": "deny"}
-    return b"".join(render(response, body=body, keep=keep, extra=extra, seconds=0))
+    return b"".join(render_response(response, body=body, keep=keep, extra=extra, seconds=0))
 
 
 def test_an_answer_has_its_fields_and_its_body() -> None:
@@ -154,7 +161,7 @@ def test_an_answer_has_its_fields_and_its_body() -> None:
 
 def test_the_body_is_not_copied() -> None:
     made = Response(200, "text/plain", b"abc")
-    assert made.body is render(made, body=True, keep=True, extra={}, seconds=0).body
+    assert made.body is render_response(made, body=True, keep=True, extra={}, seconds=0).body
 
 
 @pytest.mark.parametrize("bad", ["a\r\nX: 1", "a\n", "\x00", "\N{SNOWMAN}"])
@@ -167,4 +174,4 @@ def test_a_field_cannot_smuggle_in_another(bad: str) -> None:
 
 def test_a_line_of_text_says_what_it_is() -> None:
     expected = Response(404, "text/plain; charset=utf-8", b"No.\n", (("A", "b"),))
-    assert expected == plain(HTTPStatus.NOT_FOUND, "No.", ("A", "b"))
+    assert expected == plain_response(HTTPStatus.NOT_FOUND, "No.", ("A", "b"))

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.web.listen import parse_address, show_address
+from exporter.web.listen import format_address, parse_address
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from exporter.web.listen import parse_address, show_address
 )
 def test_an_address_is_a_host_and_a_port(text: str, expected: tuple[str, int]) -> None:
     assert expected == parse_address(text)
-    assert text == show_address(*expected)
+    assert text == format_address(*expected)
 
 
 @pytest.mark.parametrize(
@@ -40,5 +40,5 @@ def test_any_text_is_an_address_or_a_config_error(text: str) -> None:
     except ConfigError as e:
         told = str(e)
     else:
-        assert (host, port) == parse_address(show_address(host, port))
+        assert (host, port) == parse_address(format_address(host, port))
     assert "\n" not in told

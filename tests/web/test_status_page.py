@@ -10,7 +10,7 @@ from tests.io.records import NEW
 
 
 def table(machine: Machine, *drives: WatchedDrive) -> list[tuple[str, ...]]:
-    return status_page.rows(machine.sampler, None, drives, machine.clock.monotonic())[1:]
+    return status_page.device_rows(machine.sampler, None, drives, machine.clock.monotonic())[1:]
 
 
 def watched(tmp_path: Path) -> Machine:

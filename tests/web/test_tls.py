@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.errors import ConfigError
-from exporter.web.tls import make
+from exporter.web.tls import make_tls
 from exporter.web.web_config import TlsConfig
 from tests.web.talk import GET, PAGE, answer, ask, closed, connect, serving
 
@@ -53,7 +53,7 @@ def test_what_cannot_be_kept_is_refused_naming_the_key_and_the_remedy(
         for key, value in files.items()
     }
     with pytest.raises(ConfigError, match=expected) as e:
-        make(TlsConfig(**given))  # type: ignore[arg-type]
+        make_tls(TlsConfig(**given))  # type: ignore[arg-type]
     assert "\n" not in str(e.value)
 
 
@@ -81,7 +81,7 @@ def test_the_versions_and_the_suite_are_those_configured(
 
 def test_suites_of_tls_13_alone_exclude_the_older_version(pki: Path) -> None:
     files = (pki / "server.pem", pki / "server.key")
-    made = make(TlsConfig(*files, cipher_suites=("TLS_AES_128_GCM_SHA256",)))
+    made = make_tls(TlsConfig(*files, cipher_suites=("TLS_AES_128_GCM_SHA256",)))
     assert ssl.TLSVersion.TLSv1_3 == made.context.minimum_version
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.web.live_security import load
+from exporter.web.security import load_security
 from exporter.web.web_config import TlsConfig, WebConfig, parse, read
 
 HASH = "$2y$10$" + "a" * 53
@@ -209,7 +209,7 @@ AGREED = [
 
 def accepted_by_us(path: Path) -> bool:
     try:
-        load(path)
+        load_security(path)
     except ConfigError:
         return False
     return True

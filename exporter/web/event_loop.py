@@ -11,7 +11,7 @@ from collections.abc import Callable
 Call = Callable[[], None]
 
 
-class Loop:
+class EventLoop:
     """Calls what is registered with a socket when that is ready, and what other threads post.
 
     Not asyncio: its TLS takes half a megabyte for each connection, from the accept on and before

@@ -12,7 +12,7 @@ from exporter.errors import ConfigError
 
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
-    from exporter.web.tls import Tls  # imports ssl
+    from exporter.web.tls import ServerTls  # imports ssl
     from exporter.web.web_config import TlsConfig
 
 _log = logging.getLogger(__name__)
@@ -24,13 +24,13 @@ Stamp = tuple[tuple[int, int, int] | None, ...]
 class Security:
     """What a connection has to pass, and what every answer carries."""
 
-    tls: "Tls | None" = None
+    tls: "ServerTls | None" = None
     auth: "BasicAuth | None" = None
     headers: Mapping[str, str] | None = None
     files: tuple[Path, ...] = ()
 
 
-def load(path: Path) -> Security:
+def load_security(path: Path) -> Security:
     """What the web configuration file asks for, its certificate and key loaded.
 
     Raises ConfigError naming the file, the key and the remedy.
@@ -50,7 +50,7 @@ def load(path: Path) -> Security:
     )
 
 
-class LiveSecurity:
+class ReloadableSecurity:
     """`now` is what counts; a bad new configuration leaves it as it is.
 
     Without a path nothing is required and nothing ever changes.
@@ -59,7 +59,7 @@ class LiveSecurity:
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self.now = load(path) if path else Security()
+        self.now = load_security(path) if path else Security()
         self._stamp = _stamp(self.now.files)
 
     def reload(self) -> None:
@@ -67,7 +67,7 @@ class LiveSecurity:
         if self._path:
             with self._lock:
                 self._stamp = _stamp(self.now.files)
-                self._take(load(self._path))
+                self._take(load_security(self._path))
 
     def refresh(self) -> None:
         """Read it again if a file has changed. Logs a bad one once per change, and keeps the old.
@@ -81,7 +81,7 @@ class LiveSecurity:
             # Taken before the files are read: a change in between is seen the next time.
             self._stamp = _stamp(self.now.files)
             try:
-                new = load(self._path)
+                new = load_security(self._path)
                 _check_not_weaker(self._path, self.now, new)
             except ConfigError as e:
                 _log.error("web configuration not renewed, the old one stays in force: %s", e)
@@ -95,10 +95,10 @@ class LiveSecurity:
         self.now = new
 
 
-def _tls(config: "TlsConfig") -> "Tls":
-    from exporter.web.tls import make  # noqa: PLC0415  ssl
+def _tls(config: "TlsConfig") -> "ServerTls":
+    from exporter.web.tls import make_tls  # noqa: PLC0415  ssl
 
-    return make(config)
+    return make_tls(config)
 
 
 def _auth(users: Mapping[str, str]) -> "BasicAuth":

@@ -12,8 +12,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from exporter.web.connection import Connection, ConnectionPhase
-from exporter.web.http_message import Rendered, Request, Response, plain
-from exporter.web.live_security import LiveSecurity
+from exporter.web.http_message import RenderedResponse, Request, Response, plain_response
+from exporter.web.security import ReloadableSecurity
 
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Job = Callable[[], None]
 
 
-class Workers:
+class WorkerPool:
     """Daemon threads, not concurrent.futures: those are joined at exit, hung ones for ever.
 
     They start at once, for a limit on threads must stop the start and not the first request. A job
@@ -68,16 +68,18 @@ _log = logging.getLogger(__name__)
 Respond = Callable[[Request], Response]
 Fast = Mapping[str, Callable[[], Response]]
 
-_UNAUTHORIZED = plain(
+_UNAUTHORIZED = plain_response(
     HTTPStatus.UNAUTHORIZED,
     "A name and a password are needed.",
     ("WWW-Authenticate", 'Basic realm="ssd-exporter", charset="UTF-8"'),
 )
-_BUSY = plain(HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests wait.", ("Retry-After", "1"))
-_FAILED = plain(HTTPStatus.INTERNAL_SERVER_ERROR, "The exporter failed; its log says why.")
+_BUSY = plain_response(
+    HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests wait.", ("Retry-After", "1")
+)
+_FAILED = plain_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The exporter failed; its log says why.")
 
 
-class Answering:
+class RequestDispatcher:
     """Passes requests on. `answered` is called on the loop with what a worker made.
 
     bcrypt has two threads and a short queue of its own, so wrong passwords neither hold up those
@@ -88,21 +90,21 @@ class Answering:
         self,
         respond: Respond,
         fast: Fast,
-        security: LiveSecurity,
+        security: ReloadableSecurity,
         *,
         connections: int,
         post: Callable[[Callable[[], None]], None],
-        answered: Callable[[Connection, Rendered], None],
+        answered: Callable[[Connection, RenderedResponse], None],
     ) -> None:
         self._respond = respond
         self._fast = fast
         self._security = security
         self._post = post
         self._answered = answered
-        self._responders = Workers("web-respond", 2, connections)
-        self._checkers = Workers("web-bcrypt", 2, max(1, connections // 4))
+        self._responders = WorkerPool("web-respond", 2, connections)
+        self._checkers = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
 
-    def ask(self, connection: Connection, request: Request) -> Rendered | None:
+    def ask(self, connection: Connection, request: Request) -> RenderedResponse | None:
         """The answer as rendered, or None where a worker will give it."""
         self._security.refresh()
         security = self._security.now
@@ -137,7 +139,7 @@ class Answering:
             elif rendered := self._pass(connection, request):
                 self._answered(connection, rendered)
 
-    def _pass(self, connection: Connection, request: Request) -> Rendered | None:
+    def _pass(self, connection: Connection, request: Request) -> RenderedResponse | None:
         quick = self._fast.get(request.path)
         if quick:
             return self._guarded(connection, request, quick)
@@ -153,7 +155,7 @@ class Answering:
 
     def _guarded(
         self, connection: Connection, request: Request, call: Callable[[], Response]
-    ) -> Rendered:
+    ) -> RenderedResponse:
         try:
             return connection.render(call())
         except Exception:  # noqa: BLE001

@@ -14,7 +14,7 @@ _MOVED_END = 136
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
-class Wire:
+class Transport:
     """Bytes in and out; after an operation that could not go on, `waits` is the event it needs.
 
     Everything may raise OSError: the connection is then of no more use.

@@ -9,7 +9,7 @@ import bcrypt
 import pytest
 
 from exporter.errors import ConfigError
-from exporter.web.live_security import LiveSecurity
+from exporter.web.security import ReloadableSecurity
 from exporter.web.server import HttpServer
 from tests.web.talk import PAGE, answer, ask, connect, serving
 
@@ -72,7 +72,7 @@ def test_a_bad_certificate_keeps_the_old_one_and_is_logged_once(
             server.reload()
         assert "server" == subject(server, trusting)
     errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
-    assert ["exporter.web.live_security"] == [record.name for record in errors]
+    assert ["exporter.web.security"] == [record.name for record in errors]
     assert "cannot be used" in errors[0].getMessage()
 
 
@@ -133,7 +133,7 @@ def test_an_explicit_reload_may_drop_the_password(tmp_path: Path) -> None:
 def test_a_reload_forgets_who_was_let_in(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
-    live = LiveSecurity(path)
+    live = ReloadableSecurity(path)
     field = get("old").split(b"\r\n")[2].decode().partition(": ")[2]
     assert live.now.auth
     assert live.now.auth.verify(field)
@@ -145,7 +145,7 @@ def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_co
     kind = f"client_auth_type: RequireAndVerifyClientCert, client_ca_file: {pki}/ca.pem"
     sans = ", client_allowed_sans: [a]"
     web_config.write_text(TLS.replace("}", f", {kind}{sans}}}"))
-    live = LiveSecurity(web_config)
+    live = ReloadableSecurity(web_config)
     before = live.now
     for weaker in (TLS, TLS.replace("}", f", {kind}}}")):
         web_config.write_text(weaker)
