@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
-from exporter.io.disk_activity import DiskRules
+from exporter.io.activity import DiskRules
 from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings

@@ -26,7 +26,6 @@ from exporter.metrics import (
     device_collector,
     disk_collector,
     own_collector,
-    pressure_collector,
     probe_collector,
 )
 from exporter.metrics.client_library import ProcessCollector
@@ -291,8 +290,8 @@ class Monitor:
         return Parsed(list(cpu_collector.softnet_samples(found.value)), found.faults)
 
     def _pressure(self) -> Parsed[list[Sample]]:
-        found = pressure_collector.read_pressure(self.settings.path.procfs)
-        collected = pressure_collector.pressure_samples(
+        found = cpu_collector.read_pressure(self.settings.path.procfs)
+        collected = cpu_collector.pressure_samples(
             found.value, node_exporter=self.settings.compat.node_exporter
         )
         return Parsed(list(collected), found.faults)
@@ -307,8 +306,8 @@ class Monitor:
             for name, its in devices.items()
             if its.block.number is not None and self._wanted(name)
         }
-        found = pressure_collector.read_groups(self.settings.path.sysfs, names)
-        return Parsed(list(pressure_collector.group_samples(found.value, numbers)), found.faults)
+        found = cpu_collector.read_groups(self.settings.path.sysfs, names)
+        return Parsed(list(cpu_collector.group_samples(found.value, numbers)), found.faults)
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology

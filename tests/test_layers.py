@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("metrics.desc", "metrics.probe_families"),
     },
     # Each subject's settings are its own record of rules.
-    "config": {"io.disk_activity", "io.drive_class", "probe.gate", "probe.profiles"},
+    "config": {"io.activity", "io.drive_class", "probe.gate", "probe.profiles"},
     "config_validation": {
         *("config", "errors", "smart.addressing", "smart.smartctl", "web.listen"),
         *("probe.budget_ledger", "probe.gate", "probe.profiles"),

@@ -20,12 +20,10 @@ from typing import NamedTuple, TypeVar
 
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
+from exporter.io.activity import CpuActivity, DiskActivity, DiskContext, DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.cpu_activity import CpuActivity
-from exporter.io.cpu_interval import CpuInterval, cpu_interval
-from exporter.io.disk_activity import DiskActivity, DiskContext, DiskRules
-from exporter.io.disk_interval import disk_interval
 from exporter.io.drive_class import Drive, presumed
+from exporter.io.interval import CpuInterval, cpu_interval, disk_interval
 from exporter.io.slowdown import Condition
 from exporter.io.verdict import cpu_bound
 from exporter.linux import diskstats, files, pressure, proc_stat

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from exporter.io.disk_interval import DiskInterval
+from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import Condition, cause_of_slowdown
 from exporter.io.verdict import Cause
 

@@ -9,7 +9,7 @@ from exporter.config import Settings
 from exporter.drives.health import DriveHealth
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.io import survey
-from exporter.io.disk_interval import disk_interval
+from exporter.io.interval import disk_interval
 from exporter.linux import diskstats, topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology

@@ -6,8 +6,8 @@ from types import ModuleType
 from exporter.metrics import (
     compat_families,
     cpu_families,
+    device_families,
     disk_families,
-    identity_families,
     own_families,
     probe_families,
     smart_families,
@@ -15,7 +15,7 @@ from exporter.metrics import (
 from exporter.metrics.desc import MetricDesc
 
 SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
-    ("Identity, topology, state", identity_families),
+    ("Identity, topology, state", device_families),
     ("SMART", smart_families),
     ("Block I/O", disk_families),
     ("CPU and pressure", cpu_families),

@@ -12,7 +12,7 @@ from exporter.linux.device import Device
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.pcie import PcieErrors
 from exporter.linux.topology import Filesystem, Topology
-from exporter.metrics import identity_families as metrics
+from exporter.metrics import device_families as metrics
 from exporter.metrics.desc import Sample
 
 

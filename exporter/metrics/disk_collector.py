@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
+from exporter.io.activity import MAX_WINDOW, DiskActivity
 from exporter.io.baseline import Baseline
-from exporter.io.disk_activity import MAX_WINDOW, DiskActivity
 from exporter.io.sampler import Sampler
-from exporter.io.saturation import SaturationRules
-from exporter.io.verdict import Cause
+from exporter.io.verdict import Cause, SaturationRules
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping
 
 from exporter.drives.health import AtaAttribute, DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.metrics import identity_families
+from exporter.metrics import device_families
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
 from exporter.smart.poll_outcome import EXIT_BITS
@@ -71,7 +71,7 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
     if drive.label in shown:
         return
     its = drive.identity
-    yield identity_families.DEVICE_INFO(
+    yield device_families.DEVICE_INFO(
         1,
         drive.label,
         "",
@@ -85,11 +85,11 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
         "" if its.rotational is None else str(int(its.rotational)),
     )
     if its.capacity_bytes is not None:
-        yield identity_families.DEVICE_CAPACITY(its.capacity_bytes, drive.label)
+        yield device_families.DEVICE_CAPACITY(its.capacity_bytes, drive.label)
     if drive.health is not None:
         for desc, speed in (
-            (identity_families.LINK_SPEED, drive.health.link_bytes_per_second),
-            (identity_families.LINK_SPEED_MAX, drive.health.link_max_bytes_per_second),
+            (device_families.LINK_SPEED, drive.health.link_bytes_per_second),
+            (device_families.LINK_SPEED_MAX, drive.health.link_max_bytes_per_second),
         ):
             if speed is not None:
                 yield desc(speed, drive.label)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.errors import ParseError
-from exporter.io.disk_interval import disk_interval
+from exporter.io.interval import disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.probe import fio_report
 from exporter.probe.fio import Fio

@@ -7,7 +7,7 @@ of interrupts is, or a queue before the driver. Such a run says nothing of the d
 from dataclasses import dataclass
 from typing import Literal
 
-from exporter.io.disk_interval import DiskInterval
+from exporter.io.interval import DiskInterval
 
 
 @dataclass(frozen=True, slots=True)

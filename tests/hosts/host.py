@@ -14,8 +14,8 @@ from typing import TypeVar
 from exporter.config import Settings, SmartSource
 from exporter.errors import CommandError
 from exporter.metrics.desc import Sample
+from exporter.metrics.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.metrics.exposition import render
-from exporter.metrics.identity_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
 from exporter.metrics.own_families import BUILD_INFO
 from exporter.monitor import Monitor
 from exporter.programs.child import End, Finished

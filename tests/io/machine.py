@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
+from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.disk_activity import DiskRules
 from exporter.io.sampler import Sampler, Sources
 from exporter.io.slowdown import Condition
 from exporter.linux.diskstats import DiskStats

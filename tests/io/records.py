@@ -4,8 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from exporter.io.cpu_interval import CpuInterval, CpuShare
-from exporter.io.disk_interval import DiskInterval, disk_interval
+from exporter.io.interval import CpuInterval, CpuShare, DiskInterval, disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 
 #: A device that has done nothing since it appeared, on a kernel that counts everything.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.cpu_interval import CpuShare, cpu_interval
+from exporter.io.interval import CpuShare, cpu_interval
 from exporter.linux.proc_stat import CpuTimes
 
 NONE = CpuTimes(*[0.0] * 8)

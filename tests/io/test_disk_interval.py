@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from exporter.io.disk_interval import disk_interval
+from exporter.io.interval import disk_interval
 from exporter.linux.diskstats import DiskStats
 from tests.io.records import (
     ANY_DISK,

@@ -11,18 +11,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from exporter.io.cpu_interval import cpu_interval
-from exporter.io.disk_interval import DiskInterval, disk_interval
 from exporter.io.drive_class import DriveClass
-from exporter.io.saturation import (
+from exporter.io.interval import DiskInterval, cpu_interval, disk_interval
+from exporter.io.verdict import (
+    BottleneckRules,
+    Cause,
     SaturationKnees,
     SaturationRules,
+    bottleneck,
+    cpu_bound,
     full,
     saturated,
     slow,
     waited_for,
 )
-from exporter.io.verdict import BottleneckRules, Cause, bottleneck, cpu_bound
 from exporter.linux import diskstats, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from tests.io.machine import Machine

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.saturation import SaturationRules
-from exporter.io.verdict import Cause
+from exporter.io.verdict import Cause, SaturationRules
 from exporter.metrics import cpu_collector, disk_collector
 from exporter.metrics.desc import Sample
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.disk_interval import DiskInterval
 from exporter.io.drive_class import DriveClass
-from exporter.io.saturation import (
+from exporter.io.interval import DiskInterval
+from exporter.io.verdict import (
     SaturationKnees,
     SaturationRules,
     full,

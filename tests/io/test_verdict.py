@@ -4,11 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.cpu_interval import CpuInterval, CpuShare
-from exporter.io.disk_interval import DiskInterval
 from exporter.io.drive_class import DriveClass
-from exporter.io.saturation import SaturationKnees, SaturationRules, full, slow, waited_for
-from exporter.io.verdict import BottleneckRules, Cause, bottleneck, cpu_bound, softirq_bound
+from exporter.io.interval import CpuInterval, CpuShare, DiskInterval
+from exporter.io.verdict import (
+    BottleneckRules,
+    Cause,
+    SaturationKnees,
+    SaturationRules,
+    bottleneck,
+    cpu_bound,
+    full,
+    slow,
+    softirq_bound,
+    waited_for,
+)
 from tests.io.records import IDLE_CPUS, NEW, cpus, grown, over
 
 SATURATION = SaturationRules()

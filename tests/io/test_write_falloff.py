@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.disk_interval import DiskInterval, disk_interval
+from exporter.io.interval import DiskInterval, disk_interval
 from exporter.io.write_falloff import WriteBurst, WriteFalloff, WriteFalloffRules
 from exporter.linux.diskstats import DiskStats
 from tests.io.records import ANY_DISK, ANY_SECONDS, NEW, grown, over

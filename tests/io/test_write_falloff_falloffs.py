@@ -8,10 +8,10 @@ import pytest
 
 from exporter.drives.health import DriveHealth
 from exporter.io import survey
+from exporter.io.activity import DiskActivity, DiskContext, DiskRules
 from exporter.io.baseline import Baseline, BaselineRules, DriveBaselines
-from exporter.io.disk_activity import DiskActivity, DiskContext, DiskRules
-from exporter.io.disk_interval import DiskInterval
 from exporter.io.drive_class import Drive, DriveClass, presumed
+from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import Condition, condition
 from exporter.io.verdict import Cause
 from exporter.io.write_falloff import Falloffs, WriteFalloffRules

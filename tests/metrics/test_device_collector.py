@@ -7,7 +7,7 @@ import pytest
 
 from exporter.linux import topology
 from exporter.metrics import device_collector
-from exporter.metrics import identity_families as metrics
+from exporter.metrics import device_families as metrics
 from exporter.metrics.desc import MetricDesc
 from tests.linux import trees
 from tests.linux.trees import Sys

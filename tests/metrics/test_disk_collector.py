@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.io.drive_class import Drive, DriveClass
-from exporter.io.saturation import SaturationRules
-from exporter.io.verdict import Cause
+from exporter.io.verdict import Cause, SaturationRules
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_collector
 from exporter.metrics.desc import Buckets

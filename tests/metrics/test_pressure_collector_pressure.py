@@ -6,7 +6,7 @@ import pytest
 
 from exporter.errors import NotThere, ParseError
 from exporter.linux.pressure import Pressure
-from exporter.metrics import pressure_collector
+from exporter.metrics import cpu_collector
 from tests.metrics.page import page
 
 
@@ -28,15 +28,13 @@ def test_each_resource_the_kernel_keeps(tmp_path: Path) -> None:
         cpu=line("some", 500_000),
         irq=line("full", 250_000),
     )
-    found = pressure_collector.read_pressure(proc)
+    found = cpu_collector.read_pressure(proc)
     expected = {"io": Pressure(3, 2), "cpu": Pressure(0.5, None), "irq": Pressure(None, 0.25)}
     assert (expected, ()) == (found.value, found.faults)
 
 
 def test_a_broken_file_costs_its_own_resource(tmp_path: Path) -> None:
-    found = pressure_collector.read_pressure(
-        kernel(tmp_path, io="garbage\n", memory=line("some", 1))
-    )
+    found = cpu_collector.read_pressure(kernel(tmp_path, io="garbage\n", memory=line("some", 1)))
     assert {"memory"} == found.value.keys()
     (fault,) = found.faults
     assert isinstance(fault, ParseError)
@@ -45,7 +43,7 @@ def test_a_broken_file_costs_its_own_resource(tmp_path: Path) -> None:
 
 def test_a_kernel_that_keeps_none_says_so_and_it_is_no_failure(tmp_path: Path) -> None:
     with pytest.raises(NotThere, match=r"before 4\.20, or psi=0"):
-        pressure_collector.read_pressure(tmp_path)
+        cpu_collector.read_pressure(tmp_path)
 
 
 def test_samples_are_what_is_known() -> None:
@@ -63,27 +61,25 @@ def test_samples_are_what_is_known() -> None:
         "ssd_pressure_memory_stalled_seconds_total": {(): 0.0},
         "ssd_pressure_irq_stalled_seconds_total": {(): 0.25},
     }
-    assert expected == page(pressure_collector.pressure_samples(pressures, node_exporter=False))
-    both = page(pressure_collector.pressure_samples(pressures, node_exporter=True))
+    assert expected == page(cpu_collector.pressure_samples(pressures, node_exporter=False))
+    both = page(cpu_collector.pressure_samples(pressures, node_exporter=True))
     theirs = {name.replace("ssd_", "node_", 1): values for name, values in expected.items()}
     assert expected | theirs == both
 
 
 def test_node_exporter_has_no_stalled_cpu() -> None:
-    families = page(
-        pressure_collector.pressure_samples({"cpu": Pressure(1.0, 0.5)}, node_exporter=True)
-    )
+    families = page(cpu_collector.pressure_samples({"cpu": Pressure(1.0, 0.5)}, node_exporter=True))
     assert "ssd_pressure_cpu_stalled_seconds_total" in families
     assert "node_pressure_cpu_stalled_seconds_total" not in families
 
 
 def test_a_resource_of_a_kernel_to_come_is_passed_over() -> None:
     assert {} == page(
-        pressure_collector.pressure_samples({"network": Pressure(1.0, 1.0)}, node_exporter=True)
+        cpu_collector.pressure_samples({"network": Pressure(1.0, 1.0)}, node_exporter=True)
     )
 
 
 def test_this_machine_has_at_least_io_cpu_and_memory() -> None:
-    found = pressure_collector.read_pressure(Path("/proc"))
+    found = cpu_collector.read_pressure(Path("/proc"))
     assert found.faults == ()
     assert {"io", "cpu", "memory"} <= found.value.keys()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from exporter.collector_status import CollectorStatus
 from exporter.drives.wearout import WearoutRules
+from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.disk_activity import DiskRules
 from exporter.io.sampler import Sampler, Sources
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
@@ -16,15 +16,14 @@ from exporter.linux.proc_stat import CpuStat, CpuTimes
 from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import (
     cpu_collector,
+    device_families,
     disk_collector,
-    identity_families,
     own_collector,
-    pressure_collector,
     smart_collector,
 )
 from exporter.metrics import own_families as own_metrics
+from exporter.metrics.cpu_collector import Group
 from exporter.metrics.desc import Sample
-from exporter.metrics.pressure_collector import Group
 from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
 from tests.fakes import FakeClock
@@ -229,20 +228,20 @@ class Host:
             SoftnetCounters(dropped=self._dropped, times_squeezed=0)
         )
         its = Pressure(self._waiting, self._stalled)
-        yield from pressure_collector.pressure_samples({"io": its}, node_exporter=False)
-        yield from pressure_collector.group_samples([Group(_MYSQL, its, None)], {})
+        yield from cpu_collector.pressure_samples({"io": its}, node_exporter=False)
+        yield from cpu_collector.group_samples([Group(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):
             if not self._drives[0].is_lost:
-                yield identity_families.ROLE_INFO(1, self._drives[0].who.name, role)
+                yield device_families.ROLE_INFO(1, self._drives[0].who.name, role)
         if not self._drives[0].is_lost:
             where = self._drives[0].who.name, "/var/lib/mysql"
-            yield identity_families.FILESYSTEM_READONLY(0, *where)
-            yield identity_families.FILESYSTEM_ERRORS(0, *where)
+            yield device_families.FILESYSTEM_READONLY(0, *where)
+            yield device_families.FILESYSTEM_ERRORS(0, *where)
             yield from self._probing.samples()
         if any(drive.who.kind == "sata" for drive in self._drives):
-            yield identity_families.MD_DEGRADED(0, "md0")
+            yield device_families.MD_DEGRADED(0, "md0")
         wall = self._clock.wall()
         yield from smart_collector.samples({"smartctl": 0, "fio": 0}, wall)
         self._attempts.take("disk", "page", lambda: Parsed(None))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.io.activity import DiskActivity, DiskContext, DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.disk_activity import DiskActivity, DiskContext, DiskRules
-from exporter.io.disk_interval import disk_interval
 from exporter.io.drive_class import Drive, DriveClass
+from exporter.io.interval import disk_interval
 from exporter.io.slowdown import Condition, condition
 from exporter.linux.diskstats import DiskStats
-from exporter.metrics import identity_families
+from exporter.metrics import device_families
 from exporter.metrics.desc import Sample
 from exporter.metrics.smart_collector import drive_samples
 from exporter.smart.drive_record import DriveRecord, key_of
@@ -147,18 +147,18 @@ class Patient:
         model = "Example Datacenter NVMe" if is_nvme else "Example SATA SSD"
         controller = who.name[:-2] if is_nvme else ""
         said = "nvme" if is_nvme else "sata", "nvme" if is_nvme else "ata", "0"
-        yield identity_families.DEVICE_INFO(
+        yield device_families.DEVICE_INFO(
             1, who.name, controller, model, "", who.serial, "1", "", *said
         )
-        yield identity_families.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
-        yield identity_families.DEVICE_STATE_OK(1, who.name)
+        yield device_families.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
+        yield device_families.DEVICE_STATE_OK(1, who.name)
         full = _FULL_LINK[who.kind]
-        yield identity_families.LINK_SPEED(full * self.link_ratio, who.name)
-        yield identity_families.LINK_SPEED_MAX(full, who.name)
-        yield identity_families.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
+        yield device_families.LINK_SPEED(full * self.link_ratio, who.name)
+        yield device_families.LINK_SPEED_MAX(full, who.name)
+        yield device_families.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
         for severity in ("correctable", "nonfatal", "fatal") if is_nvme else ():
-            yield identity_families.PCIE_ERRORS(0, who.name, severity)
-        for desc in () if is_nvme else (identity_families.IO_ERRORS, identity_families.IO_TIMEOUTS):
+            yield device_families.PCIE_ERRORS(0, who.name, severity)
+        for desc in () if is_nvme else (device_families.IO_ERRORS, device_families.IO_TIMEOUTS):
             yield desc(2, who.name)
 
     def _condition(self) -> Condition:

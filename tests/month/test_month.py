@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from exporter.io.disk_interval import disk_interval
+from exporter.io.interval import disk_interval
 from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
 from tests.end_to_end.programs import need

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.disk_interval import DiskInterval
+from exporter.io.interval import DiskInterval
 from exporter.probe.host_share import HostShareRules, host_share, is_host_limited
 from tests.io.records import NEW, grown, over
 

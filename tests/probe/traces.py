@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from exporter.io.disk_interval import DiskInterval, disk_interval
+from exporter.io.interval import DiskInterval, disk_interval
 from exporter.probe.write_trace import GIB, TraceSample
 from tests.io.records import NEW, as_counted
 

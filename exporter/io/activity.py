@@ -1,24 +1,31 @@
-"""What the sampler has seen of one device since it began to watch it."""
+"""What the sampler has seen of one device since it began to watch it.
+
+What the sampler has seen of the CPUs since it began to watch them.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from exporter.io.accumulators import Distribution, Prevailing, RollingMax
+from exporter.io.accumulators import Distribution, MonotonicCounter, Prevailing, RollingMax
 from exporter.io.baseline import BaselineRules, DriveBaselines
-from exporter.io.disk_interval import DiskInterval
 from exporter.io.drive_class import Drive, DriveClass
-from exporter.io.saturation import (
+from exporter.io.interval import CpuInterval, DiskInterval
+from exporter.io.slowdown import Condition
+from exporter.io.verdict import (
+    BottleneckRules,
+    Cause,
     SaturationKnees,
     SaturationRules,
+    bottleneck,
     full,
     knee,
     saturated,
     slow,
+    softirq_bound,
     waited_for,
 )
-from exporter.io.slowdown import Condition
-from exporter.io.verdict import BottleneckRules, Cause, bottleneck
 from exporter.io.write_falloff import Falloffs, WriteFalloffRules
+from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
 #: The window of every rolling maximum, and its label value.
@@ -259,3 +266,42 @@ class DiskActivity:
             knee(rules, kind, self.baselines.read.seconds),
             knee(rules, kind, self.baselines.write.seconds),
         )
+
+
+@dataclass(slots=True)
+class CpuActivity:
+    """The CPUs' maxima and counters.
+
+    hottest: the CPU with the largest softirq share in the last interval that could be compared.
+    idle, iowait: of all CPUs, as counters that never step back; by CPU only where that is wanted.
+    """
+
+    softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    iowait_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
+    hottest: int | None = None
+    softirq_saturated_seconds: float = 0.0
+    idle: MonotonicCounter = field(default_factory=MonotonicCounter)
+    iowait: MonotonicCounter = field(default_factory=MonotonicCounter)
+    idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
+    iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
+
+    def count_idle(self, sampled: CpuStat, *, per_cpu: bool) -> None:
+        """Go on with what the kernel has counted until this sample."""
+        if sampled.total is not None:
+            self.idle.advance(sampled.total.idle)
+            self.iowait.advance(sampled.total.iowait)
+        if per_cpu:
+            for number, times in sampled.cpus.items():
+                self.idle_by_cpu.setdefault(number, MonotonicCounter()).advance(times.idle)
+                self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
+
+    def work(self, now: float, shares: CpuInterval, seconds: float, rules: BottleneckRules) -> None:
+        """Take in what the CPUs did in the `seconds` until `now`."""
+        if (hottest := shares.hottest) is None:
+            return
+        self.hottest = hottest
+        self.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
+        if (iowait_max := shares.iowait_max) is not None:
+            self.iowait_max_ratio.observe(now, iowait_max)
+        if softirq_bound(shares, rules):
+            self.softirq_saturated_seconds += seconds
