@@ -13,7 +13,7 @@ from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.metrics.exposition import render
-from exporter.metrics.page import Pages
+from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.programs.command import SystemRunner
 from exporter.signals import Signals
@@ -90,7 +90,7 @@ def serve(
         state_directory=state.directory if state else None,
     )
     running = _Running(monitor, state, clock)
-    pages = Pages(monitor.samples, lambda: monitor.sampler.samples)
+    pages = PageCache(monitor.samples, lambda: monitor.sampler.samples)
     site = Site(pages, running.problem, running.is_ready, monitor.overview)
     server = HttpServer(
         [listen.parse_address(text) for text in settings.web.listen_address],
@@ -143,7 +143,7 @@ class _Running:
         self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
         self._surveying = PeriodicThread(
             "survey",
-            survey.look,
+            survey.refresh,
             lambda: monitor.settings.survey.interval_seconds,
             clock,
             _LEAST_BETWEEN_LOOKS_SECONDS,

@@ -14,8 +14,8 @@ from exporter.config import Settings
 from exporter.config_validation import device_filter
 from exporter.io import accumulators, survey
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import Sampler, Sources
-from exporter.io.slowdown import Condition, condition
+from exporter.io.sampler import CounterFiles, Sampler
+from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.io.survey import TopologySurvey
 from exporter.linux import softirqs, softnet_stat
 from exporter.linux.device_identity import DeviceIdentity
@@ -69,7 +69,7 @@ class Monitor:
         self.attempts = CollectorStatus(clock)
         self._wanted = device_filter(settings.disk)
         on = settings.collector
-        sources = Sources(
+        sources = CounterFiles(
             settings.path.procfs,
             clock,
             with_disks=on["disk"],
@@ -89,9 +89,9 @@ class Monitor:
             condition=self._condition,
             is_probed=self._probed.covers,
         )
-        self.sampler.cpu.idle = accumulators.restored(state.get("idle"), self._boot_id)
-        self.sampler.cpu.iowait = accumulators.restored(state.get("iowait"), self._boot_id)
-        self.survey = TopologySurvey(settings, clock, self.attempts, self.sampler.recognise)
+        self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
+        self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
+        self.survey = TopologySurvey(settings, clock, self.attempts, self.sampler.update_drives)
         self._kept_inventory = state.get("inventory")
         self.health = self._health(children, history) if on["smart"] else None
         self._kept_probe = state.get("probe")
@@ -123,7 +123,7 @@ class Monitor:
             version(self._runner, path.fio),
             own_collector.kernel(path.procfs),
         )
-        self.survey.look()
+        self.survey.refresh()
 
     def reconfigure(self, settings: Settings) -> None:
         """Take over settings that were read again.
@@ -142,9 +142,9 @@ class Monitor:
             probe=kept.probe,
         )
         self._wanted = device_filter(settings.disk)
-        self._baselines.learn_by(settings.rules.baseline)
+        self._baselines.reconfigure(settings.rules.baseline)
         # The sampler first: the page asks it for what the settings say.
-        self.sampler.judge_by(
+        self.sampler.reconfigure(
             settings.rules,
             self._wanted,
             settings.sampler.interval_seconds,
@@ -166,14 +166,14 @@ class Monitor:
             if self.settings.collector[name]:
                 yield from self.attempts.take(name, "page", collect) or ()
         yield from own_collector.samples(
-            self.attempts, self.sampler, self.survey.looked_at_unix_time, self._versions
+            self.attempts, self.sampler, self.survey.refreshed_at_unix_time, self._versions
         )
 
     def overview(self) -> list[tuple[str, ...]]:
         """The devices in a word each, a heading first; for people."""
         # Before the sampler is held: who holds it waits for nobody.
         drives = self.health.drives.watched() if self.health else []
-        with self.sampler.settled():
+        with self.sampler.flushed():
             return status_page.device_rows(
                 self.sampler, self.survey.topology, drives, self._clock.monotonic()
             )
@@ -181,11 +181,13 @@ class Monitor:
     def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
         """Plain values that a later run wants to know; `at_end` no page comes after them."""
         inventory = self.health.drives.to_keep() if self.health else self._kept_inventory
-        with self.sampler.settled():
+        with self.sampler.flushed():
             return {
                 "baselines": self._baselines.to_keep(),
-                "idle": accumulators.to_keep(self.sampler.cpu.idle, self._boot_id, at_end=at_end),
-                "iowait": accumulators.to_keep(
+                "idle": accumulators.counter_state(
+                    self.sampler.cpu.idle, self._boot_id, at_end=at_end
+                ),
+                "iowait": accumulators.counter_state(
                     self.sampler.cpu.iowait, self._boot_id, at_end=at_end
                 ),
                 "inventory": inventory,
@@ -232,7 +234,7 @@ class Monitor:
         )
 
     def _busy_seconds(self, device: str) -> float | None:
-        with self.sampler.settled():
+        with self.sampler.flushed():
             activity = self.sampler.activities.get(device)
             return None if activity is None else activity.busy_ratio.buckets().sum
 
@@ -242,25 +244,27 @@ class Monitor:
 
     def _identities(self) -> dict[str, str]:
         seen = self.survey.topology
-        drives = {} if seen is None else survey.drives(seen, self.settings.device)
+        drives = {} if seen is None else survey.drives_from_topology(seen, self.settings.device)
         return {name: drive.identity for name, drive in drives.items()}
 
     def _disks(self) -> dict[str, DeviceIdentity]:
         seen = self.survey.topology
         return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
 
-    def _condition(self, device: str) -> Condition:
+    def _condition(self, device: str) -> SlowdownEvidence:
         seen = self.survey.topology
         known = None if seen is None else seen.devices.get(device)
         link = None if known is None else known.state.link
-        return condition(link, self.health.drives.health_of(device) if self.health else None)
+        return slowdown_evidence(
+            link, self.health.drives.health_of(device) if self.health else None
+        )
 
     def _written_bytes(self, device: str) -> int | None:
         disk = (self.sampler.disks or {}).get(device)
         return None if disk is None else disk.written_bytes
 
     def _sampled(self, collect: Callable[[], Iterator[Sample]]) -> Parsed[list[Sample]]:
-        with self.sampler.settled():
+        with self.sampler.flushed():
             return Parsed(list(collect()))
 
     def _disk(self) -> Iterator[Sample]:

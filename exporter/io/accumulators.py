@@ -17,7 +17,7 @@ from exporter.metrics.desc import Buckets, MetricDesc
 _new = tuple.__new__
 
 
-class Distribution:
+class WeightedHistogram:
     """Cumulative over the daemon's life, so that it survives any scrape interval.
 
     prometheus_client's Histogram counts single observations; seconds and operations weigh.
@@ -88,7 +88,7 @@ class RollingMax:
         return largest
 
 
-class Prevailing(Generic[V]):
+class RollingMode(Generic[V]):
     """The value that held for most of the last `seconds`, or since `born` if that is shorter.
 
     Time that nothing was said of is the `default`'s. A tie goes to what was said, and said last.
@@ -137,46 +137,46 @@ class MonotonicCounter:
     `from_zero` begins at 0 whatever the source has counted already.
     """
 
-    __slots__ = ("_ahead", "_from_zero", "_said")
+    __slots__ = ("_from_zero", "_offset", "_value")
 
     def __init__(
         self, at_least: float = 0.0, ahead: float = 0.0, *, from_zero: bool = False
     ) -> None:
-        self._said = at_least
-        self._ahead = ahead
+        self._value = at_least
+        self._offset = ahead
         self._from_zero = from_zero
 
     def advance(self, counted: float) -> float:
         """What to say for what the source has counted."""
         if self._from_zero:
-            self._ahead, self._from_zero = -counted, False
-        value = counted + self._ahead
-        if value < self._said - _JITTER_SECONDS:
-            self._ahead = self._said - counted
-        self._said = max(self._said, value)
-        return self._said
+            self._offset, self._from_zero = -counted, False
+        value = counted + self._offset
+        if value < self._value - _JITTER_SECONDS:
+            self._offset = self._value - counted
+        self._value = max(self._value, value)
+        return self._value
 
     @property
-    def said(self) -> float:
-        return self._said
+    def value(self) -> float:
+        return self._value
 
     @property
-    def ahead(self) -> float:
+    def offset(self) -> float:
         """By how much it is ahead of its source; negative where it began at 0."""
-        return self._ahead
+        return self._offset
 
 
-def to_keep(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
+def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
     """Plain values for the state file; `at_end` nothing more is said after them."""
     return {
         "boot_id": boot_id,
-        "seconds": counter.said,
-        "ahead_seconds": counter.ahead,
+        "seconds": counter.value,
+        "ahead_seconds": counter.offset,
         "at_end": at_end,
     }
 
 
-def restored(kept: Any, boot_id: str) -> MonotonicCounter:
+def restored_counter(kept: Any, boot_id: str) -> MonotonicCounter:
     """The counter that goes on from what an earlier run kept, out of a file that may hold anything.
 
     An earlier run of this boot that was killed may have said more than it kept. A counter that

@@ -6,25 +6,25 @@ What the sampler has seen of the CPUs since it began to watch them.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from exporter.io.accumulators import Distribution, MonotonicCounter, Prevailing, RollingMax
+from exporter.io.accumulators import MonotonicCounter, RollingMax, RollingMode, WeightedHistogram
 from exporter.io.baseline import BaselineRules, DriveBaselines
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.io.interval import CpuInterval, DiskInterval
-from exporter.io.slowdown import Condition
+from exporter.io.slowdown import SlowdownEvidence
 from exporter.io.verdict import (
-    BottleneckRules,
-    Cause,
-    SaturationKnees,
+    AwaitLimits,
     SaturationRules,
-    bottleneck,
-    full,
-    knee,
-    saturated,
-    slow,
-    softirq_bound,
-    waited_for,
+    Verdict,
+    VerdictRules,
+    await_limit,
+    bottleneck_verdict,
+    device_is_full,
+    is_saturated,
+    requests_are_slow,
+    softirq_is_saturated,
+    tasks_wait_for_io,
 )
-from exporter.io.write_falloff import Falloffs, WriteFalloffRules
+from exporter.io.write_falloff import WriteFalloffRules, WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
@@ -46,7 +46,7 @@ class DiskRules:
 
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
-    bottleneck: BottleneckRules = field(default_factory=BottleneckRules)
+    bottleneck: VerdictRules = field(default_factory=VerdictRules)
     write_falloff: WriteFalloffRules = field(default_factory=WriteFalloffRules)
 
 
@@ -102,18 +102,18 @@ class DiskActivity:
         rules: DiskRules,
         baselines: DriveBaselines,
         born: float,
-        condition: Callable[[], Condition] = Condition,
+        condition: Callable[[], SlowdownEvidence] = SlowdownEvidence,
     ) -> None:
         self._rules = rules
         self._condition = condition
         self.drive = drive
-        self.busy_ratio = Distribution(metrics.BUSY_RATIO)
-        self.queue_depth = Distribution(metrics.QUEUE_DEPTH)
-        self.read_await = Distribution(metrics.READ_AWAIT)
-        self.write_await = Distribution(metrics.WRITE_AWAIT)
-        self.flush_await = Distribution(metrics.FLUSH_AWAIT)
-        self.read_size: Distribution | None = None
-        self.write_size: Distribution | None = None
+        self.busy_ratio = WeightedHistogram(metrics.BUSY_RATIO)
+        self.queue_depth = WeightedHistogram(metrics.QUEUE_DEPTH)
+        self.read_await = WeightedHistogram(metrics.READ_AWAIT)
+        self.write_await = WeightedHistogram(metrics.WRITE_AWAIT)
+        self.flush_await = WeightedHistogram(metrics.FLUSH_AWAIT)
+        self.read_size: WeightedHistogram | None = None
+        self.write_size: WeightedHistogram | None = None
         self.busy_ratio_max = RollingMax(MAX_WINDOW_SECONDS)
         self.queue_depth_max = RollingMax(MAX_WINDOW_SECONDS)
         self.read_await_max = RollingMax(MAX_WINDOW_SECONDS)
@@ -122,37 +122,37 @@ class DiskActivity:
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
         self._silent_seconds = self._counted_seconds = 0.0
-        self.verdict: Prevailing[Cause] = Prevailing(VERDICT_WINDOW_SECONDS, Cause.NONE, born)
+        self.verdict: RollingMode[Verdict] = RollingMode(VERDICT_WINDOW_SECONDS, Verdict.NONE, born)
         self.baselines = baselines
         self._knees = self._now_slow()
-        self.falloffs: Falloffs | None = None
+        self.falloffs: WriteFalloffTracker | None = None
         self._watch_falloffs()
 
-    def keep_sizes(self) -> None:
+    def enable_request_sizes(self) -> None:
         """Keep the sizes of requests too, from now on."""
         if self.read_size is None:
-            self.read_size = Distribution(metrics.READ_SIZE)
-            self.write_size = Distribution(metrics.WRITE_SIZE)
+            self.read_size = WeightedHistogram(metrics.READ_SIZE)
+            self.write_size = WeightedHistogram(metrics.WRITE_SIZE)
 
-    def judge_by(self, rules: DiskRules) -> None:
+    def reconfigure(self, rules: DiskRules) -> None:
         """The settings were read again."""
         before, self._rules = self._rules, rules
         self._knees = self._now_slow()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
-            self.falloffs.judge_by(rules.write_falloff)
+            self.falloffs.reconfigure(rules.write_falloff)
 
-    def recognise(self, drive: Drive, baselines: DriveBaselines) -> None:
+    def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
         """The survey has told what drive this is."""
         self.drive, self.baselines = drive, baselines
         self._knees = self._now_slow()
         self._watch_falloffs()
 
-    def rest(self, seconds: float) -> None:
+    def record_idle(self, seconds: float) -> None:
         """The device did nothing and has nothing in flight."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
 
-    def work(
+    def record(
         self, now: float, disk: DiskInterval, around: DiskContext, *, is_probed: bool = False
     ) -> None:
         """Take in what the device did until `now`; what a probe of ours did saturates nothing."""
@@ -222,26 +222,26 @@ class DiskActivity:
         now: float,
         disk: DiskInterval,
         around: DiskContext,
-        slowed_by: Cause | None,
+        slowed_by: Verdict | None,
         *,
         is_probed: bool,
     ) -> None:
         rules = self._rules
-        is_full = full(disk, self.drive.kind, self._knees, rules.saturation)
-        is_waited_for = waited_for(around.pressure_ratio, rules.saturation)
-        if saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
+        is_full = device_is_full(disk, self.drive.kind, self._knees, rules.saturation)
+        is_waited_for = tasks_wait_for_io(around.pressure_ratio, rules.saturation)
+        if is_saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
             self.saturated_seconds += disk.seconds
-        cause = bottleneck(
+        cause = bottleneck_verdict(
             disk,
             is_full=is_full,
             # What is full is slow, and need not be asked twice.
-            is_slow=is_full or slow(disk, self._knees),
+            is_slow=is_full or requests_are_slow(disk, self._knees),
             is_waited_for=is_waited_for,
             is_cpu_bound=around.is_cpu_bound,
             rules=rules.bottleneck,
             slowed_by=slowed_by,
         )
-        if cause is not Cause.NONE:
+        if cause is not Verdict.NONE:
             self.verdict.observe(now, disk.seconds, cause)
 
     def _learn(self, disk: DiskInterval) -> None:
@@ -258,13 +258,13 @@ class DiskActivity:
         if not its.leaf or its.volume or its.kind is DriveClass.ROTATIONAL:
             self.falloffs = None
         elif self.falloffs is None:
-            self.falloffs = Falloffs(self._rules.write_falloff, self._condition)
+            self.falloffs = WriteFalloffTracker(self._rules.write_falloff, self._condition)
 
-    def _now_slow(self) -> SaturationKnees:
+    def _now_slow(self) -> AwaitLimits:
         rules, kind = self._rules.saturation, self.drive.kind
-        return SaturationKnees(
-            knee(rules, kind, self.baselines.read.seconds),
-            knee(rules, kind, self.baselines.write.seconds),
+        return AwaitLimits(
+            await_limit(rules, kind, self.baselines.read.seconds),
+            await_limit(rules, kind, self.baselines.write.seconds),
         )
 
 
@@ -285,7 +285,7 @@ class CpuActivity:
     idle_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
 
-    def count_idle(self, sampled: CpuStat, *, per_cpu: bool) -> None:
+    def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
         """Go on with what the kernel has counted until this sample."""
         if sampled.total is not None:
             self.idle.advance(sampled.total.idle)
@@ -295,7 +295,7 @@ class CpuActivity:
                 self.idle_by_cpu.setdefault(number, MonotonicCounter()).advance(times.idle)
                 self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
 
-    def work(self, now: float, shares: CpuInterval, seconds: float, rules: BottleneckRules) -> None:
+    def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
         """Take in what the CPUs did in the `seconds` until `now`."""
         if (hottest := shares.hottest) is None:
             return
@@ -303,5 +303,5 @@ class CpuActivity:
         self.softirq_max_ratio.observe(now, shares.cpus[hottest].softirq)
         if (iowait_max := shares.iowait_max) is not None:
             self.iowait_max_ratio.observe(now, iowait_max)
-        if softirq_bound(shares, rules):
+        if softirq_is_saturated(shares, rules):
             self.softirq_saturated_seconds += seconds

@@ -60,7 +60,7 @@ class Baseline:
         if not all(0 <= index <= last and 0 < weight < 1e9 for index, weight in known.items()):
             raise ValueError("a bin or a weight out of range")
         baseline = cls(rules, known)
-        baseline._settle()
+        baseline._update_median()
         return baseline
 
     @property
@@ -88,10 +88,10 @@ class Baseline:
         if self._median is not None and self._unsettled < _SETTLES_AFTER:
             return False
         before = self._median
-        self._settle()
+        self._update_median()
         return before != self._median
 
-    def _settle(self) -> None:
+    def _update_median(self) -> None:
         self._unsettled = 0
         total = sum(self.bins.values())
         if total > self.rules.memory:
@@ -156,7 +156,7 @@ class Baselines:
             except (KeyError, TypeError, ValueError, OverflowError) as e:
                 log.warning("the kept baseline of %s is not usable (%r): learned anew", identity, e)
 
-    def of(self, identity: str) -> DriveBaselines:
+    def for_drive(self, identity: str) -> DriveBaselines:
         """The drive's baselines, new ones if it was never seen."""
         found = self._by_identity.pop(identity, None)
         if found is None:
@@ -167,7 +167,7 @@ class Baselines:
             del self._by_identity[next(iter(self._by_identity))]
         return found
 
-    def learn_by(self, rules: BaselineRules) -> None:
+    def reconfigure(self, rules: BaselineRules) -> None:
         """The settings were read again."""
         self._rules = rules
         for drive in self._by_identity.values():

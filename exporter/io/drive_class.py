@@ -31,7 +31,7 @@ class Drive:
     volume: bool = False
 
 
-def presumed(device: str) -> Drive:
+def drive_from_name(device: str) -> Drive:
     """What the name alone tells, while nothing has been read of a device."""
     kind = DriveClass.NVME if device.startswith("nvme") else DriveClass.SSD
     return Drive(device, kind, leaf=not device.startswith(("dm-", "md")))

@@ -22,17 +22,17 @@ from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.io.activity import CpuActivity, DiskActivity, DiskContext, DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.drive_class import Drive, presumed
+from exporter.io.drive_class import Drive, drive_from_name
 from exporter.io.interval import CpuInterval, cpu_interval, disk_interval
-from exporter.io.slowdown import Condition
-from exporter.io.verdict import cpu_bound
+from exporter.io.slowdown import SlowdownEvidence
+from exporter.io.verdict import cpu_is_bottleneck
 from exporter.linux import diskstats, files, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import OpenFile, Parsed, RawFile
 from exporter.linux.proc_stat import CpuStat
 
 
-class Reading(NamedTuple):
+class RawSample(NamedTuple):
     """What each source said at one moment; None where it is not watched.
 
     seconds: what reading them took, all together.
@@ -51,7 +51,7 @@ class Reading(NamedTuple):
         return self.diskstats.content.count(b"\n") if self.diskstats else 0
 
 
-class Sources:
+class CounterFiles:
     """The files of one /proc that are read every second."""
 
     def __init__(
@@ -68,7 +68,7 @@ class Sources:
         self._cpus = OpenFile(proc / "stat") if with_cpus else None
         self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
-    def read(self, *, look_up: bool = True) -> Reading:
+    def read(self, *, look_up: bool = True) -> RawSample:
         """Never raises; what a file's reading raised is kept with it.
 
         Without `look_up` it is not noticed that another file has taken one's place.
@@ -77,7 +77,7 @@ class Sources:
         disks = self._disks.read(check_replaced=look_up) if self._disks else None
         cpus = self._cpus.read(check_replaced=look_up) if self._cpus else None
         waiting = self._pressure.read(check_replaced=look_up) if self._pressure else None
-        return Reading(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
+        return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
 
 
 #: A sample later than so many intervals is a gap: its mean says nothing of a second.
@@ -92,7 +92,7 @@ T = TypeVar("T")
 
 
 class Sampler:
-    """Takes a sample at each `tick`; collectors read within `settled`.
+    """Takes a sample at each `tick`; collectors read within `flushed`.
 
     `condition` tells of a device's heat and link and must not wait, `is_probed` whether a probe of
     ours ran on it between two moments. `disks` and `stat` are the last
@@ -101,7 +101,7 @@ class Sampler:
 
     def __init__(
         self,
-        sources: Sources,
+        sources: CounterFiles,
         *,
         clock: Clock,
         attempts: CollectorStatus,
@@ -111,7 +111,7 @@ class Sampler:
         interval: float,
         per_cpu: bool = False,
         request_sizes: bool = False,
-        condition: Callable[[str], Condition] = lambda _device: Condition(),
+        condition: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
         is_probed: Callable[[str, float, float], bool] = lambda *_: False,
     ) -> None:
         self._sources = sources
@@ -126,8 +126,8 @@ class Sampler:
         self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
         self._changed: Callable[[], None] = _nothing
-        self._pending: list[Reading] = []
-        self._settled_at: float | None = None
+        self._pending: list[RawSample] = []
+        self._flushed_at: float | None = None
         self._devices = 0
         self._lines: diskstats.RecordsByLine = {}
         self._whole = True
@@ -144,11 +144,11 @@ class Sampler:
         self.samples = 0
         self.gaps = 0
 
-    def recognise(self, drives: Mapping[str, Drive]) -> None:
+    def update_drives(self, drives: Mapping[str, Drive]) -> None:
         """Take over what the survey has found out about the devices."""
         with self._lock:
             if self._is_news(drives):
-                self._settle()
+                self._flush()
             self._drives = drives
             for device, activity in list(self.activities.items()):
                 drive = drives.get(device)
@@ -161,7 +161,7 @@ class Sampler:
                     if self.disks is not None:
                         self.disks.pop(device, None)
                 else:
-                    activity.recognise(drive, self._baselines.of(drive.identity))
+                    activity.set_drive(drive, self._baselines.for_drive(drive.identity))
 
     def _is_news(self, drives: Mapping[str, Drive]) -> bool:
         return any(
@@ -173,7 +173,7 @@ class Sampler:
         """Have `changed` called when a device comes, goes, or is made anew."""
         self._changed = changed
 
-    def judge_by(
+    def reconfigure(
         self,
         rules: DiskRules,
         wanted: Callable[[str], bool],
@@ -183,19 +183,19 @@ class Sampler:
         request_sizes: bool,
     ) -> None:
         """The settings were read again."""
-        with self.settled():
+        with self.flushed():
             self._rules, self._wanted, self.interval = rules, wanted, interval
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
                 # The page may ask for each CPU before the next sample.
-                self.cpu.count_idle(self.stat, per_cpu=per_cpu)
+                self.cpu.record_idle_time(self.stat, per_cpu=per_cpu)
             for activity in self.activities.values():
-                activity.judge_by(rules)
+                activity.reconfigure(rules)
                 if request_sizes:
-                    activity.keep_sizes()
+                    activity.enable_request_sizes()
 
     def tick(self) -> None:
-        """Take one sample; it shows in what collectors read once it is `settled`."""
+        """Take one sample; it shows in what collectors read once it is `flushed`."""
         reading = self._sources.read(look_up=not self._pending)
         with self._lock:
             self._pending.append(reading)
@@ -206,42 +206,42 @@ class Sampler:
             # A device that has come or gone is to be looked at, and not in a while.
             changed, self._devices = devices != self._devices, devices
             enough = waiting >= _TOGETHER or waiting * self.interval >= _TOGETHER_SECONDS
-            if changed or enough or self._settled_at is None:
-                self._settle()
+            if changed or enough or self._flushed_at is None:
+                self._flush()
 
     @contextmanager
-    def settled(self) -> Iterator[None]:
+    def flushed(self) -> Iterator[None]:
         """Everything read until now is worked through, and nothing changes meanwhile."""
         with self._lock:
-            self._settle()
+            self._flush()
             yield
 
-    def _settle(self) -> None:
+    def _flush(self) -> None:
         pending, self._pending = self._pending, []
         for reading in pending:
             self._work_through(reading)
 
-    def _work_through(self, reading: Reading) -> None:
+    def _work_through(self, reading: RawSample) -> None:
         now = reading.monotonic
         spent = reading.seconds
         lines = self._parsed("disk", reading.diskstats, self._parse_disks, spent)
         cpus = self._parsed("cpu", reading.stat, _parse_stat, spent)
         waiting = self._parsed("pressure", reading.pressure, _parse_waiting, spent)
-        seconds = 0.0 if self._settled_at is None else now - self._settled_at
+        seconds = 0.0 if self._flushed_at is None else now - self._flushed_at
         slept = (reading.boottime - self._boottime) - seconds
         gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
-        if self._settled_at is not None and gap:
+        if self._flushed_at is not None and gap:
             self.gaps += 1
-        usable = self._settled_at is not None and seconds > 0 and not gap
+        usable = self._flushed_at is not None and seconds > 0 and not gap
         shares = self._advance_cpus(now, cpus, seconds, usable=usable)
         around = DiskContext(
-            shares is not None and cpu_bound(shares, self._rules.bottleneck),
+            shares is not None and cpu_is_bottleneck(shares, self._rules.bottleneck),
             self._pressure_ratio(waiting, seconds) if usable else None,
         )
         self._advance_disks(now, lines, around, seconds, usable=usable)
         self._waiting_seconds = waiting
         self._boottime = reading.boottime
-        self._settled_at = now
+        self._flushed_at = now
 
     def _parsed(
         self,
@@ -270,12 +270,12 @@ class Sampler:
         then, self.stat = self.stat, sampled
         if sampled is None:
             return None
-        self.cpu.count_idle(sampled, per_cpu=self._per_cpu)
+        self.cpu.record_idle_time(sampled, per_cpu=self._per_cpu)
         if then is None or not usable:
             return None
         shares = cpu_interval(then.cpus, sampled.cpus)
         if shares is not None:
-            self.cpu.work(now, shares, seconds, self._rules.bottleneck)
+            self.cpu.record(now, shares, seconds, self._rules.bottleneck)
         return shares
 
     def _advance_disks(
@@ -307,31 +307,31 @@ class Sampler:
             if activity is None:
                 activity = self.activities[device] = self._begin(device, now)
             elif before is disk and not disk.io_now:
-                activity.rest(seconds)
+                activity.record_idle(seconds)
                 continue
             if before is None:
                 continue
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
             if interval is None:
                 # What the survey has told is of the device that was.
-                self.activities[device] = self._begin(device, now, presumed(device))
+                self.activities[device] = self._begin(device, now, drive_from_name(device))
             else:
                 is_probed = self._is_probed(device, now - seconds, now)
-                activity.work(now, interval, around, is_probed=is_probed)
+                activity.record(now, interval, around, is_probed=is_probed)
         self.disks = disks
 
     def _begin(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
         self._changed()
-        drive = drive or self._drives.get(device) or presumed(device)
+        drive = drive or self._drives.get(device) or drive_from_name(device)
         activity = DiskActivity(
             drive,
             self._rules,
-            self._baselines.of(drive.identity),
+            self._baselines.for_drive(drive.identity),
             now,
             partial(self._condition, device),
         )
         if self._request_sizes:
-            activity.keep_sizes()
+            activity.enable_request_sizes()
         return activity
 
 

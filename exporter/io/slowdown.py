@@ -6,7 +6,7 @@ What may slow a drive down besides its own write cache: heat and its link.
 from dataclasses import dataclass
 
 from exporter.drives.health import DriveHealth
-from exporter.io.verdict import Cause
+from exporter.io.verdict import Verdict
 from exporter.linux.links import LinkSpeed
 
 #: Data takes at least so much of the line rate of a link that is full: 120 of 150 MB/s on a SATA
@@ -14,7 +14,7 @@ from exporter.linux.links import LinkSpeed
 _FULL_LINK_RATIO = 0.6
 
 
-def cause_of_slowdown(
+def slowdown_verdict(
     *,
     bytes_per_second: float | None = None,
     temperature_celsius: float | None = None,
@@ -23,7 +23,7 @@ def cause_of_slowdown(
     link_bytes_per_second: float | None = None,
     link_max_bytes_per_second: float | None = None,
     is_sudden: bool = True,
-) -> Cause | None:
+) -> Verdict | None:
     """What made a drive slower during a write; None is unknown, in and out.
 
     over_temperature_seconds: by how much the drive's own count of them grew meanwhile.
@@ -32,14 +32,14 @@ def cause_of_slowdown(
     is_sudden: a step, as the end of a cache is, and not a slow decline.
     """
     if over_temperature_seconds is not None and over_temperature_seconds > 0:
-        return Cause.THERMAL
+        return Verdict.THERMAL
     if _reaches(temperature_celsius, warning_celsius):
-        return Cause.THERMAL
+        return Verdict.THERMAL
     if link_bytes_per_second is not None and link_max_bytes_per_second is not None:
         is_slow = link_bytes_per_second < link_max_bytes_per_second
         if is_slow and _reaches(bytes_per_second, _FULL_LINK_RATIO * link_bytes_per_second):
-            return Cause.LINK
-    return Cause.WRITE_CACHE if is_sudden else None
+            return Verdict.LINK
+    return Verdict.WRITE_CACHE if is_sudden else None
 
 
 def _reaches(value: float | None, limit: float | None) -> bool:
@@ -47,7 +47,7 @@ def _reaches(value: float | None, limit: float | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class SlowdownEvidence:
     """A drive as it was last heard of; None is unknown.
 
     over_temperature_seconds: the drive's own count of them, over its life.
@@ -61,7 +61,7 @@ class Condition:
     link_max_bytes_per_second: float | None = None
 
 
-def condition(link: LinkSpeed | None, health: DriveHealth | None) -> Condition:
+def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
     """What the kernel says of the link, and the drive of the rest.
 
     The drive's word on the link counts only where the kernel has none: it may be an hour old.
@@ -74,7 +74,7 @@ def condition(link: LinkSpeed | None, health: DriveHealth | None) -> Condition:
     # NVMe counts the time above the critical limit apart from that above the first one.
     over = (its.over_temperature_warning_seconds, its.over_temperature_critical_seconds)
     counted = [seconds for seconds in over if seconds is not None]
-    return Condition(
+    return SlowdownEvidence(
         temperature_celsius=its.temperatures.get("drive"),
         warning_celsius=its.temperature_critical_celsius if limit is None else limit,
         over_temperature_seconds=sum(counted) if counted else None,

@@ -40,9 +40,9 @@ class TopologySurvey:
         self._found = found
         self._looked_for_servers_at = self._read_queues_at = float("-inf")
         self.topology: Topology | None = None
-        self.looked_at_unix_time: float | None = None
+        self.refreshed_at_unix_time: float | None = None
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Read it all again; of what has not changed only what can have."""
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._is_time_for_servers(now)
@@ -67,8 +67,8 @@ class TopologySurvey:
         if with_queues:
             self._read_queues_at = now
         self.topology = seen
-        self.looked_at_unix_time = self._clock.wall()
-        self._found(drives(seen, self.settings.device))
+        self.refreshed_at_unix_time = self._clock.wall()
+        self._found(drives_from_topology(seen, self.settings.device))
 
     def _is_time_for_servers(self, now: float) -> bool:
         """A server is looked for now and then, and at once when one that was known has gone."""
@@ -79,7 +79,9 @@ class TopologySurvey:
         )
 
 
-def drives(seen: Topology, overrides: Mapping[str, DeviceSettings]) -> dict[str, Drive]:
+def drives_from_topology(
+    seen: Topology, overrides: Mapping[str, DeviceSettings]
+) -> dict[str, Drive]:
     """What the judgements need to know of each block device."""
     return {
         name: _drive(name, device, overrides.get(name)) for name, device in seen.devices.items()

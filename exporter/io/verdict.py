@@ -45,20 +45,20 @@ class SaturationRules:
 
 
 @dataclass(frozen=True, slots=True)
-class SaturationKnees:
+class AwaitLimits:
     """From which await on a read and a write is slow on one drive, in seconds."""
 
     read_seconds: float
     write_seconds: float
 
 
-def knee(rules: SaturationRules, kind: DriveClass, learned_seconds: float | None) -> float:
+def await_limit(rules: SaturationRules, kind: DriveClass, learned_seconds: float | None) -> float:
     """The await from which on one direction is slow."""
     floor = rules.await_floor_seconds[kind]
     return floor if learned_seconds is None else max(floor, rules.await_factor * learned_seconds)
 
 
-def slow(disk: DiskInterval, knees: SaturationKnees) -> bool:
+def requests_are_slow(disk: DiskInterval, knees: AwaitLimits) -> bool:
     """The reads and writes of the interval took longer, all together, than at their knees.
 
     One sum over both directions, so that a handful of slow reads beside thousands of fast writes
@@ -70,18 +70,18 @@ def slow(disk: DiskInterval, knees: SaturationKnees) -> bool:
     return disk.read_seconds + disk.write_seconds >= allowed
 
 
-def full(
-    disk: DiskInterval, kind: DriveClass, knees: SaturationKnees, rules: SaturationRules
+def device_is_full(
+    disk: DiskInterval, kind: DriveClass, knees: AwaitLimits, rules: SaturationRules
 ) -> bool:
     """The device has nothing left to give: busy, its queue filled, its requests slow."""
     return (
         disk.busy_ratio >= rules.busy_ratio
         and disk.queue_depth >= rules.queue_depth[kind]
-        and slow(disk, knees)
+        and requests_are_slow(disk, knees)
     )
 
 
-def waited_for(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
+def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
     """Some task on the host waited for I/O; None where the kernel keeps no PSI.
 
     PSI does not see who waits in io_getevents(2): under a load of nothing but libaio it reads 0.
@@ -89,12 +89,12 @@ def waited_for(pressure_ratio: float | None, rules: SaturationRules) -> bool | N
     return None if pressure_ratio is None else pressure_ratio >= rules.pressure_ratio
 
 
-def saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
+def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
     """The device is full and somebody waits; without PSI the first decides alone."""
     return is_full and is_waited_for is not False
 
 
-class Cause(str, Enum):
+class Verdict(str, Enum):
     """The closed set of verdicts.
 
     write_cache, thermal and link are of a drive that became slower in the middle of a write.
@@ -110,7 +110,7 @@ class Cause(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class BottleneckRules:
+class VerdictRules:
     """When a device has work, and when a CPU is bound by interrupts.
 
     work_busy_ratio: below it the device has no work worth a verdict.
@@ -126,7 +126,7 @@ class BottleneckRules:
     iowait_ratio: float = 0.05
 
 
-def softirq_bound(cpu: CpuInterval, rules: BottleneckRules) -> bool:
+def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
     """One CPU spends its time in interrupts and has none left."""
     return any(
         share.softirq >= rules.softirq_ratio and share.idle <= rules.idle_ratio
@@ -134,21 +134,21 @@ def softirq_bound(cpu: CpuInterval, rules: BottleneckRules) -> bool:
     )
 
 
-def cpu_bound(cpu: CpuInterval, rules: BottleneckRules) -> bool:
+def cpu_is_bottleneck(cpu: CpuInterval, rules: VerdictRules) -> bool:
     """Some CPU is bound by interrupts, and hardly anybody waits for a device."""
-    return cpu.host.iowait <= rules.iowait_ratio and softirq_bound(cpu, rules)
+    return cpu.host.iowait <= rules.iowait_ratio and softirq_is_saturated(cpu, rules)
 
 
-def bottleneck(
+def bottleneck_verdict(
     disk: DiskInterval,
     *,
     is_full: bool,
     is_slow: bool,
     is_waited_for: bool | None,
     is_cpu_bound: bool,
-    rules: BottleneckRules,
-    slowed_by: Cause | None = None,
-) -> Cause:
+    rules: VerdictRules,
+    slowed_by: Verdict | None = None,
+) -> Verdict:
     """The verdict over one interval.
 
     slowed_by: why the device is slower than it was when this write began; None where it is not,
@@ -159,13 +159,13 @@ def bottleneck(
     parallelism and no CPU is bound: a throttled volume, a sick device, a single-threaded writer.
     """
     if disk.stalled:
-        return Cause.DEVICE
+        return Verdict.DEVICE
     if slowed_by is not None:
         return slowed_by
     if is_full:
-        return Cause.DEVICE
+        return Verdict.DEVICE
     if disk.busy_ratio < rules.work_busy_ratio:
-        return Cause.NONE
+        return Verdict.NONE
     if is_slow:
-        return Cause.UNKNOWN if is_waited_for else Cause.NONE
-    return Cause.CPU_SOFTIRQ if is_cpu_bound else Cause.NONE
+        return Verdict.UNKNOWN if is_waited_for else Verdict.NONE
+    return Verdict.CPU_SOFTIRQ if is_cpu_bound else Verdict.NONE

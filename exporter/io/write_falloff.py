@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from exporter.io.interval import DiskInterval
-from exporter.io.slowdown import Condition, cause_of_slowdown
-from exporter.io.verdict import Cause
+from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
+from exporter.io.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class _SlowRun(_Writes):
     first: DiskInterval | None = None
 
 
-class WriteBurst:
+class WriteFalloffDetector:
     """What one device writes, sample by sample; it remembers the burst that it is in.
 
     is_slow: in this sample the device still is as slow as the falloff left it.
@@ -268,7 +268,7 @@ def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
 _ASK_SECONDS = 10.0
 
 
-class Falloffs:
+class WriteFalloffTracker:
     """How often the drive became slower in the middle of a write, and the last time.
 
     busy_ratio, burst: while no burst is open, `observe` need not be called for samples less busy
@@ -286,21 +286,21 @@ class Falloffs:
         "last",
     )
 
-    def __init__(self, rules: WriteFalloffRules, condition: Callable[[], Condition]) -> None:
+    def __init__(self, rules: WriteFalloffRules, condition: Callable[[], SlowdownEvidence]) -> None:
         self._condition = condition
         self.events = 0
         self.last: WriteFalloff | None = None
-        self._cause: Cause | None = None
+        self._cause: Verdict | None = None
         self._asked_at = -math.inf
         self._over_temperature_seconds: float | None = None
-        self.judge_by(rules)
+        self.reconfigure(rules)
 
-    def judge_by(self, rules: WriteFalloffRules) -> None:
+    def reconfigure(self, rules: WriteFalloffRules) -> None:
         """The settings were read again; a burst that is open is forgotten."""
         self.busy_ratio = rules.busy_ratio
-        self.burst = WriteBurst(rules)
+        self.burst = WriteFalloffDetector(rules)
 
-    def observe(self, now: float, disk: DiskInterval) -> Cause | None:
+    def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
         """Take in what the drive did until `now`: what slows it down, if something does."""
         burst = self.burst
         falloff = burst.observe(now, disk)
@@ -319,10 +319,10 @@ class Falloffs:
         self._over_temperature_seconds = self._condition().over_temperature_seconds
         self._asked_at = -math.inf
 
-    def _explain(self) -> Cause | None:
+    def _explain(self) -> Verdict | None:
         its = self._condition()
         then, hot = self._over_temperature_seconds, its.over_temperature_seconds
-        return cause_of_slowdown(
+        return slowdown_verdict(
             bytes_per_second=self.last.sustained_bytes_per_second if self.last else None,
             temperature_celsius=its.temperature_celsius,
             warning_celsius=its.warning_celsius,

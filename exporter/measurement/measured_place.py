@@ -81,7 +81,7 @@ def probe_directory(
     """
     its = settings.path
     seen = topology.read(its.sysfs, its.procfs, its.rootfs, configured=settings.role).value
-    known = survey.drives(seen, settings.device)
+    known = survey.drives_from_topology(seen, settings.device)
     health = _Health(settings, clock, seen)
     around = ProbeContext(
         proc=its.procfs,

@@ -45,7 +45,7 @@ class Below:
 def below(measurement: Measurement, settings: Settings) -> Below:
     its, place = settings.path, measurement.place
     seen = topology.read(its.sysfs, its.procfs, its.rootfs, look_for_servers=False).value
-    known = survey.drives(seen, settings.device)
+    known = survey.drives_from_topology(seen, settings.device)
     device = seen.devices.get(place.device)
     return Below(
         seen,

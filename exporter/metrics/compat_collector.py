@@ -25,8 +25,8 @@ def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
         return
     for number, times in sampler.stat.cpus.items():
         kept: dict[str, float] = {
-            "idle": sampler.cpu.idle_by_cpu[number].said,
-            "iowait": sampler.cpu.iowait_by_cpu[number].said,
+            "idle": sampler.cpu.idle_by_cpu[number].value,
+            "iowait": sampler.cpu.iowait_by_cpu[number].value,
         }
         for mode, seconds in (times._asdict() | kept).items():
             yield metrics.CPU_SECONDS(seconds, str(number), mode)

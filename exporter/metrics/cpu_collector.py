@@ -52,8 +52,8 @@ def _modes(
 ) -> Iterator[tuple[str, float]]:
     yield "user", times.user + times.nice
     yield "system", times.system
-    yield "idle", idle.said
-    yield "iowait", iowait.said
+    yield "idle", idle.value
+    yield "iowait", iowait.value
     yield "softirq", times.softirq
     yield "irq", times.irq
     yield "steal", times.steal
@@ -114,7 +114,7 @@ def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) 
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CgroupUsage:
     """One control group; None where the kernel keeps that for no group, or not for this one."""
 
     name: str
@@ -122,14 +122,14 @@ class Group:
     io: IoStat | None
 
 
-def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[Group]]:
+def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
     """The groups of these names, as /proc/<pid>/cgroup spells them; those gone are left out.
 
     The root group is the whole host, and names that lead out of the tree (a cgroup namespace
     shows such) are nobody's.
     """
     root = cgroup.unified_root(sys)
-    groups: list[Group] = []
+    groups: list[CgroupUsage] = []
     faults: list[SourceError] = []
     for name in dict.fromkeys(f"/{name.strip('/')}" for name in names):
         place = root / name[1:]
@@ -151,11 +151,11 @@ def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[Group]]:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))
-        groups.append(Group(name, its_pressure, its_io))
+        groups.append(CgroupUsage(name, its_pressure, its_io))
     return Parsed(groups, tuple(faults))
 
 
-def group_samples(groups: Sequence[Group], devices: Mapping[str, str]) -> Iterator[Sample]:
+def group_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) -> Iterator[Sample]:
     """Pressure and bytes by group; `devices` names the devices wanted, by "major:minor"."""
     for group in groups:
         if group.pressure is not None:

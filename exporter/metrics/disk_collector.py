@@ -6,7 +6,7 @@ from operator import attrgetter
 from exporter.io.activity import MAX_WINDOW, DiskActivity
 from exporter.io.baseline import Baseline
 from exporter.io.sampler import Sampler
-from exporter.io.verdict import Cause, SaturationRules
+from exporter.io.verdict import SaturationRules, Verdict
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
@@ -99,7 +99,7 @@ def _maxima(
 
 def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> Iterator[Sample]:
     prevailing = [its.verdict.value(now) for its in leaves.values()]
-    for cause in Cause:
+    for cause in Verdict:
         yield from metrics.BOTTLENECK.each(
             [(name, cause.value) for name in leaves], [int(cause is each) for each in prevailing]
         )

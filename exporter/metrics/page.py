@@ -23,7 +23,7 @@ class Page(NamedTuple):
     body: bytes
 
 
-class Pages:
+class PageCache:
     """Pages of the last sample in both formats, plain and compressed, kept until the next tick."""
 
     def __init__(self, samples: Callable[[], Iterable[Sample]], tick: Callable[[], int]) -> None:

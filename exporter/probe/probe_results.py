@@ -6,7 +6,7 @@ What the probes of one directory have found, as the page shows it.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from exporter.io.accumulators import Distribution
+from exporter.io.accumulators import WeightedHistogram
 from exporter.metrics import probe_families as metrics
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult
@@ -73,7 +73,7 @@ class ProfileResults:
     last_run_at: float | None = None
     last_success_at: float | None = None
     seconds: float | None = None
-    latency: dict[Op, Distribution] = field(default_factory=dict)
+    latency: dict[Op, WeightedHistogram] = field(default_factory=dict)
     last: Mapping[Op, OpResult] = field(default_factory=dict)
     host_share_ratio: float | None = None
     steady: SteadyState | None = None
@@ -85,7 +85,7 @@ class ProfileResults:
         self.last = job.ops
         self.seconds = job.seconds
         for op, found in job.ops.items():
-            latency = self.latency.setdefault(op, Distribution(metrics.LATENCY))
+            latency = self.latency.setdefault(op, WeightedHistogram(metrics.LATENCY))
             for seconds, count in found.bins.items():
                 latency.observe(seconds, count)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 
-from exporter.metrics.page import Pages
+from exporter.metrics.page import PageCache
 from exporter.web import status_page
 from exporter.web.http_message import Request, Response, plain_response
 
@@ -22,7 +22,7 @@ class Site:
 
     def __init__(
         self,
-        pages: Pages,
+        pages: PageCache,
         problem: Callable[[], str],
         is_ready: Callable[[], bool],
         overview: Callable[[], Table],

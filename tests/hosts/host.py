@@ -170,7 +170,7 @@ class Host:
         self.clock.advance(step.seconds)
         self.monitor.sampler.tick()
         # As a scrape does, so that a change is seen in the second in which it came.
-        with self.monitor.sampler.settled():
+        with self.monitor.sampler.flushed():
             pass
         if self._has_changed:
             self._has_changed = False
@@ -183,7 +183,7 @@ class Host:
 
     def _look(self) -> None:
         self._looked_at = self.clock.monotonic()
-        self.monitor.survey.look()
+        self.monitor.survey.refresh()
 
     def _ask(self) -> None:
         """Everybody who is due; the drives that a scan finds are due at once."""

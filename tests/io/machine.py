@@ -7,8 +7,8 @@ from pathlib import Path
 from exporter.collector_status import CollectorStatus
 from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import Sampler, Sources
-from exporter.io.slowdown import Condition
+from exporter.io.sampler import CounterFiles, Sampler
+from exporter.io.slowdown import SlowdownEvidence
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 from tests.fakes import FakeClock
@@ -59,12 +59,12 @@ class Machine:
         interval: float = 1.0,
         per_cpu: bool = False,
         wanted: Callable[[str], bool] = lambda _device: True,
-        condition: Callable[[str], Condition] = lambda _device: Condition(),
+        condition: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
     ) -> Sampler:
         """A sampler that has seen nothing yet."""
         rules = DiskRules()
         return Sampler(
-            Sources(self.proc, self.clock),
+            CounterFiles(self.proc, self.clock),
             clock=self.clock,
             attempts=self.attempts,
             rules=rules,
@@ -102,7 +102,7 @@ class Machine:
     def tick(self, seconds: float = 1.0) -> None:
         self.clock.advance(seconds)
         self.sampler.tick()
-        with self.sampler.settled():
+        with self.sampler.flushed():
             pass
 
     def success(self, collector: str) -> bool:

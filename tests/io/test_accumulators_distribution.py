@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.accumulators import Distribution
+from exporter.io.accumulators import WeightedHistogram
 from exporter.metrics import disk_families as metrics
 from exporter.metrics.desc import MetricDesc
 
@@ -18,14 +18,14 @@ _OBSERVATIONS = st.lists(
 
 
 def test_an_upper_bound_belongs_to_its_own_bucket() -> None:
-    seen = Distribution(DESC)
+    seen = WeightedHistogram(DESC)
     for value in (0.0, 0.5, 0.500_001, 1.0, 2.0, 2.1):
         seen.observe(value, 1)
     assert (2, 2, 1, 1) == seen.buckets().weights
 
 
 def test_weights_and_their_products_add_up() -> None:
-    seen = Distribution(DESC)
+    seen = WeightedHistogram(DESC)
     seen.observe(0.7, 400)
     seen.observe(3.0, 2)
     assert (0, 400, 0, 2) == seen.buckets().weights
@@ -33,7 +33,7 @@ def test_weights_and_their_products_add_up() -> None:
 
 
 def test_nothing_at_all_is_a_zero_like_any_other() -> None:
-    quick, slow = Distribution(DESC), Distribution(DESC)
+    quick, slow = WeightedHistogram(DESC), WeightedHistogram(DESC)
     quick.observe_zero(1.5)
     slow.observe(0.0, 1.5)
     assert slow.buckets() == quick.buckets()
@@ -44,7 +44,7 @@ def test_weights_add_up_to_the_time_that_passed(
     observations: list[tuple[float, float]], desc: MetricDesc
 ) -> None:
     """Each bucket, cumulated, holds the weight of all values up to its bound."""
-    seen = Distribution(desc)
+    seen = WeightedHistogram(desc)
     for value, weight in observations:
         seen.observe(value, weight)
     weights, total = seen.buckets()
@@ -61,7 +61,7 @@ def test_weights_add_up_to_the_time_that_passed(
 def test_no_bucket_ever_goes_back(
     first: list[tuple[float, float]], then: list[tuple[float, float]]
 ) -> None:
-    seen = Distribution(DESC)
+    seen = WeightedHistogram(DESC)
     for value, weight in first:
         seen.observe(value, weight)
     before = seen.buckets()

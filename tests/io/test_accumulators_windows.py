@@ -5,7 +5,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.accumulators import Prevailing, RollingMax
+from exporter.io.accumulators import RollingMax, RollingMode
 
 #: Seconds since the last observation, and what was observed. Quarters add up exactly.
 _STEPS = st.lists(
@@ -54,11 +54,11 @@ def test_a_value_leaves_the_window_a_sixth_late_at_most() -> None:
 
 
 def test_without_a_word_the_default_prevails() -> None:
-    assert "none" == Prevailing[str](10, "none", 0).value(100)
+    assert "none" == RollingMode[str](10, "none", 0).value(100)
 
 
 def test_a_tie_goes_to_what_was_said_last() -> None:
-    said: Prevailing[str] = Prevailing(10, "none", 0)
+    said: RollingMode[str] = RollingMode(10, "none", 0)
     for now, value in ((96, "device"), (97, "device"), (98, "cpu"), (99, "cpu")):
         said.observe(now, 1, value)
     assert "none" == said.value(100)
@@ -70,7 +70,7 @@ def test_a_tie_goes_to_what_was_said_last() -> None:
 
 
 def test_a_young_device_is_judged_by_its_life() -> None:
-    said: Prevailing[str] = Prevailing(10, "none", 100)
+    said: RollingMode[str] = RollingMode(10, "none", 100)
     said.observe(101, 1, "device")
     assert "device" == said.value(101)
     assert "device" == said.value(102)
@@ -80,7 +80,7 @@ def test_a_young_device_is_judged_by_its_life() -> None:
 @given(st.lists(st.sampled_from(["", "", "", "cpu", "device", "unknown"]), max_size=40))
 def test_what_held_for_most_of_the_window_prevails(seconds: list[str]) -> None:
     """Second by second, where an empty word is a second in which nothing was said."""
-    said: Prevailing[str] = Prevailing(10, "", 0)
+    said: RollingMode[str] = RollingMode(10, "", 0)
     for now, value in enumerate(seconds, start=1):
         if value:
             said.observe(now, 1, value)

@@ -14,16 +14,16 @@ import pytest
 from exporter.io.drive_class import DriveClass
 from exporter.io.interval import DiskInterval, cpu_interval, disk_interval
 from exporter.io.verdict import (
-    BottleneckRules,
-    Cause,
-    SaturationKnees,
+    AwaitLimits,
     SaturationRules,
-    bottleneck,
-    cpu_bound,
-    full,
-    saturated,
-    slow,
-    waited_for,
+    Verdict,
+    VerdictRules,
+    bottleneck_verdict,
+    cpu_is_bottleneck,
+    device_is_full,
+    is_saturated,
+    requests_are_slow,
+    tasks_wait_for_io,
 )
 from exporter.linux import diskstats, pressure, proc_stat
 from exporter.linux.diskstats import DiskStats
@@ -34,7 +34,7 @@ TRACE = json.loads(
 )
 RULES = SaturationRules()
 _FLOOR = RULES.await_floor_seconds[DriveClass.SSD]
-KNEES = SaturationKnees(_FLOOR, _FLOOR)
+KNEES = AwaitLimits(_FLOOR, _FLOOR)
 
 
 class Second(NamedTuple):
@@ -42,7 +42,7 @@ class Second(NamedTuple):
 
     phase: str
     disk: DiskInterval
-    cause: Cause
+    cause: Verdict
     is_saturated: bool
 
 
@@ -62,19 +62,19 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
         pressure.parse("\n".join(reading["pressure_io"]) + "\n").waiting_seconds or 0.0
         for reading in (before, after)
     ]
-    is_full = full(disk, DriveClass.SSD, KNEES, RULES)
-    is_waited_for = waited_for((waiting[1] - waiting[0]) / seconds, RULES)
+    is_full = device_is_full(disk, DriveClass.SSD, KNEES, RULES)
+    is_waited_for = tasks_wait_for_io((waiting[1] - waiting[0]) / seconds, RULES)
     shares = cpu_interval(*cpus)
-    cause = bottleneck(
+    cause = bottleneck_verdict(
         disk,
         is_full=is_full,
-        is_slow=slow(disk, KNEES),
+        is_slow=requests_are_slow(disk, KNEES),
         is_waited_for=is_waited_for,
-        is_cpu_bound=shares is not None and cpu_bound(shares, BottleneckRules()),
-        rules=BottleneckRules(),
+        is_cpu_bound=shares is not None and cpu_is_bottleneck(shares, VerdictRules()),
+        rules=VerdictRules(),
     )
-    is_saturated = saturated(is_full=is_full, is_waited_for=is_waited_for)
-    return Second(after["phase"], disk, cause, is_saturated)
+    counts_as_saturated = is_saturated(is_full=is_full, is_waited_for=is_waited_for)
+    return Second(after["phase"], disk, cause, counts_as_saturated)
 
 
 SECONDS = [judged(*pair) for pair in pairwise(TRACE["seconds"])]
@@ -87,7 +87,7 @@ def phase(name: str) -> list[Second]:
 @pytest.mark.parametrize("name", ["calm", "calm again"])
 def test_a_calm_second_has_no_bottleneck(name: str) -> None:
     for second in phase(name):
-        assert Cause.NONE is second.cause
+        assert Verdict.NONE is second.cause
         assert not second.is_saturated
         assert second.disk.busy_ratio < 0.1
         assert not second.disk.stalled
@@ -96,7 +96,7 @@ def test_a_calm_second_has_no_bottleneck(name: str) -> None:
 def test_a_second_at_the_limit_is_the_devices() -> None:
     """The first began before the limit stood."""
     for second in phase("slow")[1:]:
-        assert Cause.DEVICE is second.cause
+        assert Verdict.DEVICE is second.cause
         assert second.is_saturated
         assert pytest.approx(1, abs=0.01) == second.disk.busy_ratio
         assert pytest.approx(33, rel=0.02) == second.disk.queue_depth
@@ -105,7 +105,7 @@ def test_a_second_at_the_limit_is_the_devices() -> None:
 def test_freed_the_device_is_not_to_blame_though_more_is_asked_of_it() -> None:
     """The first second drains what had queued."""
     for second in phase("free")[1:]:
-        assert Cause.DEVICE is not second.cause
+        assert Verdict.DEVICE is not second.cause
         assert not second.is_saturated
         assert second.disk.writes > TRACE["slow_write_iops"]
 
@@ -117,7 +117,7 @@ def test_four_hanging_seconds_are_four_stalled_busy_seconds() -> None:
         assert second.disk.stalled
         assert second.disk.busy_ratio >= 0.99
         assert 1 <= second.disk.queue_depth <= 33
-        assert Cause.DEVICE is second.cause
+        assert Verdict.DEVICE is second.cause
     assert not any(second.disk.stalled for second in SECONDS if second.phase != "hang")
 
 
@@ -147,7 +147,7 @@ def replayed(machine: Machine) -> Iterator[str]:
 def test_the_sampler_tells_the_same_story(tmp_path: Path) -> None:
     """What was shown at the end of each phase, and what was counted by then."""
     machine = Machine(tmp_path)
-    shown: dict[str, tuple[Cause, int, int]] = {}
+    shown: dict[str, tuple[Verdict, int, int]] = {}
     for name in replayed(machine):
         activity = machine.sampler.activities[TRACE["device"]]
         shown[name] = (
@@ -156,12 +156,12 @@ def test_the_sampler_tells_the_same_story(tmp_path: Path) -> None:
             round(activity.stalled_seconds),
         )
     saturated_seconds = sum(second.is_saturated for second in SECONDS)
-    assert (Cause.NONE, 0, 0) == shown["calm"]
-    assert Cause.DEVICE is shown["slow"][0]
+    assert (Verdict.NONE, 0, 0) == shown["calm"]
+    assert Verdict.DEVICE is shown["slow"][0]
     assert shown["slow"][1] in (9, 10)
-    assert Cause.NONE is shown["free"][0]
+    assert Verdict.NONE is shown["free"][0]
     assert (0, 4) == (shown["free"][2], shown["hang"][2])
-    assert (Cause.NONE, saturated_seconds, 4) == shown["calm again"]
+    assert (Verdict.NONE, saturated_seconds, 4) == shown["calm again"]
     assert 0 == machine.sampler.gaps
     counted = sum(activity.busy_ratio.buckets().weights)
     passed = TRACE["seconds"][-1]["monotonic_seconds"] - TRACE["seconds"][0]["monotonic_seconds"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.io.verdict import Cause, SaturationRules
+from exporter.io.verdict import SaturationRules, Verdict
 from exporter.metrics import cpu_collector, disk_collector
 from exporter.metrics.desc import Sample
 from tests.io.machine import ALL_IDLE, CALM, FULL, Machine, seconds_seen
@@ -36,12 +36,12 @@ def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
     activity = machine.sampler.activities["sdx"]
     assert 3 == seconds_seen(machine.sampler)
     assert (3, 0) == (activity.queue_depth.buckets().weights[0], activity.queue_depth.buckets().sum)
-    assert activity.verdict.value(machine.clock.monotonic()) is Cause.NONE
+    assert activity.verdict.value(machine.clock.monotonic()) is Verdict.NONE
 
 
 def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> None:
     machine.tick()
-    machine.sampler.activities["sdx"].keep_sizes()
+    machine.sampler.activities["sdx"].enable_request_sizes()
     flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
     read = {"reads_completed": 10, "read_bytes": 163_840, "read_time_seconds": 0.02}
     machine.disks(grown(NEW, **FULL, **flushed, **read))
@@ -179,7 +179,7 @@ def test_an_unmoved_line_with_requests_in_flight_is_a_hang(machine: Machine) -> 
         machine.tick()
     activity = machine.sampler.activities["sdx"]
     assert 4.0 == activity.stalled_seconds
-    assert Cause.DEVICE is activity.verdict.value(machine.clock.monotonic())
+    assert Verdict.DEVICE is activity.verdict.value(machine.clock.monotonic())
 
 
 def test_the_verdict_is_the_one_that_prevailed_over_ten_seconds(machine: Machine) -> None:
@@ -193,10 +193,10 @@ def test_the_verdict_is_the_one_that_prevailed_over_ten_seconds(machine: Machine
         machine.disks(disk)
         machine.tick()
         verdicts.append(machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic()))
-    assert [Cause.NONE] * 4 + [Cause.DEVICE] * 4 == verdicts
+    assert [Verdict.NONE] * 4 + [Verdict.DEVICE] * 4 == verdicts
     for _ in range(10):
         machine.tick()
-    assert Cause.NONE is (
+    assert Verdict.NONE is (
         machine.sampler.activities["sdx"].verdict.value(machine.clock.monotonic())
     )
 
@@ -219,7 +219,7 @@ def test_iowait_never_steps_back(machine: Machine) -> None:
     for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):
         machine.cpus(ALL_IDLE._replace(iowait=iowait))
         machine.tick()
-        said.append(machine.sampler.cpu.iowait.said)
+        said.append(machine.sampler.cpu.iowait.value)
     assert [10.0, 10.5, 10.5, 10.5, 10.6] == pytest.approx(said)
 
 
@@ -268,7 +268,7 @@ def test_readings_worked_through_together_make_what_each_makes_alone(tmp_path: P
         alone.tick()
         together.clock.advance(1.0)
         together.sampler.tick()
-    with together.sampler.settled():
+    with together.sampler.flushed():
         pass
     assert shown(alone) == shown(together)
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from exporter.io.drive_class import Drive, DriveClass, presumed
-from exporter.io.verdict import Cause
+from exporter.io.drive_class import Drive, DriveClass, drive_from_name
+from exporter.io.verdict import Verdict
 from tests.io.machine import CALM, FULL, Machine, seconds_seen
 from tests.io.records import NEW, grown
 
@@ -43,7 +43,7 @@ def test_a_device_made_anew_begins_anew(machine: Machine) -> None:
 
 
 def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> None:
-    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.SSD, instance=1)})
+    machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.SSD, instance=1)})
     machine.tick()
     disk = NEW
     for _ in range(70):
@@ -55,7 +55,7 @@ def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> No
     )
     machine.disks()
     machine.tick()
-    machine.sampler.recognise({"sdz": Drive("wwn-1", DriveClass.SSD, instance=9)})
+    machine.sampler.update_drives({"sdz": Drive("wwn-1", DriveClass.SSD, instance=9)})
     machine.disks(NEW._replace(device="sdz", number="8:32"))
     machine.tick()
     assert pytest.approx(0.0005, rel=0.1) == (
@@ -76,10 +76,10 @@ def test_a_busy_second_teaches_nothing(machine: Machine) -> None:
 
 def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None:
     """The kernel's disk sequence tells, where its counters happen to be ahead of the old ones."""
-    machine.sampler.recognise({"sdx": Drive("old", DriveClass.SSD, instance=1)})
+    machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.tick()
     machine.tick()
-    machine.sampler.recognise({"sdx": Drive("new", DriveClass.SSD, instance=2)})
+    machine.sampler.update_drives({"sdx": Drive("new", DriveClass.SSD, instance=2)})
     assert (machine.sampler.disks or {}).keys() <= machine.sampler.activities.keys()
     machine.disks(grown(NEW, **FULL))
     machine.tick()
@@ -90,7 +90,7 @@ def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None
 def test_a_drive_that_the_survey_recognises_keeps_its_seconds(machine: Machine) -> None:
     machine.tick()
     machine.tick()
-    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL, instance=1)})
+    machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL, instance=1)})
     assert 1 == seconds_seen(machine.sampler)
     assert DriveClass.ROTATIONAL is machine.sampler.activities["sdx"].drive.kind
 
@@ -103,7 +103,7 @@ def test_a_stack_over_drives_is_measured_and_not_judged(machine: Machine) -> Non
     machine.tick()
     activity = machine.sampler.activities["dm-0"]
     assert (1.0, 0.0) == (seconds_seen(machine.sampler, "dm-0"), activity.saturated_seconds)
-    assert activity.verdict.value(machine.clock.monotonic()) is Cause.NONE
+    assert activity.verdict.value(machine.clock.monotonic()) is Verdict.NONE
     assert activity.baselines.write.bins == {}
 
 
@@ -117,7 +117,7 @@ def test_a_stack_over_drives_is_measured_and_not_judged(machine: Machine) -> Non
     ],
 )
 def test_a_name_alone_tells_the_likely_class(device: str, kind: DriveClass, leaf: bool) -> None:
-    assert Drive(device, kind, leaf=leaf) == presumed(device)
+    assert Drive(device, kind, leaf=leaf) == drive_from_name(device)
 
 
 def test_a_broken_line_costs_its_own_device(machine: Machine) -> None:
@@ -164,7 +164,7 @@ def test_unwanted_devices_are_left_out_and_let_go(machine: Machine) -> None:
     machine.tick()
     assert {"sdx", "loop0"} == machine.sampler.activities.keys()
     rules = machine.sampler._rules
-    machine.sampler.judge_by(
+    machine.sampler.reconfigure(
         rules, lambda device: device == "sdx", 2.0, per_cpu=False, request_sizes=False
     )
     machine.tick()

@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 from exporter.io.drive_class import DriveClass
 from exporter.io.interval import DiskInterval
 from exporter.io.verdict import (
-    SaturationKnees,
+    AwaitLimits,
     SaturationRules,
-    full,
-    knee,
-    saturated,
-    slow,
-    waited_for,
+    await_limit,
+    device_is_full,
+    is_saturated,
+    requests_are_slow,
+    tasks_wait_for_io,
 )
 from tests.io.records import NEW, grown, over
 
 RULES = SaturationRules()
-FLOORS = {kind: SaturationKnees(floor, floor) for kind, floor in RULES.await_floor_seconds.items()}
+FLOORS = {kind: AwaitLimits(floor, floor) for kind, floor in RULES.await_floor_seconds.items()}
 
 
 def writing(
@@ -37,7 +37,7 @@ def writing(
 
 
 def is_full(disk: DiskInterval, kind: DriveClass = DriveClass.SSD) -> bool:
-    return full(disk, kind, FLOORS[kind], RULES)
+    return device_is_full(disk, kind, FLOORS[kind], RULES)
 
 
 def test_a_device_that_is_busy_deep_and_slow_is_full() -> None:
@@ -71,13 +71,13 @@ def test_utilisation_alone_fills_no_device() -> None:
     work = {"writes_completed": 7497, "write_time_seconds": 0.225, "io_time_seconds": 1.0}
     disk = over(NEW, grown(NEW, **work))
     assert not any(is_full(disk, kind) for kind in DriveClass)
-    assert not any(slow(disk, FLOORS[kind]) for kind in DriveClass)
+    assert not any(requests_are_slow(disk, FLOORS[kind]) for kind in DriveClass)
 
 
 def test_a_device_that_completes_nothing_is_not_slow() -> None:
     """It may hang, which is another word."""
     hanging = NEW._replace(io_now=5)
-    assert not slow(over(hanging, hanging), FLOORS[DriveClass.SSD])
+    assert not requests_are_slow(over(hanging, hanging), FLOORS[DriveClass.SSD])
 
 
 def test_a_few_slow_reads_do_not_decide_beside_thousands_of_quick_writes() -> None:
@@ -88,52 +88,52 @@ def test_a_few_slow_reads_do_not_decide_beside_thousands_of_quick_writes() -> No
         "write_time_seconds": 2.5,
         "io_time_seconds": 1.0,
     }
-    assert not slow(over(NEW, grown(NEW, **work)), FLOORS[DriveClass.SSD])
+    assert not requests_are_slow(over(NEW, grown(NEW, **work)), FLOORS[DriveClass.SSD])
     work["writes_completed"], work["write_time_seconds"] = 5, 0.0025
-    assert slow(over(NEW, grown(NEW, **work)), FLOORS[DriveClass.SSD])
+    assert requests_are_slow(over(NEW, grown(NEW, **work)), FLOORS[DriveClass.SSD])
 
 
 def test_each_direction_is_measured_against_its_own_knee() -> None:
-    knees = SaturationKnees(read_seconds=0.020, write_seconds=0.001)
+    knees = AwaitLimits(read_seconds=0.020, write_seconds=0.001)
     reads = {"reads_completed": 100, "read_time_seconds": 1.0}
     writes = {"writes_completed": 100, "write_time_seconds": 1.0}
-    assert not slow(over(NEW, grown(NEW, **reads)), knees)
-    assert slow(over(NEW, grown(NEW, **writes)), knees)
+    assert not requests_are_slow(over(NEW, grown(NEW, **reads)), knees)
+    assert requests_are_slow(over(NEW, grown(NEW, **writes)), knees)
 
 
 def test_the_knee_is_three_times_what_was_learned() -> None:
-    assert pytest.approx(0.006) == knee(RULES, DriveClass.SSD, 0.002)
-    assert pytest.approx(0.006) == knee(RULES, DriveClass.NVME, 0.002)
+    assert pytest.approx(0.006) == await_limit(RULES, DriveClass.SSD, 0.002)
+    assert pytest.approx(0.006) == await_limit(RULES, DriveClass.NVME, 0.002)
 
 
 @pytest.mark.parametrize("kind", list(DriveClass))
 def test_no_knee_lies_below_the_floor_of_its_class(kind: DriveClass) -> None:
     """An NVMe drive that takes 20 µs at rest is not slow at 60."""
-    assert RULES.await_floor_seconds[kind] == knee(RULES, kind, 0.000_02)
-    assert RULES.await_floor_seconds[kind] == knee(RULES, kind, None)
+    assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, 0.000_02)
+    assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, None)
 
 
 @given(st.sampled_from(DriveClass), st.none() | st.floats(1e-6, 100))
 def test_a_knee_is_never_below_floor_or_baseline(kind: DriveClass, learned: float | None) -> None:
-    found = knee(RULES, kind, learned)
+    found = await_limit(RULES, kind, learned)
     assert found >= RULES.await_floor_seconds[kind]
     assert learned is None or found >= learned
 
 
 def test_pressure_says_who_waits_where_there_is_any() -> None:
-    assert waited_for(0.10, RULES) is True
-    assert waited_for(0.09, RULES) is False
-    assert waited_for(None, RULES) is None
+    assert tasks_wait_for_io(0.10, RULES) is True
+    assert tasks_wait_for_io(0.09, RULES) is False
+    assert tasks_wait_for_io(None, RULES) is None
 
 
 def test_a_full_device_that_nobody_waits_for_is_not_saturated() -> None:
     """A backup at idle priority takes what is left, and is nobody's trouble."""
-    assert saturated(is_full=True, is_waited_for=True)
-    assert not saturated(is_full=True, is_waited_for=False)
-    assert not saturated(is_full=False, is_waited_for=True)
+    assert is_saturated(is_full=True, is_waited_for=True)
+    assert not is_saturated(is_full=True, is_waited_for=False)
+    assert not is_saturated(is_full=False, is_waited_for=True)
 
 
 def test_without_pressure_the_device_alone_decides() -> None:
     """Kernels before 4.20, or psi=0."""
-    assert saturated(is_full=True, is_waited_for=None)
-    assert not saturated(is_full=False, is_waited_for=None)
+    assert is_saturated(is_full=True, is_waited_for=None)
+    assert not is_saturated(is_full=False, is_waited_for=None)

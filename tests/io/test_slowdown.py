@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.io.slowdown import cause_of_slowdown
-from exporter.io.verdict import Cause
+from exporter.io.slowdown import slowdown_verdict
+from exporter.io.verdict import Verdict
 
 MB = 1e6
 
 
 def test_what_nothing_else_explains_is_the_cache() -> None:
-    assert Cause.WRITE_CACHE is cause_of_slowdown()
-    cool = cause_of_slowdown(
+    assert Verdict.WRITE_CACHE is slowdown_verdict()
+    cool = slowdown_verdict(
         bytes_per_second=112 * MB,
         temperature_celsius=45,
         warning_celsius=70,
@@ -20,39 +20,39 @@ def test_what_nothing_else_explains_is_the_cache() -> None:
         link_bytes_per_second=600 * MB,
         link_max_bytes_per_second=600 * MB,
     )
-    assert Cause.WRITE_CACHE is cool
+    assert Verdict.WRITE_CACHE is cool
 
 
 def test_a_slow_decline_that_nothing_explains_has_no_cause() -> None:
-    assert cause_of_slowdown(is_sudden=False) is None
+    assert slowdown_verdict(is_sudden=False) is None
 
 
 def test_heat_is_what_the_drive_counts_or_its_temperature_says() -> None:
-    assert Cause.THERMAL is cause_of_slowdown(over_temperature_seconds=60)
-    assert Cause.THERMAL is cause_of_slowdown(temperature_celsius=70, warning_celsius=70)
-    assert Cause.WRITE_CACHE is cause_of_slowdown(temperature_celsius=69, warning_celsius=70)
-    assert Cause.WRITE_CACHE is cause_of_slowdown(temperature_celsius=90)
+    assert Verdict.THERMAL is slowdown_verdict(over_temperature_seconds=60)
+    assert Verdict.THERMAL is slowdown_verdict(temperature_celsius=70, warning_celsius=70)
+    assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=69, warning_celsius=70)
+    assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=90)
 
 
 @pytest.mark.parametrize(("speed", "line"), [(120, 150), (240, 300), (480, 600)])
 def test_a_full_link_below_its_maximum_is_to_blame(speed: float, line: float) -> None:
     """Four fifths of the line rate is what a SATA drive wrote at 1.5 and at 3 Gb/s."""
-    found = cause_of_slowdown(
+    found = slowdown_verdict(
         bytes_per_second=speed * MB,
         link_bytes_per_second=line * MB,
         link_max_bytes_per_second=2 * line * MB,
     )
-    assert Cause.LINK is found
+    assert Verdict.LINK is found
 
 
 def test_a_slow_link_that_is_not_full_is_not() -> None:
     """300 MB/s of line rate carried 240 in the cache and carry 100 after it."""
-    found = cause_of_slowdown(
+    found = slowdown_verdict(
         bytes_per_second=100 * MB,
         link_bytes_per_second=300 * MB,
         link_max_bytes_per_second=600 * MB,
     )
-    assert Cause.WRITE_CACHE is found
+    assert Verdict.WRITE_CACHE is found
 
 
 NUMBERS = st.none() | st.floats()
@@ -74,7 +74,7 @@ FIGURES = st.fixed_dictionaries(
 def test_any_figures_have_one_of_three_causes(
     figures: dict[str, float | None], is_sudden: bool
 ) -> None:
-    found = cause_of_slowdown(
+    found = slowdown_verdict(
         bytes_per_second=figures["bytes_per_second"],
         temperature_celsius=figures["temperature_celsius"],
         warning_celsius=figures["warning_celsius"],
@@ -83,4 +83,4 @@ def test_any_figures_have_one_of_three_causes(
         link_max_bytes_per_second=figures["link_max_bytes_per_second"],
         is_sudden=is_sudden,
     )
-    assert found in {Cause.THERMAL, Cause.LINK, Cause.WRITE_CACHE if is_sudden else None}
+    assert found in {Verdict.THERMAL, Verdict.LINK, Verdict.WRITE_CACHE if is_sudden else None}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.io.interval import DiskInterval, disk_interval
-from exporter.io.write_falloff import WriteBurst, WriteFalloff, WriteFalloffRules
+from exporter.io.write_falloff import WriteFalloff, WriteFalloffDetector, WriteFalloffRules
 from exporter.linux.diskstats import DiskStats
 from tests.io.records import ANY_DISK, ANY_SECONDS, NEW, grown, over
 from tests.probe.traces import GB, MB, Passive, Speed, Work, ramp, steps
@@ -23,7 +23,7 @@ INTERVALS = pytest.mark.parametrize("every", [1.0, 5.0], ids=["1s", "5s"])
 
 
 def events(speed: Speed, work: Sequence[Work], every: float, seed: int) -> list[WriteFalloff]:
-    burst = WriteBurst(RULES)
+    burst = WriteFalloffDetector(RULES)
     samples = Passive(speed, random.Random(seed)).intervals(work, every)
     return [found for now, disk in samples if (found := burst.observe(now, disk))]
 
@@ -117,14 +117,16 @@ def seconds(
     return [over(NEW, grown(NEW, **work))] * count
 
 
-def observed(burst: WriteBurst, samples: Sequence[DiskInterval]) -> Iterator[WriteFalloff | None]:
+def observed(
+    burst: WriteFalloffDetector, samples: Sequence[DiskInterval]
+) -> Iterator[WriteFalloff | None]:
     for now, disk in enumerate(samples):
         yield burst.observe(float(now), disk)
 
 
 def test_a_falloff_by_hand() -> None:
     """3 GB at 600, a second that is half fast, 15 at 120: found in the 15th slow one."""
-    burst = WriteBurst(RULES)
+    burst = WriteFalloffDetector(RULES)
     samples = [*seconds(5, 600), *seconds(1, 360), *seconds(20, 120)]
     found = list(observed(burst, samples))
     (told,) = [event for event in found if event]
@@ -138,7 +140,7 @@ def test_a_falloff_by_hand() -> None:
 def test_a_device_is_slow_until_it_is_fast_again_or_has_room() -> None:
     idle = over(NEW, NEW)
     for last in (seconds(1, 600)[0], idle):
-        burst = WriteBurst(RULES)
+        burst = WriteFalloffDetector(RULES)
         list(observed(burst, [*seconds(5, 600), *seconds(20, 120)]))
         assert burst.is_slow
         burst.observe(25.0, last)
@@ -146,7 +148,7 @@ def test_a_device_is_slow_until_it_is_fast_again_or_has_room() -> None:
 
 
 def test_a_burst_has_one_falloff_and_the_next_its_own() -> None:
-    burst = WriteBurst(RULES)
+    burst = WriteFalloffDetector(RULES)
     one = [*seconds(5, 600), *seconds(60, 120), *seconds(5, 600), *seconds(60, 120)]
     rest = [over(NEW, NEW)] * 40
     assert 2 == sum(1 for event in observed(burst, [*one, *rest, *one]) if event)
@@ -154,7 +156,7 @@ def test_a_burst_has_one_falloff_and_the_next_its_own() -> None:
 
 def test_samples_that_never_came_end_a_burst_too() -> None:
     """The sampler leaves out seconds in which a device did nothing."""
-    burst = WriteBurst(RULES)
+    burst = WriteFalloffDetector(RULES)
     list(observed(burst, seconds(10, 600)))
     late = [burst.observe(1000.0 + n, disk) for n, disk in enumerate(seconds(30, 120))]
     assert [None] * 30 == late
@@ -165,7 +167,7 @@ def test_a_pause_within_a_burst_fills_the_cache_on() -> None:
     (moderate,) = seconds(1, 200)
     pause = [moderate._replace(busy_ratio=0.5)] * 10
     samples = [*seconds(5, 600), *pause, *seconds(5, 600), *seconds(20, 120)]
-    (told,) = [event for event in observed(WriteBurst(RULES), samples) if event]
+    (told,) = [event for event in observed(WriteFalloffDetector(RULES), samples) if event]
     assert pytest.approx(8e9, rel=1e-3) == told.burst_bytes
 
 
@@ -173,7 +175,7 @@ def test_one_writer_that_never_pauses_is_enough() -> None:
     """dd with oflag=direct: one request in flight, and busy for nearly all of the time."""
     fast = [disk._replace(busy_ratio=0.96, queue_depth=0.96) for disk in seconds(5, 600, depth=1)]
     slow = [disk._replace(busy_ratio=0.99, queue_depth=0.99) for disk in seconds(20, 120, depth=1)]
-    assert 1 == sum(1 for event in observed(WriteBurst(RULES), [*fast, *slow]) if event)
+    assert 1 == sum(1 for event in observed(WriteFalloffDetector(RULES), [*fast, *slow]) if event)
 
 
 def test_a_device_that_hangs_is_none_that_falls_off() -> None:
@@ -181,7 +183,7 @@ def test_a_device_that_hangs_is_none_that_falls_off() -> None:
         disk._replace(writes=0, written_bytes=0, write_seconds=0.0) for disk in seconds(1, 1)
     ]
     samples = [*seconds(5, 600), *[hanging] * 60]
-    assert [None] * 65 == list(observed(WriteBurst(RULES), samples))
+    assert [None] * 65 == list(observed(WriteFalloffDetector(RULES), samples))
 
 
 ANY_INTERVAL = st.builds(
@@ -206,7 +208,7 @@ ANY_INTERVAL = st.builds(
     st.lists(ANY_INTERVAL, max_size=40), st.sampled_from([RULES, replace(RULES, lasting_seconds=0)])
 )
 def test_any_work_can_be_observed(work: list[DiskInterval], rules: WriteFalloffRules) -> None:
-    burst, now, written = WriteBurst(rules), 0.0, 0
+    burst, now, written = WriteFalloffDetector(rules), 0.0, 0
     for disk in work:
         now += disk.seconds
         written += disk.written_bytes
@@ -220,7 +222,7 @@ def test_any_work_can_be_observed(work: list[DiskInterval], rules: WriteFalloffR
 def test_any_two_readings_of_the_kernel_can_be_observed(
     then: DiskStats, now: DiskStats, span: float
 ) -> None:
-    burst = WriteBurst(RULES)
+    burst = WriteFalloffDetector(RULES)
     disk = disk_interval(then, now, span)
     for second in range(5):
         assert disk is None or burst.observe(second * span, disk) is None

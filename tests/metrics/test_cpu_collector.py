@@ -86,7 +86,9 @@ def test_each_cpu_may_be_asked_for_by_a_reload(machine: Machine) -> None:
     machine.cpus(CPU0, CPU1)
     machine.tick()
     sampler = machine.sampler
-    sampler.judge_by(sampler._rules, lambda _device: True, 1.0, per_cpu=True, request_sizes=False)
+    sampler.reconfigure(
+        sampler._rules, lambda _device: True, 1.0, per_cpu=True, request_sizes=False
+    )
     by_cpu = shown(machine, per_cpu=True)["ssd_cpu_by_cpu_seconds_total"]
     assert (5, 6) == (by_cpu["0", "iowait"], by_cpu["1", "iowait"])
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.io.drive_class import Drive, DriveClass
-from exporter.io.verdict import Cause, SaturationRules
+from exporter.io.verdict import SaturationRules, Verdict
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_collector
 from exporter.metrics.desc import Buckets
@@ -98,7 +98,7 @@ def test_histograms_hold_the_second_that_was(machine: Machine) -> None:
 def test_sizes_of_requests_are_shown_when_asked_for(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
-    machine.sampler.activities["sdx"].keep_sizes()
+    machine.sampler.activities["sdx"].enable_request_sizes()
     machine.disks(grown(NEW, **BUSY))
     machine.tick()
     assert [] == [name for name in shown(machine) if "request_size" in name]
@@ -138,11 +138,11 @@ def test_exactly_one_cause_is_shown(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     verdicts = shown(machine)["ssd_io_bottleneck"]
-    assert {("sdx", cause.value): int(cause is Cause.NONE) for cause in Cause} == verdicts
+    assert {("sdx", cause.value): int(cause is Verdict.NONE) for cause in Verdict} == verdicts
     machine.disks(grown(NEW, **BUSY))
     machine.tick()
     verdicts = shown(machine)["ssd_io_bottleneck"]
-    assert {("sdx", cause.value): int(cause is Cause.DEVICE) for cause in Cause} == verdicts
+    assert {("sdx", cause.value): int(cause is Verdict.DEVICE) for cause in Verdict} == verdicts
 
 
 def test_a_stack_is_not_judged(machine: Machine) -> None:
@@ -163,7 +163,7 @@ def test_a_stack_is_not_judged(machine: Machine) -> None:
 def test_while_no_baseline_is_learned_the_floor_of_the_class_is_shown(
     machine: Machine, kind: DriveClass, floor: float
 ) -> None:
-    machine.sampler.recognise({"sdx": Drive("wwn-1", kind)})
+    machine.sampler.update_drives({"sdx": Drive("wwn-1", kind)})
     machine.disks(NEW)
     machine.tick()
     families = shown(machine)
@@ -189,10 +189,10 @@ def test_a_learned_baseline_says_that_it_is(machine: Machine) -> None:
 
 def test_a_drive_changed_under_its_name_leaves_the_page_whole(machine: Machine) -> None:
     """Between the survey that saw it and the next sample."""
-    machine.sampler.recognise({"sdx": Drive("old", DriveClass.SSD, instance=1)})
+    machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
     machine.tick()
-    machine.sampler.recognise({"sdx": Drive("new", DriveClass.SSD, instance=2)})
+    machine.sampler.update_drives({"sdx": Drive("new", DriveClass.SSD, instance=2)})
     assert {("sdy",): 0} == shown(machine)["ssd_disk_io_now"]
     machine.tick()
     assert {("sdx",): 0, ("sdy",): 0} == shown(machine)["ssd_disk_io_now"]
@@ -233,7 +233,7 @@ def test_the_last_falloff_is_shown_with_its_bytes_and_its_ratio(machine: Machine
 
 
 def test_what_is_not_watched_for_falloffs_has_none_of_their_families(machine: Machine) -> None:
-    machine.sampler.recognise({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL)})
+    machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL)})
     fall_off(machine)
     assert not [name for name in shown(machine) if "falloff" in name]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prometheus_client.exposition import choose_encoder
 
 from exporter.metrics.desc import MetricDesc, Sample
-from exporter.metrics.page import Pages
+from exporter.metrics.page import PageCache
 
 TICK = MetricDesc("ssd_test_ticks_total", "Ticks.", (), "counter")
 
@@ -35,7 +35,7 @@ class Source:
         self.tick = 0
         self.asked = 0
         self.takes = 0.0
-        self.pages = Pages(self.samples, lambda: self.tick)
+        self.pages = PageCache(self.samples, lambda: self.tick)
 
     def samples(self) -> Iterator[Sample]:
         self.asked += 1
@@ -108,7 +108,7 @@ def test_a_page_that_fails_is_tried_anew() -> None:
             raise RuntimeError("a mistake of ours")
         yield TICK(1)
 
-    pages = Pages(samples, lambda: 1)
+    pages = PageCache(samples, lambda: 1)
     with pytest.raises(RuntimeError):
         pages.page("", "")
     failing[0] = False

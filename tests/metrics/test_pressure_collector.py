@@ -7,7 +7,7 @@ import pytest
 from exporter.linux.cgroup import CgroupIo
 from exporter.linux.pressure import Pressure
 from exporter.metrics import cpu_collector
-from exporter.metrics.cpu_collector import Group
+from exporter.metrics.cpu_collector import CgroupUsage
 from tests.metrics.page import page
 
 SOME = "some avg10=0.00 avg60=0.00 avg300=0.00 total=3000000\n"
@@ -32,7 +32,7 @@ def group(root: Path, name: str = MYSQL, **files: str) -> None:
 def test_a_groups_pressure_and_bytes(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure=SOME + FULL, io_stat=IO)
     found = cpu_collector.read_groups(tmp_path, [MYSQL])
-    expected = [Group(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20)})]
+    expected = [CgroupUsage(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20)})]
     assert (expected, ()) == (found.value, found.faults)
 
 
@@ -61,13 +61,13 @@ def test_groups_that_are_none_are_left_out(root: Path, tmp_path: Path, name: str
 
 def test_what_the_kernel_does_not_keep_for_a_group_is_not_known(root: Path, tmp_path: Path) -> None:
     group(root)
-    assert [Group(MYSQL, None, None)] == cpu_collector.read_groups(tmp_path, [MYSQL]).value
+    assert [CgroupUsage(MYSQL, None, None)] == cpu_collector.read_groups(tmp_path, [MYSQL]).value
 
 
 def test_a_broken_file_costs_itself_and_names_its_group(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure="garbage\n", io_stat=IO + "x\n")
     found = cpu_collector.read_groups(tmp_path, [MYSQL])
-    assert [Group(MYSQL, None, {"8:0": CgroupIo(10, 20)})] == found.value
+    assert [CgroupUsage(MYSQL, None, {"8:0": CgroupIo(10, 20)})] == found.value
     assert [f"{MYSQL}: pressure:1", f"{MYSQL}: io.stat:2"] == [
         ":".join(str(fault).split(":")[:3]) for fault in found.faults
     ]
@@ -75,8 +75,8 @@ def test_a_broken_file_costs_itself_and_names_its_group(root: Path, tmp_path: Pa
 
 def test_samples_name_the_devices_that_are_wanted() -> None:
     groups = [
-        Group("/a", Pressure(3.0, None), {"8:0": CgroupIo(1, 2), "7:0": CgroupIo(3, 4)}),
-        Group("/b", None, None),
+        CgroupUsage("/a", Pressure(3.0, None), {"8:0": CgroupIo(1, 2), "7:0": CgroupIo(3, 4)}),
+        CgroupUsage("/b", None, None),
     ]
     expected = {
         "ssd_cgroup_pressure_io_waiting_seconds_total": {("/a",): 3.0},

@@ -9,7 +9,7 @@ from exporter.collector_status import CollectorStatus
 from exporter.drives.wearout import WearoutRules
 from exporter.io.activity import DiskRules
 from exporter.io.baseline import Baselines
-from exporter.io.sampler import Sampler, Sources
+from exporter.io.sampler import CounterFiles, Sampler
 from exporter.linux.files import Parsed
 from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuStat, CpuTimes
@@ -22,7 +22,7 @@ from exporter.metrics import (
     smart_collector,
 )
 from exporter.metrics import own_families as own_metrics
-from exporter.metrics.cpu_collector import Group
+from exporter.metrics.cpu_collector import CgroupUsage
 from exporter.metrics.desc import Sample
 from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
@@ -118,7 +118,7 @@ class Host:
         self._dropped = 0
         self._busy_seconds = 0.0
         self._sampler = Sampler(
-            Sources(self._place, self._clock),
+            CounterFiles(self._place, self._clock),
             clock=self._clock,
             attempts=self._attempts,
             rules=self._rules,
@@ -229,7 +229,7 @@ class Host:
         )
         its = Pressure(self._waiting, self._stalled)
         yield from cpu_collector.pressure_samples({"io": its}, node_exporter=False)
-        yield from cpu_collector.group_samples([Group(_MYSQL, its, None)], {})
+        yield from cpu_collector.group_samples([CgroupUsage(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):

@@ -10,7 +10,7 @@ from exporter.io.activity import DiskActivity, DiskContext, DiskRules
 from exporter.io.baseline import Baselines
 from exporter.io.drive_class import Drive, DriveClass
 from exporter.io.interval import disk_interval
-from exporter.io.slowdown import Condition, condition
+from exporter.io.slowdown import SlowdownEvidence, slowdown_evidence
 from exporter.linux.diskstats import DiskStats
 from exporter.metrics import device_families
 from exporter.metrics.desc import Sample
@@ -64,7 +64,7 @@ class Patient:
             return
         kind = DriveClass.NVME if self.who.kind == "nvme" else DriveClass.SSD
         drive = Drive(self.who.serial, kind)
-        its = baselines.of(drive.identity)
+        its = baselines.for_drive(drive.identity)
         self.activity = DiskActivity(drive, rules, its, now, self._condition)
         before, self.model = self.model, ModelDrive(self.who.name, self.make, "8:0")
         if before is not None:
@@ -84,7 +84,7 @@ class Patient:
             return waiting
         # Reads are waited for; what is written back is not, or seldom.
         waiting = max(waiting, 1 - math.exp(-0.15 * disk.read_seconds / seconds))
-        self.activity.work(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
+        self.activity.record(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
         return waiting
 
     def poll(self, at: float, vitals: Vitals, interval: float) -> None:
@@ -161,8 +161,8 @@ class Patient:
         for desc in () if is_nvme else (device_families.IO_ERRORS, device_families.IO_TIMEOUTS):
             yield desc(2, who.name)
 
-    def _condition(self) -> Condition:
-        return condition(None, self.health)
+    def _condition(self) -> SlowdownEvidence:
+        return slowdown_evidence(None, self.health)
 
     @staticmethod
     def _told(drive: WatchedDrive) -> list[Sample]:
