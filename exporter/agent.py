@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from exporter import handover, logs, sd_notify
+from exporter import handover, logs, service
 from exporter.clock import SystemClock
 from exporter.handover import Handover
 from exporter.programs.child import Finished
@@ -70,21 +70,21 @@ class Agent:
         """
         for number in _SIGNALS:
             signal.signal(number, self._on_signal)
-        self._polling.hear_signals()
+        self._polling.wake_on_signals()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         self._hold()
         log.info("ssd-exporter smart-agent asks the drives; it leaves %s", self._writer.directory)
-        sd_notify.tell("READY=1", "STATUS=asking the drives")
-        seconds = min(HEARTBEAT_SECONDS, (sd_notify.watchdog_seconds() or math.inf) / 3)
+        service.notify("READY=1", "STATUS=asking the drives")
+        seconds = min(HEARTBEAT_SECONDS, (service.watchdog_seconds() or math.inf) / 3)
         while not self._stopping:
             self._polling.step(seconds)
-            sd_notify.tell("WATCHDOG=1")
+            service.notify("WATCHDOG=1")
             if self._reloading and not self._stopping:
                 self._reload(again)
         # Python gives SIGHUP back to the kernel before it has ended, and it would be our end.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
         self._polling.close()
-        sd_notify.tell("STOPPING=1")
+        service.notify("STOPPING=1")
 
     def _hold(self) -> None:
         try:
@@ -130,7 +130,7 @@ class Agent:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
             return
         self._polling.close()
-        sd_notify.tell_reloading()
+        service.notify_reloading()
         _become(reading)
 
     def _read_again(self, again: Sequence[str]) -> tuple[bytes, str]:
@@ -179,8 +179,8 @@ class Agent:
 
 def _tell_reloaded(status: str) -> None:
     # A reload that is begun and never ended would hold up systemctl until its time is over.
-    sd_notify.tell_reloading()
-    sd_notify.tell("READY=1", f"STATUS={status}")
+    service.notify_reloading()
+    service.notify("READY=1", f"STATUS={status}")
 
 
 def begin(plan: PollingPlan, directory: Path, *, sysfs: Path, root: Path, level: str) -> NoReturn:
@@ -231,7 +231,7 @@ def main() -> None:
     _let_go()
     with open(int(sys.argv[2]), "rb") as pipe:
         handed = handover.unpacked(pipe.read())
-    logs.begin(handed.level, "logfmt")
+    logs.configure(handed.level, "logfmt")
     os.umask(0o027)
     # As the unit has it, also where there is none.
     lower_priority()

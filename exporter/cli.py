@@ -11,9 +11,8 @@ from typing import Any, NoReturn
 from exporter import __version__, allocator, logs
 from exporter.commands.command_line import COMMANDS
 from exporter.config import COLLECTORS, Settings
-from exporter.config_validation import checked
+from exporter.config_validation import parse_record, validated
 from exporter.errors import ConfigError
-from exporter.toml_records import record
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -128,19 +127,19 @@ def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> S
     Raises:
         ConfigError: with the key and what to do.
     """
-    from_file: Settings = record(Settings, {}, "")
+    from_file: Settings = parse_record(Settings, {}, "")
     named = arguments.config_file
     # lexists: a link that leads nowhere is a mistake, and not a host without settings.
     if named is None and usual_file is not None and os.path.lexists(usual_file):
         named = usual_file
     if named is not None:
-        from_file = record(Settings, _file(Path(named)), "", from_file)
+        from_file = parse_record(Settings, _file(Path(named)), "", from_file)
     flags: dict[str, Any] = {}
     for dotted, value in vars(arguments).items():
         section, _, key = dotted.partition(".")
         if key and value is not None:
             flags.setdefault(section, {})[key] = value
-    return checked(record(Settings, flags, "", from_file))
+    return validated(parse_record(Settings, flags, "", from_file))
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -171,11 +170,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if command is not None:
             arguments = command_parser(given[0]).parse_args(given[1:])
             chosen = settings(arguments, USUAL_FILE)
-            logs.begin(chosen.log.level, chosen.log.format)
+            logs.configure(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
         arguments = parser().parse_args(given)
         chosen = settings(arguments)
-        logs.begin(chosen.log.level, chosen.log.format)
+        logs.configure(chosen.log.level, chosen.log.format)
         if argv is None and not arguments.config_check and not arguments.once:
             allocator.begin_anew()
         # After the flags: --help and mistakes need nothing of the daemon's.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from exporter.clock import Clock
-from exporter.errors import NotThere, ReadError, SourceError
+from exporter.errors import NotAvailable, ReadError, SourceError
 from exporter.linux.files import Parsed
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ class CollectorStatus:
         #: What was logged last of a part that fails, and when.
         self._said: dict[tuple[str, str], tuple[str, float]] = {}
 
-    def take(
+    def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
     ) -> T | None:
         """What `read` returns, or None where it raised a SourceError or an OSError.
@@ -62,7 +62,7 @@ class CollectorStatus:
         try:
             parsed = read()
             value, problems = parsed.value, parsed.faults
-        except NotThere as e:
+        except NotAvailable as e:
             log.debug("%s: %s", collector, e)
         except SourceError as e:
             problems = (e,)
@@ -72,7 +72,7 @@ class CollectorStatus:
         self._note(collector, part, problems, spent + self._clock.monotonic() - begin)
         return value
 
-    def outcomes(self) -> Iterator[tuple[str, CollectorResult]]:
+    def results(self) -> Iterator[tuple[str, CollectorResult]]:
         """One outcome a collector, by name: of all its parts together."""
         merged: dict[str, CollectorResult] = {}
         with self._lock:

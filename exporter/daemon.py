@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
-from exporter import __version__, logs, sd_notify
+from exporter import __version__, logs, service
 from exporter import state as kept
 from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
@@ -16,9 +16,9 @@ from exporter.metrics.exposition import render
 from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.programs.command import SystemRunner
-from exporter.signals import Signals
+from exporter.service import Signals
 from exporter.state import StateFile
-from exporter.threads import PeriodicThread, StepThread
+from exporter.threads import LoopThread, PeriodicThread
 from exporter.web import listen, security
 from exporter.web.server import HttpServer
 from exporter.web.site import Site
@@ -50,13 +50,13 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
     """Everything that `serve` would refuse; raises ConfigError."""
     if settings.web.config_file is not None:
         security.load_security(settings.web.config_file)
-    kept.open_directory(settings.state.directory, environment)
+    kept.open_state_file(settings.state.directory, environment)
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
     """Two samples, one interval apart, and the page that they make."""
     clock = SystemClock()
-    state = kept.open_directory(settings.state.directory, environment)
+    state = kept.open_state_file(settings.state.directory, environment)
     # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
     learned = {**(state.load() if state else {}), "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), learned, children=lambda: _children(clock))
@@ -79,7 +79,7 @@ def serve(
     # Without it a page of 1,000 disks holds the other threads up for 5 ms at a time.
     sys.setswitchinterval(0.0005)
     clock = SystemClock()
-    state = kept.open_directory(settings.state.directory, environment)
+    state = kept.open_state_file(settings.state.directory, environment)
     monitor = Monitor(
         settings,
         clock,
@@ -104,16 +104,16 @@ def serve(
         # What is there now stays: no collection needs to go through it again.
         gc.freeze()
         _announce(server)
-        sd_notify.tell("READY=1", "STATUS=watching")
+        service.notify("READY=1", "STATUS=watching")
         while not signals.stop:
-            signals.wait((sd_notify.watchdog_seconds() or 180.0) / 3)
+            signals.wait((service.watchdog_seconds() or 180.0) / 3)
             if signals.reload:
                 signals.reload = False
                 _reload(monitor, server, read_again)
                 running.look_again()
             if not running.problem() and server.is_alive:
-                sd_notify.tell("WATCHDOG=1")
-        sd_notify.tell("STOPPING=1")
+                service.notify("WATCHDOG=1")
+        service.notify("STOPPING=1")
         log.info("stopping")
         server.stop()
         running.stop()
@@ -153,19 +153,19 @@ class _Running:
         self._looking_at_slc = PeriodicThread(
             "slc", monitor.look_at_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
-        self._of_health: list[StepThread] = []
+        self._of_health: list[LoopThread] = []
         if monitor.health is not None:
             watch, wear = monitor.health.watch, monitor.health.wear
-            smart = StepThread("smart", self._ask, watch.wake, watch.close, stands_back=True)
+            smart = LoopThread("smart", self._ask, watch.wake, watch.close, low_priority=True)
             self._of_health.append(smart)
             if wear is not None:
-                self._of_health.append(StepThread("wear", wear.step, wear.wake, wear.close))
-            monitor.health.drives.on_change(self._saving.hurry)
-        self._probing: StepThread | None = None
+                self._of_health.append(LoopThread("wear", wear.step, wear.wake, wear.close))
+            monitor.health.drives.on_change(self._saving.trigger)
+        self._probing: LoopThread | None = None
         if monitor.probe is not None:
             probe = monitor.probe.probe
-            probe.on_done(self._saving.hurry)
-            self._probing = StepThread("probe", probe.step, probe.stop, probe.close)
+            probe.on_done(self._saving.trigger)
+            self._probing = LoopThread("probe", probe.step, probe.stop, probe.close)
 
     def start(self) -> None:
         """The first look and the first sample, then all threads."""
@@ -178,15 +178,15 @@ class _Running:
             pace.start()
         if self._monitor.slc is not None:
             self._looking_at_slc.start()
-            self._looking_at_slc.hurry()
+            self._looking_at_slc.trigger()
         for rounds in self._of_health:
             rounds.start()
         # At once, so that a run that is killed is known to have run.
-        self._saving.hurry()
+        self._saving.trigger()
 
     def look_again(self) -> None:
         """Survey soon."""
-        self._surveying.hurry()
+        self._surveying.trigger()
 
     def _begin(self) -> None:
         self._monitor.begin()
@@ -196,7 +196,7 @@ class _Running:
             self._probing.start()
 
     def _note_change(self) -> None:
-        self._surveying.hurry()
+        self._surveying.trigger()
         if self._monitor.health is not None:
             self._monitor.health.watch.look_again()
 
@@ -214,11 +214,11 @@ class _Running:
     def stop(self) -> None:
         """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
         # fio prints what it has done when it is ended, and that is settled.
-        threads: list[PeriodicThread | StepThread] = [self._sampling, *self._of_health]
+        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._of_health]
         if self._probing is not None:
             threads.append(self._probing)
         for thread in threads:
-            thread.ask_to_stop()
+            thread.request_stop()
         until = self._clock.monotonic() + _STOP_SECONDS
         for thread in threads:
             thread.stop(max(0.0, until - self._clock.monotonic()))
@@ -242,7 +242,7 @@ class _Running:
             return
         try:
             # A thread that waits for a disk that hangs cannot be ended, and the process with it.
-            self._state.save(self._monitor.to_keep(at_end=at_end), wait_for_disk=not at_end)
+            self._state.save(self._monitor.to_state(at_end=at_end), wait_for_disk=not at_end)
         except OSError as e:
             log.warning(
                 "%s: what was learned is not saved: %s", self._state.directory, e.strerror or e
@@ -250,7 +250,7 @@ class _Running:
 
     def _save_inventory(self) -> None:
         if self._state is not None:
-            self._state.save(self._monitor.to_keep())
+            self._state.save(self._monitor.to_state())
 
     def _save_at_end(self) -> None:
         self._save(at_end=True)
@@ -268,13 +268,13 @@ def _announce(server: HttpServer) -> None:
 
 
 def _reload(monitor: Monitor, server: HttpServer, read_again: Callable[[], Settings]) -> None:
-    sd_notify.tell_reloading()
+    service.notify_reloading()
     try:
         settings = read_again()
         server.reload()
         monitor.reconfigure(settings)
-        logs.begin(settings.log.level, settings.log.format)
+        logs.configure(settings.log.level, settings.log.format)
         log.info("settings read again; addresses, paths and the state directory keep until restart")
     except ConfigError as e:
         log.error("the settings are not usable and the old ones go on: %s", e)  # noqa: TRY400
-    sd_notify.tell("READY=1")
+    service.notify("READY=1")

@@ -5,7 +5,7 @@
     ExporterError
     ├── ConfigError                   at start or reload, the operator's to mend: exit 2
     └── SourceError        reason     one source failed, the others go on
-        ├── NotThere       not_there  this kernel or drive lacks it: no samples, and no failure
+        ├── NotAvailable       not_there  this kernel or drive lacks it: no samples, and no failure
         ├── ReadError      read       it is there and cannot be read: rights, I/O error, size
         ├── ParseError     parse      it was read and not understood: file, place, the text itself
         └── CommandError   command    a program could not be run, or ran and failed
@@ -37,7 +37,7 @@ class SourceError(ExporterError):
     reason: ClassVar[str] = "source"
 
 
-class NotThere(SourceError):
+class NotAvailable(SourceError):
     """The kernel or the drive does not offer this."""
 
     reason = "not_there"

@@ -30,14 +30,14 @@ class HealthMonitor:
     """Who asks the drives (`watch`), what they said (`drives`), and how they wear (`wear`).
 
     disks: who the kernel says that each disk is. written_bytes: what it has written to a device.
-    kept_inventory: what an earlier run kept of `drives.to_keep`.
+    kept_inventory: what an earlier run kept of `drives.to_state`.
     """
 
     def __init__(
         self,
         settings: Settings,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         *,
         disks: Callable[[], Mapping[str, DeviceIdentity]],
         written_bytes: Callable[[str], int | None],
@@ -65,7 +65,7 @@ class HealthMonitor:
             settings.smart.directory,
             self.drives,
             clock=clock,
-            attempts=attempts,
+            collector_status=collector_status,
             # Our own rights, wherever the host's /proc is.
             proc=Path("/proc"),
             begin_polling=self._polling,

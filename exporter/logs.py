@@ -36,7 +36,7 @@ class LineFormatter(logging.Formatter):
         return f"<{_PRIORITY.get(record.levelno, 6)}>{line}" if self._journal else line
 
 
-def begin(level: str, layout: str) -> None:
+def configure(level: str, layout: str) -> None:
     """Send every log line to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(layout, journal="JOURNAL_STREAM" in os.environ))

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 
 class Monitor:
-    """One host under watch; `state` is what an earlier run gave to `to_keep`."""
+    """One host under watch; `state` is what an earlier run gave to `to_state`."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Monitor:
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
         self.settings = settings
-        self.attempts = CollectorStatus(clock)
+        self.collector_status = CollectorStatus(clock)
         self._wanted = device_filter(settings.disk)
         on = settings.collector
         sources = CounterFiles(
@@ -79,7 +79,7 @@ class Monitor:
         self.sampler = Sampler(
             sources,
             clock=clock,
-            attempts=self.attempts,
+            collector_status=self.collector_status,
             rules=settings.rules,
             baselines=self._baselines,
             wanted=self._wanted,
@@ -91,7 +91,9 @@ class Monitor:
         )
         self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
-        self.survey = TopologySurvey(settings, clock, self.attempts, self.sampler.update_drives)
+        self.survey = TopologySurvey(
+            settings, clock, self.collector_status, self.sampler.update_drives
+        )
         self._kept_inventory = state.get("inventory")
         self.health = self._health(children, history) if on["smart"] else None
         self._kept_probe = state.get("probe")
@@ -158,15 +160,15 @@ class Monitor:
     def look_at_slc(self) -> None:
         """See what probes of write caches have left; on a thread that may wait for a disk."""
         if self.slc is not None:
-            self.attempts.take("probe", "slc", self.slc.look)
+            self.collector_status.collect("probe", "slc", self.slc.look)
 
     def samples(self) -> Iterable[Sample]:
         """The page. What fails leaves its own samples out."""
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
-                yield from self.attempts.take(name, "page", collect) or ()
+                yield from self.collector_status.collect(name, "page", collect) or ()
         yield from own_collector.samples(
-            self.attempts, self.sampler, self.survey.refreshed_at_unix_time, self._versions
+            self.collector_status, self.sampler, self.survey.refreshed_at_unix_time, self._versions
         )
 
     def overview(self) -> list[tuple[str, ...]]:
@@ -178,12 +180,12 @@ class Monitor:
                 self.sampler, self.survey.topology, drives, self._clock.monotonic()
             )
 
-    def to_keep(self, *, at_end: bool = False) -> dict[str, Any]:
+    def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
         """Plain values that a later run wants to know; `at_end` no page comes after them."""
-        inventory = self.health.drives.to_keep() if self.health else self._kept_inventory
+        inventory = self.health.drives.to_state() if self.health else self._kept_inventory
         with self.sampler.flushed():
             return {
-                "baselines": self._baselines.to_keep(),
+                "baselines": self._baselines.to_state(),
                 "idle": accumulators.counter_state(
                     self.sampler.cpu.idle, self._boot_id, at_end=at_end
                 ),
@@ -191,7 +193,7 @@ class Monitor:
                     self.sampler.cpu.iowait, self._boot_id, at_end=at_end
                 ),
                 "inventory": inventory,
-                "probe": self.probe.to_keep() if self.probe else self._kept_probe,
+                "probe": self.probe.to_state() if self.probe else self._kept_probe,
             }
 
     def _health(
@@ -202,7 +204,7 @@ class Monitor:
         return HealthMonitor(
             self.settings,
             self._clock,
-            self.attempts,
+            self.collector_status,
             disks=self._disks,
             written_bytes=self._written_bytes,
             children=children,
@@ -221,7 +223,7 @@ class Monitor:
         return ProbeMonitor(
             self.settings,
             self._clock,
-            self.attempts,
+            self.collector_status,
             runner=self._runner,
             boot_id=self._boot_id,
             state=state_directory,

@@ -45,14 +45,14 @@ class ProbeMonitor:
     """Who probes (`probe`), and when that was (`windows`).
 
     state: the directory that budget, marker and lock are kept in. kept: what an earlier run kept
-    of `to_keep`. health: of a drive, where it is known. fio: made on the probes' thread.
+    of `to_state`. health: of a drive, where it is known. fio: made on the probes' thread.
     """
 
     def __init__(
         self,
         settings: Settings,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         *,
         runner: Runner,
         boot_id: str,
@@ -116,7 +116,7 @@ class ProbeMonitor:
             self._tools,
             its.gate,
             clock=clock,
-            attempts=attempts,
+            collector_status=collector_status,
             copy_on_write=its.copy_on_write,
             rated_bytes=self._rated,
         )
@@ -134,7 +134,7 @@ class ProbeMonitor:
                     yield from probe_collector.samples(each.results, is_running=is_running)
                 seen.add(device)
 
-    def to_keep(self) -> dict[str, object]:
+    def to_state(self) -> dict[str, object]:
         """Plain values, for the state file."""
         ran_at: dict[str, dict[str, float]] = {}
         for each in self._directories:
@@ -144,7 +144,7 @@ class ProbeMonitor:
                     for name, found in each.results.profiles.items()
                     if found.last_run_at is not None
                 }
-                rounds = self._rounds.to_keep()
+                rounds = self._rounds.to_state()
         return {"rounds": rounds, "ran_at": ran_at}
 
     def _tools(self) -> SlotTools:

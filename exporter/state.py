@@ -53,7 +53,7 @@ class StateFile:
             raise ValueError(f"it is of version {state.get('version')!r}, not {VERSION}")
         return state
 
-    def peek(self) -> dict[str, Any]:
+    def load_read_only(self) -> dict[str, Any]:
         """What was saved last, for who does not own it; empty, and said, if it cannot be read."""
         try:
             return self._read()
@@ -108,7 +108,7 @@ class StateFile:
             log.warning("%s is not usable: %s; begun anew (%s)", self._path, why, e)
 
 
-def open_directory(asked: Path | None, environment: dict[str, str]) -> StateFile | None:
+def open_state_file(asked: Path | None, environment: dict[str, str]) -> StateFile | None:
     """The state directory: the one asked for, or $STATE_DIRECTORY, /var/lib, the user's own.
 
     None, with a line in the log, where none of those that nobody asked for can be written.

@@ -18,7 +18,7 @@ from exporter.clock import Clock
 _MOST_BYTES = 4096
 
 
-class Wake:
+class WakePipe:
     """A pipe. `reading` is readable from `set` until `clear`, for whoever polls it."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Wake:
             return False
         return True
 
-    def hear_signals(self) -> None:
+    def wake_on_signals(self) -> None:
         """Be set by each signal that has a handler, before that runs. For the main thread.
 
         A handler of Python's runs when the main thread comes to it: one that arrives just before
@@ -84,7 +84,7 @@ _AFTER_MISTAKE_SECONDS = 10.0
 
 
 class PeriodicThread:
-    """Calls `step` every `interval()` seconds until `stop`, or sooner when `hurry` asks for it.
+    """Calls `step` every `interval()` seconds until `stop`, or sooner when `trigger` asks for it.
 
     Steps stand on a grid from the first one, so that they do not drift; one that takes too long
     costs those that it overlaps, and never piles them up. `least` seconds lie between two steps
@@ -115,18 +115,18 @@ class PeriodicThread:
         """Begin; the first step comes one interval from now."""
         self._thread.start()
 
-    def hurry(self) -> None:
+    def trigger(self) -> None:
         """Ask for a step soon."""
         os.eventfd_write(self._wake, 1)
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """End after the step under way."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
 
     def stop(self, timeout: float) -> bool:
-        """`ask_to_stop`, and wait for it; False where that takes longer than `timeout`."""
-        self.ask_to_stop()
+        """`request_stop`, and wait for it; False where that takes longer than `timeout`."""
+        self.request_stop()
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
@@ -166,11 +166,11 @@ class PeriodicThread:
             self._clock.sleep(min(left, 0.1))
 
 
-class StepThread:
+class LoopThread:
     """A thread that calls `step` again and again; each waits for itself.
 
     `wake` lets a step under way return soon, `close` is called on the thread after the last.
-    stands_back: our other threads, and all else that runs here, go first.
+    low_priority: our other threads, and all else that runs here, go first.
     """
 
     def __init__(
@@ -180,10 +180,10 @@ class StepThread:
         wake: Callable[[], None],
         close: Callable[[], None],
         *,
-        stands_back: bool = False,
+        low_priority: bool = False,
     ) -> None:
         self._name = name
-        self._stands_back = stands_back
+        self._stands_back = low_priority
         self._step = step
         self._wake = wake
         self._close = close
@@ -194,14 +194,14 @@ class StepThread:
         """Begin with the first step."""
         self._thread.start()
 
-    def ask_to_stop(self) -> None:
+    def request_stop(self) -> None:
         """End after the step under way."""
         self._stopping.set()
         self._wake()
 
     def stop(self, timeout: float) -> bool:
-        """`ask_to_stop`, and wait for it; False where that takes longer than `timeout`."""
-        self.ask_to_stop()
+        """`request_stop`, and wait for it; False where that takes longer than `timeout`."""
+        self.request_stop()
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from exporter.collector_status import CollectorResult, CollectorStatus
-from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
+from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from tests.fakes import FakeClock
 
@@ -17,28 +17,28 @@ def clock() -> FakeClock:
 
 
 @pytest.fixture
-def attempts(clock: FakeClock) -> CollectorStatus:
+def status(clock: FakeClock) -> CollectorStatus:
     return CollectorStatus(clock)
 
 
-def outcome(attempts: CollectorStatus, collector: str = "disk") -> CollectorResult:
-    return dict(attempts.outcomes())[collector]
+def result(status: CollectorStatus, collector: str = "disk") -> CollectorResult:
+    return dict(status.results())[collector]
 
 
 def failing(error: Exception) -> Parsed[int]:
     raise error
 
 
-def test_a_reading_gives_its_value(attempts: CollectorStatus) -> None:
-    assert 7 == attempts.take("disk", "tick", lambda: Parsed(7))
-    assert outcome(attempts) == CollectorResult(success=True)
+def test_a_reading_gives_its_value(status: CollectorStatus) -> None:
+    assert 7 == status.collect("disk", "tick", lambda: Parsed(7))
+    assert result(status) == CollectorResult(success=True)
 
 
 def test_what_is_not_there_is_no_failure(
-    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert attempts.take("pressure", "tick", lambda: failing(NotThere("psi=0"))) is None
-    assert outcome(attempts, "pressure") == CollectorResult(success=True)
+    assert status.collect("pressure", "tick", lambda: failing(NotAvailable("psi=0"))) is None
+    assert result(status, "pressure") == CollectorResult(success=True)
     assert [] == [record for record in caplog.records if record.levelno > logging.DEBUG]
 
 
@@ -53,28 +53,30 @@ def test_what_is_not_there_is_no_failure(
     ],
 )
 def test_a_failure_costs_the_value_and_is_counted_by_reason(
-    attempts: CollectorStatus, error: Exception, reason: str
+    status: CollectorStatus, error: Exception, reason: str
 ) -> None:
     for _ in range(3):
-        assert attempts.take("disk", "tick", lambda: failing(error)) is None
-    assert not outcome(attempts).success
-    assert {reason: 3} == outcome(attempts).errors
+        assert status.collect("disk", "tick", lambda: failing(error)) is None
+    assert not result(status).success
+    assert {reason: 3} == result(status).errors
 
 
-def test_a_fault_keeps_the_value_and_is_counted_once_a_reading(attempts: CollectorStatus) -> None:
+def test_a_fault_keeps_the_value_and_is_counted_once_a_reading(
+    status: CollectorStatus,
+) -> None:
     faults = (ParseError("diskstats:1: x"), ParseError("diskstats:2: y"))
-    assert 7 == attempts.take("disk", "tick", lambda: Parsed(7, faults))
-    assert not outcome(attempts).success
-    assert {"parse": 1} == outcome(attempts).errors
+    assert 7 == status.collect("disk", "tick", lambda: Parsed(7, faults))
+    assert not result(status).success
+    assert {"parse": 1} == result(status).errors
 
 
-def test_a_mistake_of_ours_is_not_hidden(attempts: CollectorStatus) -> None:
+def test_a_mistake_of_ours_is_not_hidden(status: CollectorStatus) -> None:
     with pytest.raises(KeyError):
-        attempts.take("disk", "tick", lambda: failing(KeyError("x")))
+        status.collect("disk", "tick", lambda: failing(KeyError("x")))
 
 
 def test_one_line_is_logged_when_the_state_changes(
-    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     bad = [True] * 100 + [False, False] + [True] * 100
@@ -85,7 +87,7 @@ def test_one_line_is_logged_when_the_state_changes(
         return Parsed(1)
 
     while bad:
-        attempts.take("cpu", "tick", read)
+        status.collect("cpu", "tick", read)
     expected = [
         ("WARNING", "collector cpu: /proc/stat: Input/output error"),
         ("INFO", "collector cpu: reads whole again, after /proc/stat: Input/output error"),
@@ -95,20 +97,20 @@ def test_one_line_is_logged_when_the_state_changes(
 
 
 def test_repeats_are_to_be_had_at_debug(
-    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     for _ in range(3):
-        attempts.take("cpu", "tick", lambda: failing(ReadError("x")))
+        status.collect("cpu", "tick", lambda: failing(ReadError("x")))
     assert ["WARNING", "DEBUG", "DEBUG"] == [record.levelname for record in caplog.records]
 
 
 def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
-    attempts: CollectorStatus, clock: FakeClock, caplog: pytest.LogCaptureFixture
+    status: CollectorStatus, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(error: Exception, after: float = 1.0) -> None:
         clock.advance(after)
-        attempts.take("cpu", "tick", lambda: failing(error))
+        status.collect("cpu", "tick", lambda: failing(error))
 
     fail(ParseError("stat:7: x"))
     fail(ParseError("stat:812: x"), after=90.0)
@@ -124,47 +126,47 @@ def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
 
 
 def test_of_many_faults_the_first_is_logged_and_the_others_counted(
-    attempts: CollectorStatus, caplog: pytest.LogCaptureFixture
+    status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults = tuple(ParseError(f"diskstats:{line}: x") for line in range(1, 2001))
-    attempts.take("disk", "tick", lambda: Parsed(None, faults))
+    status.collect("disk", "tick", lambda: Parsed(None, faults))
     assert ["collector disk: diskstats:1: x (and 1999 more)"] == caplog.messages
 
 
 def test_a_collector_succeeds_if_all_its_parts_do(
-    attempts: CollectorStatus, clock: FakeClock
+    status: CollectorStatus, clock: FakeClock
 ) -> None:
     def slowly(seconds: float) -> Parsed[None]:
         clock.advance(seconds)
         return Parsed(None)
 
-    attempts.take("disk", "tick", lambda: slowly(0.25))
-    attempts.take("disk", "page", lambda: slowly(0.5))
-    assert CollectorResult(success=True, seconds=0.75) == outcome(attempts)
-    attempts.take("disk", "tick", lambda: failing(ReadError("x")))
-    assert not outcome(attempts).success
-    attempts.take("disk", "page", lambda: slowly(0.5))
-    assert not outcome(attempts).success, "the other part does not mend it"
-    attempts.take("disk", "tick", lambda: slowly(0.25))
-    assert outcome(attempts).success
-    assert {"read": 1} == outcome(attempts).errors, "counts are kept"
+    status.collect("disk", "tick", lambda: slowly(0.25))
+    status.collect("disk", "page", lambda: slowly(0.5))
+    assert CollectorResult(success=True, seconds=0.75) == result(status)
+    status.collect("disk", "tick", lambda: failing(ReadError("x")))
+    assert not result(status).success
+    status.collect("disk", "page", lambda: slowly(0.5))
+    assert not result(status).success, "the other part does not mend it"
+    status.collect("disk", "tick", lambda: slowly(0.25))
+    assert result(status).success
+    assert {"read": 1} == result(status).errors, "counts are kept"
 
 
-def test_outcomes_stand_in_the_order_of_their_names(attempts: CollectorStatus) -> None:
+def test_outcomes_stand_in_the_order_of_their_names(status: CollectorStatus) -> None:
     for name in ("disk", "cpu", "pressure"):
-        attempts.take(name, "page", lambda: Parsed(None))
-    assert ["cpu", "disk", "pressure"] == [name for name, _ in attempts.outcomes()]
+        status.collect(name, "page", lambda: Parsed(None))
+    assert ["cpu", "disk", "pressure"] == [name for name, _ in status.results()]
 
 
-def test_threads_lose_no_count(attempts: CollectorStatus) -> None:
+def test_threads_lose_no_count(status: CollectorStatus) -> None:
     def fail() -> None:
         for _ in range(500):
-            attempts.take("disk", "tick", lambda: failing(ReadError("x")))
-            list(attempts.outcomes())
+            status.collect("disk", "tick", lambda: failing(ReadError("x")))
+            list(status.results())
 
     threads = [threading.Thread(target=fail) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert {"read": 2000} == outcome(attempts).errors
+    assert {"read": 2000} == result(status).errors

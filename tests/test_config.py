@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from exporter.config import COLLECTORS, Settings
-from exporter.config_validation import checked
+from exporter.config_validation import parse_record, validated
 from exporter.errors import ConfigError
 from exporter.io.drive_class import DriveClass
-from exporter.toml_records import record
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,7 +22,7 @@ else:
 
 def read(text: str) -> Settings:
     """The settings of a TOML text, checked."""
-    return checked(record(Settings, tomllib.loads(text), "", Settings()))
+    return validated(parse_record(Settings, tomllib.loads(text), "", Settings()))
 
 
 def complaint(text: str) -> str:
@@ -223,7 +222,7 @@ def test_any_file_is_taken_or_refused(values: dict[str, Any]) -> None:
 
 def refusal(values: dict[str, Any]) -> str | None:
     try:
-        checked(record(Settings, values, ""))
+        validated(parse_record(Settings, values, ""))
     except ConfigError as e:
         return str(e)
     return None

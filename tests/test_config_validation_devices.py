@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from exporter.config import DeviceSettings, DiskSettings, Settings, SmartDrive, SmartSettings
-from exporter.config_validation import checked, device_filter
+from exporter.config_validation import device_filter, validated
 from exporter.errors import ConfigError
 
 DRIVES = (
@@ -79,10 +79,10 @@ def test_what_is_no_expression_is_refused_by_name(name: str) -> None:
 )
 def test_what_smartctl_could_never_be_given_is_refused(settings: Settings, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
-        checked(settings)
+        validated(settings)
 
 
 @pytest.mark.parametrize("kind", ["off", "", "sat,auto", "jmb39x-q,0,s33,force", "usbjmicron,x,1"])
 def test_a_type_that_smartctl_may_have_is_taken(kind: str) -> None:
     settings = Settings(device={"sda": DeviceSettings(smart_type=kind)})
-    assert settings is checked(settings)
+    assert settings is validated(settings)

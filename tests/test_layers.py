@@ -15,11 +15,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "clock": set(),
     "logs": set(),
-    "sd_notify": set(),
     "threads": {"clock"},
-    "signals": {"threads"},
+    "service": {"threads"},
     "state": {"errors"},
-    "toml_records": {"errors"},
     # What the kernel reports, what a drive's report means, running other programs.
     "linux": {"errors"},
     "drives": {"errors"},
@@ -53,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
     "handover": {"smart.discovery", "smart.poller"},
     "agent": {
-        *("clock", "handover", "logs", "programs", "sd_notify", "threads"),
+        *("clock", "handover", "logs", "programs", "service", "threads"),
         *("smart.document_directory", "smart.poll_document", "smart.poller"),
     },
     # Commands that a person runs.
@@ -82,12 +80,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "daemon": {
         *("", "clock", "config", "errors", "logs", "metrics", "monitor", "programs"),
-        *("sd_notify", "signals", "smart", "state", "threads", "web"),
+        *("service", "smart", "state", "threads", "web"),
     },
     "allocator": set(),
     "cli": {
         *("", "allocator", "commands", "config", "config_validation", "daemon", "errors"),
-        *("logs", "toml_records"),
+        "logs",
     },
     "__main__": {"cli"},
     "": set(),
@@ -169,7 +167,7 @@ def test_the_layers_have_no_circle() -> None:
 
 #: What a half with rights must do without, and what only its place may know.
 ONLY_IN = {
-    "socket": {"sd_notify", "web"},
+    "socket": {"service", "web"},
     "ssl": {"web"},
     "subprocess": {"programs.command"},
     "psutil": {"linux.mysqld"},

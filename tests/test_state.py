@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import ConfigError
-from exporter.state import VERSION, StateFile, open_directory
+from exporter.state import VERSION, StateFile, open_state_file
 
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -71,12 +71,12 @@ def test_what_cannot_be_understood_is_kept_aside(
 def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert ({}, "") == (StateFile(tmp_path).peek(), StateFile(tmp_path).problem())
+    assert ({}, "") == (StateFile(tmp_path).load_read_only(), StateFile(tmp_path).problem())
     assert [] == caplog.messages
     (tmp_path / "state.json").mkdir()
     state = StateFile(tmp_path)
     why = f"{tmp_path}/state.json cannot be read: Is a directory"
-    assert ({}, why) == (state.peek(), state.problem())
+    assert ({}, why) == (state.load_read_only(), state.problem())
     assert [f"{why}; what was here before is not known"] == caplog.messages
     assert ["state.json"] == os.listdir(tmp_path)
 
@@ -176,7 +176,7 @@ def test_what_a_killed_save_left_is_no_state(tmp_path: Path) -> None:
 
 def test_the_directory_asked_for_is_taken_before_all_others(tmp_path: Path) -> None:
     environment = {"STATE_DIRECTORY": str(tmp_path / "systemd"), "HOME": str(tmp_path)}
-    state = open_directory(tmp_path / "asked" / "for", environment)
+    state = open_state_file(tmp_path / "asked" / "for", environment)
     assert state is not None
     assert tmp_path / "asked" / "for" == state.directory
     assert not (tmp_path / "systemd").exists()
@@ -186,7 +186,7 @@ def test_the_directory_asked_for_is_taken_before_all_others(tmp_path: Path) -> N
 @pytest.mark.parametrize("given", ["first", "first:second"])
 def test_systemd_gives_the_directory(tmp_path: Path, given: str) -> None:
     places = ":".join(str(tmp_path / name) for name in given.split(":"))
-    state = open_directory(None, {"STATE_DIRECTORY": places, "HOME": str(tmp_path)})
+    state = open_state_file(None, {"STATE_DIRECTORY": places, "HOME": str(tmp_path)})
     assert state is not None
     assert tmp_path / "first" == state.directory
 
@@ -194,14 +194,14 @@ def test_systemd_gives_the_directory(tmp_path: Path, given: str) -> None:
 def test_a_directory_asked_for_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
-        open_directory(tmp_path / "file" / "state", {})
+        open_state_file(tmp_path / "file" / "state", {})
 
 
 def test_what_nobody_asked_for_is_done_without_but_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert open_directory(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
+    assert open_state_file(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
     (said,) = caplog.records
     assert logging.WARNING == said.levelno
     assert "lost at the next restart; set --state.directory" in said.message
@@ -209,11 +209,11 @@ def test_what_nobody_asked_for_is_done_without_but_said(
 
 _OPENER = """
 import json, os, sys
-from exporter.state import open_directory
+from exporter.state import open_state_file
 
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
-found = [open_directory(None, environment) for environment in json.loads(sys.argv[1])]
+found = [open_state_file(None, environment) for environment in json.loads(sys.argv[1])]
 print(json.dumps([state and str(state.directory) for state in found]))
 """
 
@@ -235,10 +235,10 @@ def test_an_ordinary_user_keeps_it_at_home() -> None:
 
 _ROOT_OPENER = """
 import os, sys
-from exporter.state import open_directory
+from exporter.state import open_state_file
 
 os.chroot(sys.argv[1])
-state = open_directory(None, {"HOME": "/home", "XDG_STATE_HOME": "/xdg"})
+state = open_state_file(None, {"HOME": "/home", "XDG_STATE_HOME": "/xdg"})
 print(state and state.directory)
 """
 

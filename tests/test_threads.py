@@ -8,7 +8,7 @@ import time
 import pytest
 
 from exporter.clock import SystemClock
-from exporter.threads import NICE, PeriodicThread, StepThread
+from exporter.threads import NICE, LoopThread, PeriodicThread
 
 
 class Steps:
@@ -64,7 +64,7 @@ def test_hurry_brings_a_step_soon() -> None:
     pace = paced(steps, 600)
     pace.start()
     begun = time.monotonic()
-    pace.hurry()
+    pace.trigger()
     assert steps.reach(1)
     assert pace.stop(5)
     assert steps.at[0] - begun < 5
@@ -76,7 +76,7 @@ def test_hurried_steps_keep_their_distance() -> None:
     pace = paced(steps, 600, least=0.2)
     pace.start()
     for _ in range(12):
-        pace.hurry()
+        pace.trigger()
         time.sleep(0.05)
     pace.stop(5)
     assert 1 <= len(steps.at) <= 4
@@ -89,7 +89,7 @@ def test_hurried_steps_put_off_no_regular_one() -> None:
     begun = time.monotonic()
     pace.start()
     for count in range(1, 4):
-        pace.hurry()
+        pace.trigger()
         assert steps.reach(count)
     assert steps.reach(4)
     pace.stop(5)
@@ -158,7 +158,7 @@ def test_a_nice_thread_and_what_it_starts_give_way_and_no_other_thread_does() ->
         time.sleep(0.01)
 
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    rounds = StepThread("test", step, lambda: None, lambda: None, stands_back=True)
+    rounds = LoopThread("test", step, lambda: None, lambda: None, low_priority=True)
     rounds.start()
     assert done.wait(5)
     assert rounds.stop(5)

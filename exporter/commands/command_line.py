@@ -110,7 +110,7 @@ def _asked(chosen: Settings) -> "SmartReader":
         chosen,
         clock,
         lambda: SystemChildren(clock),
-        kept=StateFile(state).peek() if state else {},
+        kept=StateFile(state).load_read_only() if state else {},
         history=(lambda: WearHistory.open(history, read_only=True))
         if history and is_kept
         else None,
@@ -158,7 +158,7 @@ def _forget(chosen: Settings, arguments: argparse.Namespace) -> int:
     directory = existing_directory(chosen.state.directory, dict(os.environ))
     if directory is None:
         raise ConfigError("no state directory is found", "give the daemon's as --state.directory")
-    kept = StateFile(directory).peek()
+    kept = StateFile(directory).load_read_only()
     return forget.run(arguments.serial, directory, kept.get("inventory"), sys.stdout)
 
 

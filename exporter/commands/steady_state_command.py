@@ -46,7 +46,7 @@ def series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
     kept: "rounds" of what the daemon keeps of its probes.
     """
     rounds = RoundHistory(kept)
-    for key, found in rounds.to_keep().items():
+    for key, found in rounds.to_state().items():
         read = _read(key)
         if read is None or not isinstance(found, dict):
             continue
@@ -139,7 +139,7 @@ def run_kept(state: Path, wanted: SteadyStateRequest, out: TextIO) -> int:
     file = StateFile(state)
     if problem := file.problem():
         raise ConfigError(problem, "run this as root or as the daemon")
-    kept: Any = file.peek().get("probe")
+    kept: Any = file.load_read_only().get("probe")
     rounds = kept.get("rounds") if isinstance(kept, dict) else None
     found = list(series(rounds, wanted.profile))
     if not found:

@@ -139,7 +139,7 @@ _MOST_DRIVES = 8192
 class Baselines:
     """Baselines by the drive's identity, so that they follow it through reboots and renaming.
 
-    `kept` is what `to_keep` gave, out of a file that may hold anything.
+    `kept` is what `to_state` gave, out of a file that may hold anything.
     """
 
     def __init__(self, rules: BaselineRules, kept: Any = None) -> None:
@@ -173,7 +173,7 @@ class Baselines:
         for drive in self._by_identity.values():
             drive.read.rules = drive.write.rules = rules
 
-    def to_keep(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Plain values for the state file; drives of which nothing was learned are left out."""
         return {
             identity: {

@@ -104,7 +104,7 @@ class Sampler:
         sources: CounterFiles,
         *,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         rules: DiskRules,
         baselines: Baselines,
         wanted: Callable[[str], bool],
@@ -118,7 +118,7 @@ class Sampler:
         self._condition = condition
         self._is_probed = is_probed
         self._clock = clock
-        self._attempts = attempts
+        self._collector_status = collector_status
         self._rules = rules
         self._baselines = baselines
         self._wanted = wanted
@@ -252,7 +252,7 @@ class Sampler:
     ) -> T | None:
         if found is None:
             return None
-        return self._attempts.take(collector, "tick", lambda: parse(found), spent)
+        return self._collector_status.collect(collector, "tick", lambda: parse(found), spent)
 
     def _parse_disks(self, found: RawFile) -> Parsed[diskstats.RecordsByLine]:
         parsed = diskstats.parse(diskstats.decode(found), self._lines)

@@ -31,12 +31,12 @@ class TopologySurvey:
         self,
         settings: Settings,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         found: Callable[[Mapping[str, Drive]], None],
     ) -> None:
         self.settings = settings
         self._clock = clock
-        self._attempts = attempts
+        self._collector_status = collector_status
         self._found = found
         self._looked_for_servers_at = self._read_queues_at = float("-inf")
         self.topology: Topology | None = None
@@ -47,7 +47,7 @@ class TopologySurvey:
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._is_time_for_servers(now)
         with_queues = now - self._read_queues_at >= _QUEUES_SECONDS
-        seen = self._attempts.take(
+        seen = self._collector_status.collect(
             "device",
             "survey",
             lambda: topology.read(

@@ -36,7 +36,7 @@ def unified_root(sys: Path) -> Path:
 
 
 def read_io_stat(group: Path) -> Parsed[IoStat]:
-    """Raises NotThere where the io controller is not on for this group, ReadError else."""
+    """Raises NotAvailable where the io controller is not on for this group, ReadError else."""
     return parse_io_stat(files.read(group / "io.stat"))
 
 

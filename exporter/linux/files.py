@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from exporter.errors import NotThere, ParseError, ReadError, SourceError
+from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 
 #: As many as the kernel follows: path_resolution(7).
 _MOST_LINKS = 40
@@ -167,7 +167,7 @@ def decode(found: RawFile) -> str:
     name prints.
 
     Raises:
-        NotThere: the kernel has no such file, or says that the feature is off.
+        NotAvailable: the kernel has no such file, or says that the feature is off.
         ReadError: the file is there and cannot be read, or is larger than `LARGEST_FILE_BYTES`.
     """
     error = found.error
@@ -186,7 +186,7 @@ def decode_required(found: RawFile) -> str:
     """
     try:
         return decode(found)
-    except NotThere as e:
+    except NotAvailable as e:
         hint = "every kernel has it: see --path.procfs, and ProcSubset= of systemd"
         raise ReadError(f"{e}; {hint}") from e
 
@@ -255,6 +255,6 @@ def list_names(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def _source_error(path: Path | str, e: OSError) -> NotThere | ReadError:
-    kind = NotThere if e.errno in _ABSENT else ReadError
+def _source_error(path: Path | str, e: OSError) -> NotAvailable | ReadError:
+    kind = NotAvailable if e.errno in _ABSENT else ReadError
     return kind(f"{path}: {e.strerror or e}")

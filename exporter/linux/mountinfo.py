@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotThere, ParseError, ReadError
+from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
@@ -83,11 +83,11 @@ def read(proc: Path) -> Parsed[Mounts]:
     """The host's mounts, as process 1 sees them; the reader's own where that is hidden.
 
     Raises:
-        NotThere, ReadError: neither can be read.
+        NotAvailable, ReadError: neither can be read.
     """
     try:
         parsed, of_host = read_process(proc, 1), True
-    except (NotThere, ReadError):
+    except (NotAvailable, ReadError):
         parsed, of_host = parse(files.read(proc / "self" / "mountinfo")), False
     return Parsed(Mounts(parsed.value, of_host), parsed.faults)
 
@@ -96,7 +96,7 @@ def read_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
     """The mounts that a process sees: in a container others than the host's.
 
     Raises:
-        NotThere: the process has ended.
+        NotAvailable: the process has ended.
         ReadError: it is hidden.
     """
     return parse(files.read(proc / str(pid) / "mountinfo"))

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from types import ModuleType
 
-from exporter.errors import NotThere, ParseError, ReadError, SourceError
+from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import files, mountinfo, mysql_directories
 from exporter.linux.files import Parsed
 from exporter.linux.mountinfo import Mount
@@ -87,7 +87,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
     for process in islice(find_server_processes(proc), _MOST_SERVERS):
         try:
             mounts = mountinfo.read_process(proc, process.pid)
-        except (NotThere, ReadError):
+        except (NotAvailable, ReadError):
             continue
         faults.extend(mounts.faults)
         options: dict[str, str | bool] = {}
@@ -185,5 +185,5 @@ def _is_same_root(one: Mount | None, other: Mount | None) -> bool:
 def _cgroup(proc: Path, pid: int) -> str | None:
     try:
         return parse_cgroup(files.read(proc / str(pid) / "cgroup"))
-    except (NotThere, ReadError):
+    except (NotAvailable, ReadError):
         return None

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import files, links
 from exporter.linux.files import Parsed
 
@@ -121,7 +121,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
 def _total(path: Path, faults: list[ParseError]) -> int | None:
     try:
         return parse_aer_total(files.read(path))
-    except NotThere:
+    except NotAvailable:
         return None
     except ParseError as e:
         faults.append(ParseError(f"{path}: {e}"))

@@ -32,7 +32,7 @@ def read(file: Path) -> Pressure:
     """The pressure in one file.
 
     Raises:
-        NotThere: no PSI in this kernel (before 4.20), or it is off (psi=0 answers ENOTSUP).
+        NotAvailable: no PSI in this kernel (before 4.20), or it is off (psi=0 answers ENOTSUP).
         ReadError: it is there and cannot be read.
         ParseError: as `parse`.
     """

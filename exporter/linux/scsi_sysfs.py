@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from exporter.errors import NotThere, ParseError, ReadError
+from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import files, links
 from exporter.linux.device_identity import DeviceIdentity, strip_padding
 
@@ -49,7 +49,7 @@ def read_vpd_page(path: Path) -> bytes:
     """A page as the kernel keeps it.
 
     Raises:
-        NotThere: the drive has no such page.
+        NotAvailable: the drive has no such page.
         ReadError: it cannot be read.
     """
     try:
@@ -59,7 +59,7 @@ def read_vpd_page(path: Path) -> bytes:
         finally:
             os.close(descriptor)
     except FileNotFoundError as e:
-        raise NotThere(f"{path}: no such page") from e
+        raise NotAvailable(f"{path}: no such page") from e
     except OSError as e:
         raise ReadError(f"{path}: {e.strerror or e}") from e
 
@@ -229,7 +229,7 @@ def read_ata_identity(directory: Path) -> tuple[AtaIdentity | None, tuple[ParseE
         return parse_ata_page(read_vpd_page(path)), ()
     except ParseError as e:
         return None, (ParseError(f"{path}: {e}"),)
-    except (NotThere, ReadError):
+    except (NotAvailable, ReadError):
         return None, ()
 
 
@@ -240,7 +240,7 @@ def read_serial(directory: Path) -> tuple[str | None, tuple[ParseError, ...]]:
         return parse_serial_page(read_vpd_page(path)), ()
     except ParseError as e:
         return None, (ParseError(f"{path}: {e}"),)
-    except (NotThere, ReadError):
+    except (NotAvailable, ReadError):
         return None, ()
 
 

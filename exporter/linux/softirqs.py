@@ -11,7 +11,7 @@ Softirqs = dict[str, dict[int, int]]
 
 
 def read(proc: Path) -> Parsed[Softirqs]:
-    """Raises NotThere and ReadError as `files.read`, ParseError where the header is none."""
+    """Raises NotAvailable and ReadError as `files.read`, ParseError where the header is none."""
     return parse(files.read(proc / "softirqs"))
 
 

@@ -22,7 +22,7 @@ class SoftnetCounters:
 def read(proc: Path) -> Parsed[SoftnetCounters]:
     """The host's counters: they are global, whatever network namespace asks.
 
-    Raises NotThere and ReadError as `files.read`, ParseError where no line can be read.
+    Raises NotAvailable and ReadError as `files.read`, ParseError where no line can be read.
     """
     return parse(files.read(proc / "net" / "softnet_stat"))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from exporter.errors import NotThere, ParseError, ReadError, SourceError
+from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import block, device, files, mountinfo, mysqld, nvme_sysfs, stack
 from exporter.linux.device import Device, DeviceEntry
 from exporter.linux.files import Parsed
@@ -131,7 +131,7 @@ def read(
     its_stack = stack.build_stack(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
     try:
         parsed = mountinfo.read(proc)
-    except NotThere:
+    except NotAvailable:
         parsed = Parsed(Mounts())
     except ReadError as e:
         parsed = Parsed(Mounts(), (ParseError(f"no mounts known: {e}"),))

@@ -27,7 +27,7 @@ from exporter.smart.drive_registry import DriveRegistry, is_live
 from exporter.smart.drive_registry import HostContext as DriveSurroundings
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import parse_heartbeat, parse_poll_document
-from exporter.state import StateFile, existing_directory, open_directory
+from exporter.state import StateFile, existing_directory, open_state_file
 
 
 def chosen_directory(asked: Path | None, settings: Settings) -> Path:
@@ -63,7 +63,7 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
     asked = settings.state.directory
     found = existing_directory(asked, dict(environment))
     if found is None:
-        made = open_directory(asked, dict(environment))
+        made = open_state_file(asked, dict(environment))
         found = None if made is None else made.directory
     if found is None:
         raise ConfigError(
@@ -92,7 +92,7 @@ def probe_directory(
         fitness=health.fitness,
         rated_bytes=polling_plan.rated_bytes(settings),
     )
-    kept = StateFile(state).peek().get("probe")
+    kept = StateFile(state).load_read_only().get("probe")
     return ProbeDirectory(
         path,
         profiles,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.io.accumulators import MonotonicCounter
 from exporter.io.activity import MAX_WINDOW
 from exporter.io.sampler import Sampler
@@ -82,19 +82,21 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
     """The host's pressures by resource: io, cpu, memory, irq, those that the kernel keeps.
 
     Raises:
-        NotThere: it keeps none.
+        NotAvailable: it keeps none.
     """
     found: dict[str, Pressure] = {}
     faults: list[SourceError] = []
     for resource in _RESOURCES:
         try:
             found[resource] = pressure.read(proc / "pressure" / resource)
-        except NotThere:
+        except NotAvailable:
             continue
         except SourceError as e:
             faults.append(type(e)(f"{resource}: {e}"))
     if not found and not faults:
-        raise NotThere(f"{proc}/pressure: this kernel keeps no pressure (before 4.20, or psi=0)")
+        raise NotAvailable(
+            f"{proc}/pressure: this kernel keeps no pressure (before 4.20, or psi=0)"
+        )
     return Parsed(found, tuple(faults))
 
 
@@ -139,7 +141,7 @@ def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
         its_io: IoStat | None = None
         try:
             its_pressure = pressure.read(place / "io.pressure")
-        except NotThere:
+        except NotAvailable:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))
@@ -147,7 +149,7 @@ def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
             parsed = cgroup.read_io_stat(place)
             its_io = parsed.value
             faults.extend(ParseError(f"{name}: {fault}") for fault in parsed.faults)
-        except NotThere:
+        except NotAvailable:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))

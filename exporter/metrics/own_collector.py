@@ -19,13 +19,13 @@ _REASONS = (ParseError.reason, ReadError.reason)
 
 
 def samples(
-    attempts: CollectorStatus,
+    collector_status: CollectorStatus,
     sampler: Sampler,
     surveyed_at_unix_time: float | None,
     versions: tuple[str, ...],
 ) -> Iterator[Sample]:
     """How the collectors and the sampler fare; `versions` in the order of the family's labels."""
-    for name, outcome in attempts.outcomes():
+    for name, outcome in collector_status.results():
         yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
         yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
         for reason in _REASONS:

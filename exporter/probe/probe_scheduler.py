@@ -42,7 +42,7 @@ class ProbeScheduler:
         rules: GateRules,
         *,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         copy_on_write: bool,
         rated_bytes: dict[str, float],
     ) -> None:
@@ -51,7 +51,7 @@ class ProbeScheduler:
         self._tools: SlotTools | None = None
         self._rules = rules
         self._clock = clock
-        self._attempts = attempts
+        self._collector_status = collector_status
         self._copy_on_write = copy_on_write
         self._rated_bytes = rated_bytes
         self._is_recovered = False
@@ -120,7 +120,7 @@ class ProbeScheduler:
         return []
 
     def _note(self, faults: Sequence[SourceError]) -> None:
-        self._attempts.take("probe", "run", lambda: Parsed(None, tuple(faults)))
+        self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
     def _begin(self) -> SlotTools:
         """Before anything is due: end and settle what an earlier run has left."""

@@ -69,7 +69,7 @@ class RoundHistory:
         series = self._series.get(key[:_LONGEST_KEY])
         return series.rounds[-1].at if series and series.rounds else None
 
-    def to_keep(self) -> dict[str, object]:
+    def to_state(self) -> dict[str, object]:
         """Plain values. For other threads too."""
         return {
             key: {
@@ -123,7 +123,7 @@ def key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
 
 
 def _series(found: Any) -> _Series | None:
-    """What `to_keep` made; None where it is none."""
+    """What `to_state` made; None where it is none."""
     rows = found.get("rounds") if isinstance(found, Mapping) else None
     if not isinstance(rows, list):
         return None

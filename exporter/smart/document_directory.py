@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from exporter.errors import NotThere, ReadError
+from exporter.errors import NotAvailable, ReadError
 from exporter.smart.poll_document import LARGEST_BYTES, Heartbeat, PollDocument, encoded, file_name
 
 ROLL = "agent.json"
@@ -135,7 +135,7 @@ class DocumentReader:
         """The heartbeat's text.
 
         Raises:
-            NotThere: nobody has written here.
+            NotAvailable: nobody has written here.
             ReadError: the directory or the file is not to be trusted, or cannot be read.
         """
         with _Directory(self.directory) as directory:
@@ -145,7 +145,7 @@ class DocumentReader:
         """Each changed document's name with its text, or why it is refused; daily ones first.
 
         Raises:
-            NotThere, ReadError: the directory, as `roll`.
+            NotAvailable, ReadError: the directory, as `roll`.
         """
         with _Directory(self.directory) as directory:
             names = [name for name in directory.names() if name.startswith("drive-")]
@@ -157,7 +157,7 @@ class DocumentReader:
                         continue
                     self._seen[name] = version
                     yield name, directory.read(name)
-                except NotThere:
+                except NotAvailable:
                     # Swept between the listing and the look.
                     self._seen.pop(name, None)
                 except ReadError as e:
@@ -179,7 +179,7 @@ class _Directory:
         try:
             self._descriptor = os.open(self._path, flags)
         except FileNotFoundError as e:
-            raise NotThere(f"{self._path}: no such directory") from e
+            raise NotAvailable(f"{self._path}: no such directory") from e
         except OSError as e:
             raise ReadError(f"{self._path}: {e.strerror}") from e
         found = os.fstat(self._descriptor)
@@ -204,7 +204,7 @@ class _Directory:
         try:
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError as e:
-            raise NotThere(f"{self._path}/{name}: gone") from e
+            raise NotAvailable(f"{self._path}/{name}: gone") from e
         except OSError as e:
             raise ReadError(f"{self._path}/{name}: {e.strerror}") from e
         return found.st_ino, found.st_mtime_ns, found.st_size
@@ -215,7 +215,7 @@ class _Directory:
         try:
             descriptor = os.open(name, flags, dir_fd=self._descriptor)
         except FileNotFoundError as e:
-            raise NotThere(f"{where}: gone") from e
+            raise NotAvailable(f"{where}: gone") from e
         except OSError as e:
             raise ReadError(f"{where}: {e.strerror}") from e
         with os.fdopen(descriptor, "rb") as file:

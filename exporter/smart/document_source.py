@@ -9,7 +9,7 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
 from exporter.config import SmartSource
-from exporter.errors import CommandError, NotThere, ParseError, ReadError, SourceError
+from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
 from exporter.linux import capabilities
 from exporter.linux.files import Parsed
 from exporter.programs.children import Children
@@ -42,7 +42,7 @@ class DocumentSource:
         drives: DriveRegistry,
         *,
         clock: Clock,
-        attempts: CollectorStatus,
+        collector_status: CollectorStatus,
         proc: Path,
         begin_polling: Callable[[], Poller],
     ) -> None:
@@ -50,7 +50,7 @@ class DocumentSource:
         self._reader = DocumentReader(directory)
         self._drives = drives
         self._clock = clock
-        self._attempts = attempts
+        self._collector_status = collector_status
         self._proc = proc
         self._begin_polling = begin_polling
         self._polling: Poller | None = None
@@ -141,7 +141,7 @@ class DocumentSource:
         self._no_heartbeat = ""
         try:
             heartbeat = parse_heartbeat(self._reader.roll())
-        except NotThere:
+        except NotAvailable:
             return None
         except SourceError as e:
             self._no_heartbeat = str(e)
@@ -153,7 +153,7 @@ class DocumentSource:
         try:
             self._take_documents()
             faults += self._refused.values()
-        except NotThere as e:
+        except NotAvailable as e:
             faults.append(ReadError(f"{e}: is ssd-smart-agent running?"))
         except SourceError as e:
             faults.append(e)
@@ -191,7 +191,7 @@ class DocumentSource:
         )
 
     def _note(self, faults: tuple[SourceError, ...]) -> None:
-        self._attempts.take("smart", "poll", lambda: Parsed(None, faults))
+        self._collector_status.collect("smart", "poll", lambda: Parsed(None, faults))
 
     def _say(self, source: str) -> None:
         if source != self._said:

@@ -189,10 +189,10 @@ class DriveRegistry:
             self._around = replace(self._around, rated_bytes=rated_bytes)
             self._max_age_intervals = max_age_intervals
 
-    def to_keep(self) -> list[dict[str, object]]:
+    def to_state(self) -> list[dict[str, object]]:
         """The inventory, for the state file."""
         with self._lock:
-            return self._inventory.to_keep()
+            return self._inventory.to_state()
 
     def identities(self) -> dict[str, DriveIdentity]:
         """Who each drive that has answered says it is, by label."""

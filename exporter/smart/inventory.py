@@ -42,7 +42,7 @@ class KnownDrive:
         """What it may be forgotten by: serial number or WWN; where it has none, its label."""
         return tuple(name for name in (self.serial, self.wwn) if name) or (self.label,)
 
-    def to_keep(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Plain values for the state file."""
         return {name: getattr(self, name) for name in _FIELDS}
 
@@ -51,7 +51,7 @@ _FIELDS = tuple(each.name for each in fields(KnownDrive))
 
 
 def restored(row: Any) -> KnownDrive | None:
-    """The drive of what `to_keep` gave; None where a value is missing or of another kind."""
+    """The drive of what `to_state` gave; None where a value is missing or of another kind."""
     if not isinstance(row, Mapping):
         return None
     values: dict[str, Any] = {name: row.get(name) for name in _FIELDS}
@@ -93,7 +93,7 @@ class Sighting:
 class Inventory:
     """Every drive once, whatever its address is at the moment.
 
-    `kept` is what `to_keep` gave, out of a file that may hold anything. A drive is the same by
+    `kept` is what `to_state` gave, out of a file that may hold anything. A drive is the same by
     its WWN, else by serial number and model, else by its address.
     """
 
@@ -154,9 +154,9 @@ class Inventory:
         self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
         return before - len(self._drives)
 
-    def to_keep(self) -> list[dict[str, Any]]:
+    def to_state(self) -> list[dict[str, Any]]:
         """Plain values for the state file."""
-        return [drive.to_keep() for drive in self._drives]
+        return [drive.to_state() for drive in self._drives]
 
 
 def _assigned(

@@ -18,7 +18,7 @@ from exporter.smart.poll_outcome import PollOutcome, poll_outcome
 from exporter.smart.poll_queues import AdapterQueue, DueQueue
 from exporter.smart.polled_drive import PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
-from exporter.threads import Wake
+from exporter.threads import WakePipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class PollScheduler:
         self._looking: set[str] = set()
         self._is_woken = False
         self._scan: Finished | None = None
-        self._wake = Wake()
+        self._wake = WakePipe()
 
     @property
     def stuck(self) -> frozenset[Address]:
@@ -155,9 +155,9 @@ class PollScheduler:
         """Let the `step` under way return soon. The only method for other threads and signals."""
         self._wake.set()
 
-    def hear_signals(self) -> None:
+    def wake_on_signals(self) -> None:
         """Let each signal do so. For the main thread, as `hand_over` and `close` are then."""
-        self._wake.hear_signals()
+        self._wake.wake_on_signals()
 
     def step(self, timeout: float) -> Generator[FinishedPoll, None, None]:
         """Start what is due, and give what has ended soon after something has.

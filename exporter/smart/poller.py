@@ -227,9 +227,9 @@ class Poller:
         """Let the `step` under way return soon. For other threads."""
         self._poll.wake()
 
-    def hear_signals(self) -> None:
+    def wake_on_signals(self) -> None:
         """Let each signal do so. For the main thread, as `close` is then."""
-        self._poll.hear_signals()
+        self._poll.wake_on_signals()
 
     def look_again(self) -> None:
         """Look for drives, for one has come or gone: at once what /sys shows, which opens none,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotAvailable, ParseError
 from exporter.smart import smartctl_text
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ def _library() -> _Library:
     Its logger stays of its own class, and logging knows a level named TRACE from then on.
 
     Raises:
-        NotThere: it is not installed.
+        NotAvailable: it is not installed.
     """
     language = os.environ.get("LANG")
     logger_class = logging.getLoggerClass()
@@ -54,7 +54,7 @@ def _library() -> _Library:
         from pySMART.interface import nvme  # noqa: PLC0415
         from pySMART.smartctl import Smartctl  # noqa: PLC0415
     except ImportError as e:
-        raise NotThere(f"pySMART is not installed ({e}): pip install pySMART") from e
+        raise NotAvailable(f"pySMART is not installed ({e}): pip install pySMART") from e
     finally:
         logging.setLoggerClass(logger_class)
         if language is None:
@@ -90,7 +90,7 @@ def device(answer: Answer, protocol: str) -> Any:
     protocol: the drive's own, as smartctl's JSON calls it.
 
     Raises:
-        NotThere: pySMART is not installed.
+        NotAvailable: pySMART is not installed.
         ParseError: it cannot read what `answer` gave.
     """
     if protocol not in _INTERFACES:
@@ -112,7 +112,7 @@ def replayed(lines: Sequence[str], protocol: str) -> Any:
     """The Device that pySMART makes of smartctl's text, without any process.
 
     Raises:
-        NotThere: pySMART is not installed.
+        NotAvailable: pySMART is not installed.
         ParseError: it cannot read the text.
     """
     readable = smartctl_text.tidy(lines)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from exporter.drives.fields import Json
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotAvailable, ParseError
 from exporter.smart import pysmart, self_tests
 
 #: In base units. By the names of DriveIdentity's and DriveHealth's fields; of an ATA table by
@@ -27,13 +27,13 @@ def second_opinion(report: Json) -> Opinion:
     report: smartctl's, of `--json=co` or `--json=o`.
 
     Raises:
-        NotThere: no text in it, or pySMART is not installed.
+        NotAvailable: no text in it, or pySMART is not installed.
         ParseError: pySMART cannot read the text.
     """
     run, drive = report.get("smartctl"), report.get("device")
     output = run.get("output") if isinstance(run, Mapping) else None
     if not isinstance(output, list) or not output:
-        raise NotThere("smartctl's report has no text: it takes --json=co")
+        raise NotAvailable("smartctl's report has no text: it takes --json=co")
     protocol = drive.get("protocol") if isinstance(drive, Mapping) else None
     if not isinstance(protocol, str):
         raise ParseError("smartctl's report does not say the drive's protocol")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from exporter.errors import CommandError, NotThere, ParseError
+from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
 from exporter.smart import pysmart, smartctl_text
 from exporter.smart.smartctl import OLDEST, Address, too_old, version
@@ -121,7 +121,7 @@ class SelfTests:
 
     Raises, as do all its methods:
         CommandError: smartctl could not be run, or not open the drive.
-        NotThere: this drive or this smartctl has no self-tests, or pySMART is not installed.
+        NotAvailable: this drive or this smartctl has no self-tests, or pySMART is not installed.
         ParseError: pySMART cannot read what smartctl printed.
     """
 
@@ -153,7 +153,7 @@ class SelfTests:
             left = "" if done is None else f", {100 - done} % remaining"
             raise CommandError(f"{self._address}: a self-test runs already{left}")
         if code == 2:
-            raise NotThere(f"{self._address}: the drive has no {kind} self-test")
+            raise NotAvailable(f"{self._address}: the drive has no {kind} self-test")
         if code != 0:
             raise CommandError(f"{self._address}: the self-test was not started: {said}")
 
@@ -207,19 +207,21 @@ class SelfTests:
     def _protocol(self, lines: Sequence[str]) -> str:
         found = version("\n".join(lines[:1]))
         if found is not None and found < OLDEST:
-            raise NotThere(too_old(found))
+            raise NotAvailable(too_old(found))
         protocol = smartctl_text.protocol(lines)
         if protocol is None:
             said = "; ".join(smartctl_text.complaints(lines))
-            raise NotThere(f"{self._address}: no drive that smartctl can test: {said or 'none'}")
+            raise NotAvailable(
+                f"{self._address}: no drive that smartctl can test: {said or 'none'}"
+            )
         if protocol == "NVMe":
             if found is not None and found < _OLDEST_FOR_NVME:
-                raise NotThere(
+                raise NotAvailable(
                     f"{self._address}: smartctl {found[0]}.{found[1]} knows no self-tests of NVMe "
                     "drives; 7.4 or newer is needed"
                 )
             if any(line.startswith(_NVME_WITHOUT) for line in lines):
-                raise NotThere(f"{self._address}: the drive has no self-tests")
+                raise NotAvailable(f"{self._address}: the drive has no self-tests")
         return protocol
 
     def _look(self) -> Completed:

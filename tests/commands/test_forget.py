@@ -23,7 +23,7 @@ def kept() -> object:
     gone = Sighting(Address("/dev/sdb", "sat"), "sdb", GONE)
     inventory.update([there, gone], 1000.0, complete=True)
     inventory.update([there], 2000.0, complete=True)
-    return inventory.to_keep()
+    return inventory.to_state()
 
 
 def test_a_missing_drive_is_asked_to_be_forgotten(tmp_path: Path) -> None:

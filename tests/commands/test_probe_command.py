@@ -104,7 +104,7 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
     rounds = RoundHistory()
     for at in range(5):
         rounds.add(key, Round(time.time() - 100 + at, 1e-9), lower_is_better=True)
-    StateFile(place.state).save({"probe": {"rounds": rounds.to_keep()}})
+    StateFile(place.state).save({"probe": {"rounds": rounds.to_state()}})
     ended = place.run("probe", "page_read", where(place))
     assert 1 == ended.status, ended.said
     assert "Slower than it was: page_read +" in ended.out

@@ -217,7 +217,7 @@ def test_behind_a_controller_only_a_drive_that_was_known_owes_an_answer(host: Ho
     who = DriveIdentity(model="Flashworks S500", serial="S3")
     sighting = Sighting(Address("/dev/bus/0", "megaraid,3"), "bus/0:megaraid,3", who)
     inventory.update([sighting], 1000.0, complete=True)
-    host.ask(kept={"inventory": inventory.to_keep()}, drive=(behind,))
+    host.ask(kept={"inventory": inventory.to_state()}, drive=(behind,))
     assert {"bus/0:megaraid,3"} == host.answers.owing
 
 
@@ -245,7 +245,7 @@ def knowing(*addresses: tuple[str, str]) -> dict[str, object]:
         for number, each in enumerate(addresses)
     ]
     inventory.update(sightings, 1000.0, complete=True)
-    return {"inventory": inventory.to_keep()}
+    return {"inventory": inventory.to_state()}
 
 
 def judged(host: Host) -> dict[str, list[tuple[Status, str]]]:

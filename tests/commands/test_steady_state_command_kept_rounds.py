@@ -21,7 +21,7 @@ def kept(*profiles: Profile, drive: str = "a drive", runs: int = 5) -> Any:
         key = round_history.key(drive, "1.0", profile, "libaio")
         for number in range(runs):
             rounds.add(key, Round(1000.0 + number, 1e-4), lower_is_better=True)
-    return json.loads(json.dumps(rounds.to_keep()))
+    return json.loads(json.dumps(rounds.to_state()))
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from exporter.config import Settings, SmartSource
+from exporter.config_validation import parse_record
 from exporter.errors import CommandError
 from exporter.metrics.desc import Sample
 from exporter.metrics.device_families import FILESYSTEM_AVAIL, FILESYSTEM_SIZE
@@ -19,7 +20,6 @@ from exporter.metrics.exposition import render
 from exporter.metrics.own_families import BUILD_INFO
 from exporter.monitor import Monitor
 from exporter.programs.child import End, Finished
-from exporter.toml_records import record
 from tests.fakes import FakeChildren, FakeClock, FakeRunner
 from tests.hosts import growth, tree
 
@@ -202,7 +202,7 @@ def folders() -> list[Path]:
 
 def _case(folder: Path) -> Case:
     values = tomllib.loads((folder / "case.toml").read_text(encoding="utf-8"))
-    case: Case = record(Case, values, folder.name, Case())
+    case: Case = parse_record(Case, values, folder.name, Case())
     return case
 
 

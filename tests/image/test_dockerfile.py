@@ -10,7 +10,7 @@ import pytest
 from exporter import __version__
 from exporter.cli import main, parser
 from exporter.config import Settings
-from exporter.toml_records import record
+from exporter.config_validation import parse_record
 from tests.image.files import CONTAINER, TOP, instructions, last
 
 if sys.version_info >= (3, 11):
@@ -65,7 +65,7 @@ def test_it_begins_with_the_settings_that_it_holds() -> None:
 
 def test_its_settings_name_the_places_of_a_container_and_nothing_else() -> None:
     values = tomllib.loads((CONTAINER / "config.toml").read_text())
-    settings: Settings = record(Settings, values, "")
+    settings: Settings = parse_record(Settings, values, "")
     assert (":10177",) == settings.web.listen_address
     assert "10177" == last("EXPOSE")
     path = settings.path

@@ -50,7 +50,7 @@ class Machine:
         self.proc = place / "proc"
         (self.proc / "pressure").mkdir(parents=True)
         self.clock = FakeClock()
-        self.attempts = CollectorStatus(self.clock)
+        self.collector_status = CollectorStatus(self.clock)
         self.sampler = self.watch(interval=interval, per_cpu=per_cpu)
 
     def watch(
@@ -66,7 +66,7 @@ class Machine:
         return Sampler(
             CounterFiles(self.proc, self.clock),
             clock=self.clock,
-            attempts=self.attempts,
+            collector_status=self.collector_status,
             rules=rules,
             baselines=Baselines(rules.baseline),
             wanted=wanted,
@@ -106,7 +106,7 @@ class Machine:
             pass
 
     def success(self, collector: str) -> bool:
-        return dict(self.attempts.outcomes())[collector].success
+        return dict(self.collector_status.results())[collector].success
 
 
 SOME_FULL = ("some", "full")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotAvailable, ParseError
 from exporter.linux import cgroup
 from exporter.linux.cgroup import CgroupIo
 from tests.linux.texts import cut, texts
@@ -94,7 +94,7 @@ def test_any_text_gives_records_and_faults(text: str) -> None:
 
 
 def test_a_group_without_the_io_controller_is_no_failure(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         cgroup.read_io_stat(tmp_path)
 
 

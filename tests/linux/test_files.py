@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ReadError
+from exporter.errors import NotAvailable, ReadError
 from exporter.linux import files
 
 
@@ -67,7 +67,7 @@ def test_a_pipe_that_nobody_writes_to_holds_nobody_up(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", ["missing", "file/below", "missing/below"])
 def test_what_is_not_there_is_told_from_what_is_broken(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(NotThere, match=path):
+    with pytest.raises(NotAvailable, match=path):
         files.read(tmp_path / path)
 
 
@@ -102,7 +102,7 @@ def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
     for _ in range(50):
         files.read(tmp_path / "file")
         for bad in (tmp_path, tmp_path / "missing"):
-            with pytest.raises((NotThere, ReadError)):
+            with pytest.raises((NotAvailable, ReadError)):
                 files.read(bad)
     assert before == len(os.listdir("/proc/self/fd"))
 
@@ -202,7 +202,7 @@ def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_p
     path = tmp_path / "file"
     file = files.OpenFile(path)
     for _ in range(2):
-        with pytest.raises(NotThere):
+        with pytest.raises(NotAvailable):
             files.decode(file.read())
         path.write_text("first")
         assert "first" == files.decode(file.read())

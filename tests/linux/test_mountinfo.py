@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError
+from exporter.errors import NotAvailable, ParseError
 from exporter.linux import mountinfo
 from exporter.linux.mountinfo import Mount, Mounts
 from tests.linux.trees import mount_line
@@ -119,7 +119,7 @@ def test_containing() -> None:
 
 def test_view(tmp_path: Path) -> None:
     """The host's view is that of process 1; without it the reader's own is marked as such."""
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         mountinfo.read(tmp_path)
     line = mount_line("259:2", "/", source="/dev/nvme0n1p2")
     for pid, of_host in (("self", False), ("1", True)):

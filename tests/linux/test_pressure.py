@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import pressure
 from exporter.linux.pressure import Pressure
 from tests.linux.texts import cut, texts
@@ -80,7 +80,7 @@ def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
 
 
 def test_a_kernel_without_it_is_no_failure(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         pressure.read(tmp_path / "pressure" / "io")
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.linux import softnet_stat
 from exporter.linux.softnet_stat import SoftnetCounters
 from tests.linux.texts import cut, texts
@@ -79,7 +79,7 @@ def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
 
 
 def test_without_the_file_there_is_no_failure(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         softnet_stat.read(tmp_path)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError, ReadError
+from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import scsi_sysfs
 from exporter.linux.scsi_sysfs import AtaIdentity
 from tests.linux import trees
@@ -87,7 +87,7 @@ def test_names_survive(model: str, serial: str) -> None:
 
 def test_read(tmp_path: Path) -> None:
     """A missing page is not there, and what is no file cannot be read."""
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         scsi_sysfs.read_vpd_page(tmp_path / "vpd_pg80")
     with pytest.raises(ReadError):
         scsi_sysfs.read_vpd_page(tmp_path)

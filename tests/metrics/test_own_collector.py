@@ -27,10 +27,10 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     def fail() -> Parsed[None]:
         raise ReadError("x")
 
-    machine.attempts.take("device", "survey", fail)
+    machine.collector_status.collect("device", "survey", fail)
     families = page(
         own_collector.samples(
-            machine.attempts, machine.sampler, 1.7e9, ("1", "3.11", "7.3", "", "6.1")
+            machine.collector_status, machine.sampler, 1.7e9, ("1", "3.11", "7.3", "", "6.1")
         )
     )
     success = {("cpu",): 1, ("device",): 0, ("disk",): 1, ("pressure",): 1}

@@ -79,7 +79,7 @@ class Host:
         self._rules = DiskRules()
         self._baselines = Baselines(self._rules.baseline)
         self._clock = FakeClock(1000.0, 0.0)
-        self._attempts = CollectorStatus(self._clock)
+        self._collector_status = CollectorStatus(self._clock)
         self._probing = Probing(self._drives[0].who.name)
         self._chance = random.Random(name)
         self._series = {replay: Series(name, named(replay)) for replay in replays}
@@ -112,7 +112,7 @@ class Host:
     def _begin(self, at: float) -> None:
         """The host boots, and the exporter takes over what it has kept."""
         self._booted_at = at
-        self._baselines = Baselines(self._rules.baseline, self._baselines.to_keep())
+        self._baselines = Baselines(self._rules.baseline, self._baselines.to_state())
         self._cpu = dict.fromkeys(("user", "system", "idle", "iowait", "softirq"), 0.0)
         self._waiting = self._stalled = 0.0
         self._dropped = 0
@@ -120,7 +120,7 @@ class Host:
         self._sampler = Sampler(
             CounterFiles(self._place, self._clock),
             clock=self._clock,
-            attempts=self._attempts,
+            collector_status=self._collector_status,
             rules=self._rules,
             baselines=self._baselines,
             wanted=lambda _: True,
@@ -244,6 +244,8 @@ class Host:
             yield device_families.MD_DEGRADED(0, "md0")
         wall = self._clock.wall()
         yield from smart_collector.samples({"smartctl": 0, "fio": 0}, wall)
-        self._attempts.take("disk", "page", lambda: Parsed(None))
-        yield from own_collector.samples(self._attempts, sampler, wall, ("1", "3", "7", "3", "6"))
+        self._collector_status.collect("disk", "page", lambda: Parsed(None))
+        yield from own_collector.samples(
+            self._collector_status, sampler, wall, ("1", "3", "7", "3", "6")
+        )
         yield own_metrics.PROCESS["process_start_time_seconds"](self._booted_at)

@@ -151,13 +151,13 @@ class Rig:
         ]
         self.windows = ProbeWindows()
         self._rated_of_drives: dict[str, float] = {}
-        self.attempts = CollectorStatus(self.clock)
+        self.collector_status = CollectorStatus(self.clock)
         self.probe = ProbeScheduler(
             self.directories,
             self._tools,
             self.rules,
             clock=self.clock,
-            attempts=self.attempts,
+            collector_status=self.collector_status,
             copy_on_write=False,
             rated_bytes=self._rated_of_drives,
         )

@@ -120,7 +120,7 @@ def _phase(rig: Rig) -> SteadyPhase | None:
 def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
     for _ in range(5):
         rig.run()
-    rig.kept = json.loads(json.dumps(rig.rounds.to_keep()))
+    rig.kept = json.loads(json.dumps(rig.rounds.to_state()))
     rig.begin()
     rig.directories[0].look()
     assert _phase(rig) is SteadyPhase.STEADY
@@ -439,7 +439,7 @@ def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     for name in ("fsync", "page_read", "page_write"):
         assert {} == runs(rig, name)
         assert {} == skipped(rig, name)
-    outcomes = dict(rig.attempts.outcomes())
+    outcomes = dict(rig.collector_status.results())
     assert not outcomes["probe"].success
     rig.fio.available = frozenset({"psync"})
     rig.run(SLOT)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter import toml_records
+from exporter import config_validation
 from exporter.errors import ConfigError
 from exporter.probe.profiles import (
     GIB,
@@ -26,7 +26,7 @@ _YEAR_SECONDS = 365 * 86_400
 def configured(name: str, **values: object) -> Profile:
     """A profile as it comes out of the configuration file."""
     where = f"probe.profile.{name}"
-    return profile(name, toml_records.record(ProfileSettings, values, where))
+    return profile(name, config_validation.parse_record(ProfileSettings, values, where))
 
 
 @pytest.mark.parametrize("name", PROFILES)

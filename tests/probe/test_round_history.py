@@ -47,7 +47,7 @@ def test_rounds_of_a_clock_that_ran_ahead_are_forgotten() -> None:
 def test_the_first_steady_window_is_the_baseline_over_a_restart() -> None:
     rounds = RoundHistory()
     assert add(rounds, *[1.0] * 5) is SteadyPhase.STEADY
-    again = RoundHistory(json.loads(json.dumps(rounds.to_keep())))
+    again = RoundHistory(json.loads(json.dumps(rounds.to_state())))
     assert add(again, *[2.0] * 5, begin=2000.0) is SteadyPhase.UNSTEADY
 
 
@@ -58,7 +58,7 @@ def test_what_is_kept_is_bounded() -> None:
             at = float(number * 2 + repeat)
             rounds.add(f"key {number}", Round(at, 1.0), lower_is_better=True)
     add(rounds, *[1.0] * 500)
-    kept = rounds.to_keep()
+    kept = rounds.to_state()
     assert 64 == len(kept)
     assert 64 == len(kept["key"]["rounds"])  # type: ignore[index]
 
@@ -80,7 +80,7 @@ SERIES = st.fixed_dictionaries(
 def test_whatever_was_kept_is_taken_or_left_out(kept: Any) -> None:
     rounds = RoundHistory(kept)
     add(rounds, 1.0)
-    for key in list(rounds.to_keep()):
+    for key in list(rounds.to_state()):
         rounds.known(key, lower_is_better=True)
 
 

@@ -128,7 +128,7 @@ def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
 
 def error(rig: Rig) -> str:
     """Whether the collector says that something went wrong."""
-    outcome = dict(rig.attempts.outcomes())["probe"]
+    outcome = dict(rig.collector_status.results())["probe"]
     return "" if outcome.success else "failed"
 
 

@@ -105,4 +105,4 @@ class Known:
 
 def kept(known: Known) -> Inventory:
     """The inventory as another run reads it from the state file."""
-    return Inventory(json.loads(json.dumps(known.drives.to_keep())))
+    return Inventory(json.loads(json.dumps(known.drives.to_state())))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.errors import NotThere, ReadError
+from exporter.errors import NotAvailable, ReadError
 from exporter.smart.document_directory import ROLL, DocumentReader, DocumentWriter
 from exporter.smart.poll_document import LARGEST_BYTES, file_name, parse_poll_document
 from tests.smart.test_poll_document import POLL
@@ -61,7 +61,7 @@ def test_only_what_changed_is_read_again(place: Path) -> None:
 
 
 def test_a_directory_that_nobody_made_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         DocumentReader(tmp_path / "none").roll()
 
 
@@ -71,7 +71,7 @@ def test_a_directory_that_vanishes_is_made_anew_by_the_writer(place: Path) -> No
     for file in place.iterdir():
         file.unlink()
     place.rmdir()
-    with pytest.raises(NotThere):
+    with pytest.raises(NotAvailable):
         list(reader.changed())
     writer.write(POLL)
     assert {NAME, DAILY} == texts(reader).keys()

@@ -253,7 +253,7 @@ def test_nothing_is_forgotten_before_the_first_complete_look(known: Known, tmp_p
     again.call()
     again.drives.forget(tmp_path, lambda: None)
     assert () == forgetting.requests(tmp_path)
-    assert [] == again.drives.to_keep()
+    assert [] == again.drives.to_state()
 
 
 def test_a_request_stays_where_the_inventory_cannot_be_saved(known: Known, tmp_path: Path) -> None:

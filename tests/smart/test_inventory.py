@@ -33,7 +33,7 @@ def shown(inventory: Inventory) -> set[tuple[str, str | None, bool]]:
 
 
 def rebooted(inventory: Inventory) -> Inventory:
-    return Inventory(json.loads(json.dumps(inventory.to_keep(), allow_nan=False)))
+    return Inventory(json.loads(json.dumps(inventory.to_state(), allow_nan=False)))
 
 
 def with_two() -> Inventory:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.errors import NotThere, ParseError, SourceError
+from exporter.errors import NotAvailable, ParseError, SourceError
 from exporter.smart import pysmart, smartctl_text
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
@@ -54,8 +54,8 @@ def test_without_it_the_reader_is_told_what_to_install(tmp_path: Any) -> None:
     (tmp_path / "pySMART.py").write_text("raise ImportError('not here')")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "from exporter.smart import pysmart\nfrom exporter.errors import NotThere\n"
-        "try: pysmart.replayed([], 'ATA')\nexcept NotThere as e: print(e)"
+        "from exporter.smart import pysmart\nfrom exporter.errors import NotAvailable\n"
+        "try: pysmart.replayed([], 'ATA')\nexcept NotAvailable as e: print(e)"
     )
     assert "pySMART is not installed (not here): pip install pySMART" == printed(program)
 
@@ -140,7 +140,7 @@ def test_any_text_gives_values_or_an_error(lines: list[str], protocol: str) -> N
 
 @pytest.mark.parametrize("report", [{}, {"smartctl": []}, {"smartctl": {"output": []}}])
 def test_a_report_without_text_has_no_second_opinion(report: dict[str, object]) -> None:
-    with pytest.raises(NotThere, match="--json=co"):
+    with pytest.raises(NotAvailable, match="--json=co"):
         second_opinion(report)
 
 

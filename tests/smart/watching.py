@@ -34,12 +34,12 @@ class Told(CollectorStatus):
 
     problem = ""
 
-    def take(
+    def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
     ) -> T | None:
         found = read()
         self.problem = "; ".join(map(str, found.faults))
-        return super().take(collector, part, lambda: found, spent)
+        return super().collect(collector, part, lambda: found, spent)
 
 
 class Watching:
@@ -57,7 +57,7 @@ class Watching:
         self.status.parent.mkdir(parents=True)
         self.status.write_text(status)
         self.clock = FakeClock()
-        self.attempts = Told(self.clock)
+        self.collector_status = Told(self.clock)
         self.directory = place / directory
         self.agent = DocumentWriter(self.directory)
         self.smartctl = Smartctl((*SDA, "ATA"), (*NVME, "NVMe"))
@@ -78,7 +78,7 @@ class Watching:
             self.directory,
             self.drives,
             clock=self.clock,
-            attempts=self.attempts,
+            collector_status=self.collector_status,
             proc=place / "proc",
             begin_polling=self._begin,
         )
@@ -127,9 +127,9 @@ class Watching:
 
     @property
     def problem(self) -> str:
-        is_good = dict(self.attempts.outcomes())["smart"].success
-        assert is_good == (self.attempts.problem == "")
-        return self.attempts.problem
+        is_good = dict(self.collector_status.results())["smart"].success
+        assert is_good == (self.collector_status.problem == "")
+        return self.collector_status.problem
 
 
 def watching(place: Path, source: SmartSource, status: str = NOBODY) -> Watching:

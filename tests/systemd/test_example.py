@@ -12,9 +12,8 @@ import pytest
 
 from exporter.cli import main
 from exporter.config import DeviceSettings, Settings, SmartDrive
-from exporter.config_validation import checked
+from exporter.config_validation import parse_record, validated
 from exporter.probe.profiles import PROFILES, ProfileSettings
-from exporter.toml_records import record
 from tests.systemd.package import SYSTEMD
 
 if sys.version_info >= (3, 11):
@@ -74,7 +73,7 @@ def given(table: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]
 
 
 def test_as_it_is_shipped_it_sets_nothing() -> None:
-    read = record(Settings, tomllib.loads(EXAMPLE.read_text()), "", Settings())
+    read = parse_record(Settings, tomllib.loads(EXAMPLE.read_text()), "", Settings())
     assert Settings() == read
 
 
@@ -105,7 +104,7 @@ _ONE = "web.listen_address"
 
 def test_with_every_key_it_is_a_configuration(uncommented: dict[str, Any]) -> None:
     del uncommented["disk"]["device_include"]  # the other one of the two
-    checked(record(Settings, uncommented, ""))
+    validated(parse_record(Settings, uncommented, ""))
 
 
 def test_the_program_finds_it_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter import sd_notify
+from exporter import service
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_states_go_out_in_one_message(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
-    sd_notify.tell("READY=1", "STATUS=watching")
+    service.notify("READY=1", "STATUS=watching")
     assert b"READY=1\nSTATUS=watching" == manager.recv(4096)
 
 
@@ -34,7 +34,7 @@ def test_an_abstract_socket_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
         listening.bind(f"\0{name}")
         listening.settimeout(5)
         monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
-        sd_notify.tell("WATCHDOG=1")
+        service.notify("WATCHDOG=1")
         assert b"WATCHDOG=1" == listening.recv(4096)
 
 
@@ -43,7 +43,7 @@ def test_a_reload_says_when_it_began(
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
     before = time.monotonic_ns() // 1000
-    sd_notify.tell_reloading()
+    service.notify_reloading()
     state, _, when = manager.recv(4096).decode().partition("\n")
     assert state == "RELOADING=1"
     assert before <= int(when.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
@@ -52,7 +52,7 @@ def test_a_reload_says_when_it_began(
 @pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@nobody-listens-here", "x" * 500])
 def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", address)
-    sd_notify.tell("READY=1")
+    service.notify("READY=1")
 
 
 def test_a_manager_that_does_not_listen_holds_nobody_up(
@@ -66,7 +66,7 @@ def test_a_manager_that_does_not_listen_holds_nobody_up(
             while filling.send(b"x" * 1000):
                 pass
     begun = time.monotonic()
-    sd_notify.tell("WATCHDOG=1")
+    service.notify("WATCHDOG=1")
     assert time.monotonic() - begun < 3
 
 
@@ -90,4 +90,4 @@ def test_the_watchdog_is_that_of_this_process(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert expected == sd_notify.watchdog_seconds()
+    assert expected == service.watchdog_seconds()
