@@ -8,16 +8,14 @@ declared once. pydantic would do this too, at 24 MB of memory (measured), on a d
 
 import difflib
 import os
-import re
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from exporter.config import COLLECTORS, NO_DRIVES, DiskSettings, ProbeSettings, Settings
+from exporter.config import COLLECTORS, ProbeSettings, Settings, device_filter, regular_expression
 from exporter.errors import CommandError, ConfigError
 from exporter.probe import budget_ledger, profiles
 from exporter.probe.gate import GateRules
@@ -77,8 +75,8 @@ def _check_smart(settings: Settings) -> None:
     _between("smart.processes_per_adapter", smart.processes_per_adapter, 1, 64)
     _between("smart.rescan_seconds", smart.rescan_seconds, 60, day)
     _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
-    _expression("smart.include", smart.include)
-    _expression("smart.exclude", smart.exclude)
+    regular_expression("smart.include", smart.include)
+    regular_expression("smart.exclude", smart.exclude)
     if not smart.directory.is_absolute() or not str(smart.directory).isprintable():
         raise ConfigError(f"smart.directory is {smart.directory}", "name it by its whole path")
     for drive in smart.drive:
@@ -204,36 +202,6 @@ def _check_rules(settings: Settings) -> None:
     _between("rules.baseline.operations", rules.baseline.operations, 1, 1_000_000)
     _between("rules.baseline.observations", rules.baseline.observations, 1, 1_000_000)
     _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)
-
-
-def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
-    """Which devices are wanted.
-
-    Raises:
-        ConfigError: an expression is none, or both are given.
-    """
-    if disk.device_include and disk.device_exclude:
-        raise ConfigError(
-            "disk.device_include and disk.device_exclude are both set", "set one of them"
-        )
-    include = _expression("disk.device_include", disk.device_include)
-    exclude = _expression("disk.device_exclude", disk.device_exclude or NO_DRIVES)
-
-    # Asked once a second of every device; 2,000 devices and their partitions fit.
-    @lru_cache(maxsize=1 << 14)
-    def wanted(device: str) -> bool:
-        if disk.device_include:
-            return include.search(device) is not None
-        return exclude.search(device) is None
-
-    return wanted
-
-
-def _expression(name: str, pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as e:
-        raise ConfigError(f"{name} is {pattern!r}, which is no regular expression: {e}") from e
 
 
 def _between(name: str, value: float, least: float, most: float) -> None:

@@ -155,8 +155,8 @@ class _Running:
         )
         self._of_health: list[LoopThread] = []
         if monitor.health is not None:
-            watch, wear = monitor.health.watch, monitor.health.wear
-            smart = LoopThread("smart", self._ask, watch.wake, watch.close, low_priority=True)
+            source, wear = monitor.health.source, monitor.health.wear
+            smart = LoopThread("smart", self._ask, source.wake, source.close, low_priority=True)
             self._of_health.append(smart)
             if wear is not None:
                 self._of_health.append(LoopThread("wear", wear.step, wear.wake, wear.close))
@@ -198,13 +198,13 @@ class _Running:
     def _note_change(self) -> None:
         self._surveying.trigger()
         if self._monitor.health is not None:
-            self._monitor.health.watch.look_again()
+            self._monitor.health.source.look_again()
 
     def _ask(self) -> None:
         health = self._monitor.health
         if health is None:
             return
-        health.watch.step()
+        health.source.step()
         if self._state is not None:
             try:
                 health.drives.forget(self._state.directory, self._save_inventory)

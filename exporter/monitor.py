@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from exporter import __version__
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
-from exporter.config import Settings
-from exporter.config_validation import device_filter
+from exporter.config import Settings, device_filter
 from exporter.io import accumulators, survey
 from exporter.io.baseline import Baselines
 from exporter.io.sampler import CounterFiles, Sampler
@@ -36,9 +35,10 @@ from exporter.programs.command import Runner, version
 from exporter.web import status_page
 
 if TYPE_CHECKING:
-    from exporter.health_monitor import HealthMonitor
+    from exporter.metrics.smart_collector import SmartCollector
     from exporter.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
+    from exporter.smart.health_monitor import HealthMonitor
     from exporter.smart.wear_history import WearHistory
 
 log = logging.getLogger(__name__)
@@ -96,6 +96,7 @@ class Monitor:
         )
         self._kept_inventory = state.get("inventory")
         self.health = self._health(children, history) if on["smart"] else None
+        self._smart_collector = self._new_smart_collector()
         self._kept_probe = state.get("probe")
         self.probe = self._probing(state_directory) if on["probe"] else None
         self.slc = SlcResultFiles(state_directory) if on["probe"] and state_directory else None
@@ -199,7 +200,7 @@ class Monitor:
     def _health(
         self, children: "Callable[[], Children]", history: "Callable[[], WearHistory] | None"
     ) -> "HealthMonitor":
-        from exporter.health_monitor import HealthMonitor  # noqa: PLC0415
+        from exporter.smart.health_monitor import HealthMonitor  # noqa: PLC0415
 
         return HealthMonitor(
             self.settings,
@@ -208,9 +209,16 @@ class Monitor:
             disks=self._disks,
             written_bytes=self._written_bytes,
             children=children,
-            kept_inventory=self._kept_inventory,
+            saved_inventory=self._kept_inventory,
             history=history,
         )
+
+    def _new_smart_collector(self) -> "SmartCollector | None":
+        if self.health is None:
+            return None
+        from exporter.metrics.smart_collector import SmartCollector  # noqa: PLC0415
+
+        return SmartCollector(self.health)
 
     def _probing(self, state_directory: Path | None) -> "ProbeMonitor | None":
         if not self.settings.probe.directory:
@@ -332,7 +340,7 @@ class Monitor:
         seen = self.survey.topology
         names = {} if seen is None else seen.devices
         described = {n for n, its in names.items() if its.block.is_leaf and self._wanted(n)}
-        return Parsed(self.health.samples(described) if self.health else [])
+        return Parsed(self._smart_collector.samples(described) if self._smart_collector else [])
 
     def _probe(self) -> Parsed[list[Sample]]:
         found = list(self.probe.samples()) if self.probe else []

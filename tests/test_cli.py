@@ -142,7 +142,7 @@ MISTAKES = {
         ["--collector.disk.device-include=a", "--collector.disk.device-exclude=b"],
         "are both set; set one of them",
     ),
-    "no expression": (["--collector.disk.device-include=("], "no regular expression"),
+    "no expression": (["--collector.disk.device-include=("], "not a regular expression"),
     "no address": (["--web.listen-address=nowhere"], "nowhere"),
     "no directory": (["--path.procfs=/nonexistent"], "which is no directory"),
     "an empty path": (["--path.sysfs="], "path.sysfs is ''; it must be a path"),

@@ -148,7 +148,7 @@ def test_a_value_of_another_type_is_refused_by_its_whole_key(text: str, expected
         ("[path]\nprocfs = '/nonexistent'", "path.procfs is /nonexistent, which is no directory"),
         ("[web]\nlisten_address = []", "web.listen_address is empty; give at least one"),
         ("[web]\nlisten_address = 'x'", "x"),
-        ("[disk]\ndevice_include = '('", "disk.device_include is '(', which is no regular expre"),
+        ("[disk]\ndevice_include = '('", "disk.device_include is '(', which is not a regular expr"),
         (
             "[disk]\ndevice_include = 'a'\ndevice_exclude = 'b'",
             "disk.device_include and disk.device_exclude are both set; set one of them",

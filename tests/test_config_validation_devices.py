@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from exporter.config import DeviceSettings, DiskSettings, Settings, SmartDrive, SmartSettings
-from exporter.config_validation import device_filter, validated
+from exporter.config import (
+    DeviceSettings,
+    DiskSettings,
+    Settings,
+    SmartDrive,
+    SmartSettings,
+    device_filter,
+)
+from exporter.config_validation import validated
 from exporter.errors import ConfigError
 
 DRIVES = (
@@ -52,7 +59,7 @@ def test_both_at_once_are_refused() -> None:
 @pytest.mark.parametrize("name", ["device_include", "device_exclude"])
 def test_what_is_no_expression_is_refused_by_name(name: str) -> None:
     settings = DiskSettings("[", "") if name == "device_include" else DiskSettings("", "[")
-    with pytest.raises(ConfigError, match=rf"^disk\.{name} is '\['.* no regular expression: "):
+    with pytest.raises(ConfigError, match=rf"^disk\.{name} is '\['.* not a regular expression: "):
         device_filter(settings)
 
 

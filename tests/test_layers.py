@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("metrics.desc", "metrics.probe_families"),
     },
     # Each subject's settings are its own record of rules.
-    "config": {"io.activity", "io.drive_class", "probe.gate", "probe.profiles"},
+    "config": {"errors", "io.activity", "io.drive_class", "probe.gate", "probe.profiles"},
     "config_validation": {
         *("config", "errors", "smart.addressing", "smart.smartctl", "web.listen"),
         *("probe.budget_ledger", "probe.gate", "probe.profiles"),
@@ -66,16 +66,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("measurement", "probe", "programs", "report", "smart", "state"),
     },
     # The monitor and the daemon put everything together.
-    "health_monitor": {
-        *("clock", "collector_status", "config", "drives", "linux", "metrics", "programs"),
-        "smart",
-    },
     "probe_monitor": {
         *("clock", "collector_status", "config", "drives", "linux", "metrics", "probe"),
         *("programs", "smart"),
     },
     "monitor": {
-        *("", "clock", "collector_status", "config", "config_validation", "health_monitor"),
+        *("", "clock", "collector_status", "config"),
         *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "web"),
     },
     "daemon": {

@@ -1,6 +1,7 @@
 """What drives say of their health, and how the asking went, to samples."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from exporter.drives.health import AtaAttribute, DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
@@ -8,6 +9,9 @@ from exporter.metrics import device_families
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
 from exporter.smart.poll_outcome import EXIT_BITS
+
+if TYPE_CHECKING:
+    from exporter.smart.health_monitor import HealthMonitor
 
 #: Families of one number, which is known or not.
 _NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
@@ -39,6 +43,47 @@ _SECONDS_PER_HOUR = 3600
 
 #: Error log entries, self-test errors: only who reads these logs can tell.
 _BITS_OF_LOGS = (6, 7)
+
+
+class SmartCollector:
+    """Returns the SMART samples of all drives, and caches those of drives that did not change.
+
+    Drives are polled every minute or every quarter of an hour; scrapes are more frequent.
+    """
+
+    def __init__(self, health: "HealthMonitor") -> None:
+        self._health = health
+        self._cache: dict[tuple[str, str], tuple[tuple[object, ...], list[Sample]]] = {}
+
+    def samples(self, described: Collection[str]) -> list[Sample]:
+        """Returns the samples of every drive, and those about the agent and smartctl.
+
+        described: block devices whose identity the collector `device` exports.
+        """
+        settings, old_cache = self._health.settings.smart, self._cache
+        result: list[Sample] = []
+        self._cache = {}
+        for drive in self._health.drives.watched():
+            key = drive.label, drive.serial
+            inputs = (
+                *(drive, drive.label in described),
+                *(settings.raw_attributes, settings.attribute_values),
+            )
+            cached = old_cache.get(key)
+            if cached is None or cached[0] != inputs:
+                drive_part = drive_samples(
+                    drive,
+                    raw_attributes=settings.raw_attributes,
+                    attribute_values=settings.attribute_values,
+                )
+                cached = inputs, [*identity_samples(drive, described), *drive_part]
+            self._cache[key] = cached
+            result += cached[1]
+        heartbeat = self._health.drives.roll
+        stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
+        by_agent = heartbeat is not None and not self._health.source.asks_itself
+        result += samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        return result
 
 
 def drive_samples(

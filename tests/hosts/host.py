@@ -176,7 +176,7 @@ class Host:
             self._has_changed = False
             self._look()
             if self.monitor.health is not None:
-                self.monitor.health.watch.look_again()
+                self.monitor.health.source.look_again()
         elif self.clock.monotonic() - self._looked_at >= self.case.settings.survey.interval_seconds:
             self._look()
         self._ask()
@@ -189,7 +189,7 @@ class Host:
         """Everybody who is due; the drives that a scan finds are due at once."""
         if self.monitor.health is not None:
             for _ in range(3):
-                self.monitor.health.watch.step()
+                self.monitor.health.source.step()
 
     def _note_change(self) -> None:
         self._has_changed = True

@@ -1,9 +1,10 @@
-"""The health of one host's drives, put together; no threads, no network.
+"""Builds the objects that read, store and track the health of one host's drives.
 
-Imported only where it is wanted: it is 2 MB of a daemon that may hold 32.
+It starts no thread and opens no socket. The daemon imports this module only when the collector
+`smart` is on: the module and its imports take 2 MB of memory, and the daemon's limit is 32 MB.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,6 @@ from exporter.collector_status import CollectorStatus
 from exporter.config import Settings
 from exporter.drives.wearout import WearoutRules
 from exporter.linux.device_identity import DeviceIdentity
-from exporter.metrics import smart_collector
-from exporter.metrics.desc import Sample
 from exporter.programs.children import Children
 from exporter.smart import polling_plan
 from exporter.smart.document_source import STEP_SECONDS, DocumentSource
@@ -27,10 +26,12 @@ if TYPE_CHECKING:
 
 
 class HealthMonitor:
-    """Who asks the drives (`watch`), what they said (`drives`), and how they wear (`wear`).
+    """The source of poll documents (`source`), the drives (`drives`) and the wear recorder (`wear`).
 
-    disks: who the kernel says that each disk is. written_bytes: what it has written to a device.
-    kept_inventory: what an earlier run kept of `drives.to_state`.
+    disks: returns the identity of each block device, by name, as the kernel reports it.
+    written_bytes: returns the bytes that the kernel has written to a device since boot.
+    saved_inventory: the value that `drives.to_state` returned in an earlier run, or None.
+    history: opens the wear history; None without a state directory, and `wear` is None then.
     """
 
     def __init__(
@@ -42,12 +43,11 @@ class HealthMonitor:
         disks: Callable[[], Mapping[str, DeviceIdentity]],
         written_bytes: Callable[[str], int | None],
         children: Callable[[], Children],
-        kept_inventory: Any,
+        saved_inventory: Any,
         history: "Callable[[], WearHistory] | None",
     ) -> None:
         self._clock = clock
         self._children = children
-        self._shown: dict[tuple[str, str], tuple[tuple[object, ...], list[Sample]]] = {}
         self.settings = settings
         path = settings.path
         self.wear = None if history is None else WearRecorder(history, WearoutRules())
@@ -56,58 +56,32 @@ class HealthMonitor:
             path.sysfs,
             path.rootfs,
             HostContext(disks, written_bytes, polling_plan.rated_bytes(settings)),
-            inventory=Inventory(kept_inventory),
+            inventory=Inventory(saved_inventory),
             wear=self.wear,
             max_age_intervals=settings.smart.max_age_intervals,
         )
-        self.watch = DocumentSource(
+        self.source = DocumentSource(
             settings.smart.source,
             settings.smart.directory,
             self.drives,
             clock=clock,
             collector_status=collector_status,
-            # Our own rights, wherever the host's /proc is.
+            # The capabilities of this process, also where path.procfs is another host's /proc.
             proc=Path("/proc"),
-            begin_polling=self._polling,
+            begin_polling=self._new_poller,
         )
 
     def reconfigure(self, settings: Settings) -> None:
-        """Take over settings that were read again; whoever asks the drives begins anew.
+        """Apply reloaded settings; a changed polling plan restarts the poller.
 
-        The source and its directory keep until a restart.
+        `smart.source` and `smart.directory` change only at a restart.
         """
         before, self.settings = self.settings, settings
         self.drives.judge_by(polling_plan.rated_bytes(settings), settings.smart.max_age_intervals)
         if polling_plan.of(before) != polling_plan.of(settings):
-            self.watch.begin_anew()
+            self.source.begin_anew()
 
-    def samples(self, described: Collection[str]) -> list[Sample]:
-        """What the drives say; `described` are the block devices that are described elsewhere."""
-        shown, before = self.settings.smart, self._shown
-        found: list[Sample] = []
-        self._shown = {}
-        for drive in self.drives.watched():
-            key = drive.label, drive.serial
-            what = drive, drive.label in described, shown.raw_attributes, shown.attribute_values
-            # Drives speak once a minute or a quarter of an hour, and scrapers ask more often.
-            known = before.get(key)
-            if known is None or known[0] != what:
-                its = [*smart_collector.identity_samples(drive, described)]
-                its += smart_collector.drive_samples(
-                    drive,
-                    raw_attributes=shown.raw_attributes,
-                    attribute_values=shown.attribute_values,
-                )
-                known = what, its
-            self._shown[key] = known
-            found += known[1]
-        heartbeat = self.drives.roll
-        stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
-        by_agent = heartbeat is not None and not self.watch.asks_itself
-        found += smart_collector.samples(stuck, heartbeat.at if heartbeat and by_agent else None)
-        return found
-
-    def _polling(self) -> Poller:
+    def _new_poller(self) -> Poller:
         path = self.settings.path
         return Poller(
             self._children(),
