@@ -11,6 +11,7 @@ from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 
+from exporter.errors import ConfigError
 from exporter.io.activity import DiskRules
 from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class HealthMonitor:
-    """The source of poll documents (`source`), the drives (`drives`) and the wear recorder (`wear`).
+    """Holds the source of poll documents (`source`), the drives and the wear recorder (`wear`).
 
     disks: returns the identity of each block device, by name, as the kernel reports it.
     written_bytes: returns the bytes that the kernel has written to a device since boot.
