@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.rows import Row, say
-from exporter.probe.cache_cliff import CliffRules, cache_cliff
+from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES
-from exporter.probe.write_trace import GIB, TraceSample
 from tests.probe.traces import Noise, active, steps
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.probed_disk import ProbedDisk, probed_disk

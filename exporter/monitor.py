@@ -29,7 +29,7 @@ from exporter.metrics import (
 )
 from exporter.metrics.client_library import ProcessCollector
 from exporter.metrics.desc import Sample
-from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_results import SlcResultFiles
 from exporter.programs.command import Runner, version
 from exporter.web import status_page

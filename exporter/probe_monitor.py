@@ -20,10 +20,7 @@ from exporter.probe import profiles
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.fio import Fio, SystemFio
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.probe_results import ProbeWindows
-from exporter.probe.probe_scheduler import ProbeScheduler
-from exporter.probe.probe_slot import SlotTools
-from exporter.probe.probed_directory import (
+from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
@@ -31,9 +28,11 @@ from exporter.probe.probed_directory import (
     splayed,
 )
 from exporter.probe.profiles import Profile
-from exporter.probe.round_history import RoundHistory
-from exporter.probe.slc_scheduled import ScheduledSlc
+from exporter.probe.results import ProbeWindows, RoundHistory
+from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slc_watch import PROFILE as SLC
+from exporter.probe.slc_watch import ScheduledSlc
+from exporter.probe.slot import SlotTools
 from exporter.programs.command import Runner
 from exporter.smart.polling_plan import rated_bytes
 

@@ -6,7 +6,7 @@ from exporter.collector_status import CollectorStatus
 from exporter.config import Paths, ProbeSettings, Settings
 from exporter.metrics.desc import Sample
 from exporter.probe.gate import GateRules
-from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.results import ProbeWindows
 from exporter.probe_monitor import ProbeMonitor
 from tests.fakes import FakeRunner
 from tests.probe.probing import FakeFio, Rig

@@ -10,7 +10,7 @@ from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import measured_file, run_facts
+from exporter.measurement import guarded_run, run_facts
 from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
     MEASURED,
@@ -77,11 +77,11 @@ def _prepared(
     """The file, after the gate and the person had their say."""
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.place.device.replace('/', '!')}"
-    filling = measured_file.missing_bytes(path, name, matrix.size_bytes)
+    filling = guarded_run.missing_bytes(path, name, matrix.size_bytes)
     written = filling + bench_matrix.written_at_most(cells)
     _show_plan(cells, filling, says)
     measurement.admit(cells[0], written, filling)
-    seconds = bench_matrix.seconds_at_most(cells) + measured_file.fill_seconds(filling)
+    seconds = bench_matrix.seconds_at_most(cells) + guarded_run.fill_seconds(filling)
     measurement.consent(written, seconds)
     return measurement.prepared(name, matrix.size_bytes, fill=True)
 
@@ -131,7 +131,7 @@ def _measured(
 def _show_plan(cells: Sequence[Profile], filling: int, says: TextIO) -> None:
     rows = bench_matrix.plan_rows(cells)
     if filling:
-        fill = f"{measured_file.fill_seconds(filling):.0f} s"
+        fill = f"{guarded_run.fill_seconds(filling):.0f} s"
         rows = (("fill the file", "", "", "", fill, size(filling)), *rows)
     terminal.write(
         Report(

@@ -7,8 +7,7 @@ from typing import Any
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
-from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
-from exporter.probe.host_share import HostShareRules
+from exporter.probe.fio_run import HostShareRules, ProfileResult, RunEnd, share_outside
 from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.formatting import number

@@ -12,7 +12,7 @@ from exporter.clock import Clock
 from exporter.commands import probe_report
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
-from exporter.measurement import chosen_profiles, measured_file, run_facts
+from exporter.measurement import chosen_profiles, guarded_run, run_facts
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -23,7 +23,7 @@ from exporter.measurement.session import (
     measuring,
 )
 from exporter.probe.budget import ProbeBudget
-from exporter.probe.file_filling import filled_bytes
+from exporter.probe.filling import filled_bytes
 from exporter.probe.fio_run import RunEnd
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardWatch
@@ -133,7 +133,7 @@ def _run(measurement: Measurement, runnable: Sequence[Profile], stays_bytes: int
     directory = measurement.directory
     size = max(each.size_bytes for each in runnable)
     filled = filled_bytes(runnable)
-    filling = measured_file.missing_bytes(directory.path, directory.file, filled)
+    filling = guarded_run.missing_bytes(directory.path, directory.file, filled)
     written = filling + sum(each.written_bytes_at_most for each in runnable)
     measurement.admit(runnable[0], written, max(filling, size - filled))
     seconds = sum(map(chosen_profiles.expected_seconds, runnable)) + _MORE_SECONDS

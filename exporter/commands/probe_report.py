@@ -13,10 +13,15 @@ from typing import Any
 
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latency, speed
-from exporter.probe import round_history
+from exporter.probe import results
 from exporter.probe.fio_report import JobResult, Op, OpResult
-from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
-from exporter.probe.host_share import HostShareRules, is_host_limited
+from exporter.probe.fio_run import (
+    HostShareRules,
+    ProfileResult,
+    RunEnd,
+    is_host_limited,
+    share_outside,
+)
 from exporter.probe.profiles import KIB, Profile, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
@@ -46,7 +51,7 @@ _WORDS = {
 
 
 def quantity(profile: Profile) -> Quantity:
-    if round_history.is_latency(profile):
+    if results.is_latency(profile):
         return Quantity.LATENCY
     is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
     return Quantity.THROUGHPUT if is_large else Quantity.RATE
@@ -99,12 +104,12 @@ def compare_profile(
     if job is None or result is not ProfileResult.SUCCESS:
         return ProfileComparison(profile, result, job)
     share = share_outside(ended, profiles, profile.name, _SHARE)
-    value = round_history.measured(profile, job)
+    value = results.measured(profile, job)
     window = (steady.baseline or steady.window) if steady is not None else None
     # A run that the host held up says nothing of the drive.
     if value is None or window is None or is_host_limited(share, _SHARE):
         return ProfileComparison(profile, result, job, share, value)
-    lower = round_history.is_latency(profile)
+    lower = results.is_latency(profile)
     off = deviation([value], window, lower_is_better=lower, rules=_STEADY)
     return ProfileComparison(
         profile,
@@ -167,11 +172,11 @@ def _verdict(
 
 def _in_words(found: ProfileComparison) -> str:
     """What a profile is about, for who knows MySQL and not fio."""
-    op = round_history.main_op(found.profile)
+    op = results.main_op(found.profile)
     its = found.job.ops.get(op) if found.job else None
     if its is None:
         return ""
-    if not round_history.is_latency(found.profile) and its.bytes_per_second is not None:
+    if not results.is_latency(found.profile) and its.bytes_per_second is not None:
         return f"{found.profile.name}: {speed(its.bytes_per_second)} MB/s"
     took = f"{latency(its.p50_seconds)} (median), {latency(its.p99_seconds)} at p99"
     return f"{found.profile.name}: {took}"
@@ -188,7 +193,7 @@ def _parts(found: Sequence[ProfileComparison]) -> Iterator[Table | Chart]:
         ChartLine(each.profile.name, _by_percentile(result))
         for each in found
         if each.job is not None
-        and (result := each.job.ops.get(round_history.main_op(each.profile))) is not None
+        and (result := each.job.ops.get(results.main_op(each.profile))) is not None
         and len(result.bins) > 1
     )
     if lines:
@@ -216,7 +221,7 @@ def _rows(found: ProfileComparison) -> Iterator[tuple[str, ...]]:
             latency(its.p999_seconds),
             latency(its.max_seconds),
             *_rates(found.profile, its),
-            share if op is round_history.main_op(found.profile) else "-",
+            share if op is results.main_op(found.profile) else "-",
         )
 
 

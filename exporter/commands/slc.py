@@ -12,7 +12,7 @@ from exporter.commands import slc_report
 from exporter.commands.slc_measurement import LEAST_BYTES, MOST_BYTES, SlcProbe
 from exporter.config import Settings
 from exporter.errors import ConfigError
-from exporter.measurement import figures, measured_place
+from exporter.measurement import figures, measured_directory
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -22,11 +22,10 @@ from exporter.measurement.session import (
     measuring,
 )
 from exporter.probe import profiles, slc_watch
-from exporter.probe.cache_cliff import RECOVERY_IDLE_SECONDS, CliffResult
+from exporter.probe.cache_cliff import MIB, RECOVERY_IDLE_SECONDS, CliffResult
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
 from exporter.probe.slc_watch import PROFILE
-from exporter.probe.write_trace import MIB
 
 _STATUS = {
     CliffResult.CLIFF: JUDGED_BAD,
@@ -59,7 +58,7 @@ def run(settings: Settings, wanted: SlcRequest, edges: Edges, out: TextIO) -> in
     """
     wanted.check()
     profile = _profile(settings, wanted)
-    state = measured_place.state_directory(settings, edges.environment)
+    state = measured_directory.state_directory(settings, edges.environment)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         probe = SlcProbe(measurement, settings, profile, state)
         found = probe.probed(

@@ -13,18 +13,17 @@ from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
 from exporter.io.drive_class import DriveClass
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.measurement import figures, measured_place, run_facts
+from exporter.measurement import figures, measured_directory, run_facts
 from exporter.measurement.figures import span
 from exporter.measurement.run_facts import Below
 from exporter.measurement.session import Measurement
 from exporter.probe import slc_watch
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, recovered_bytes
+from exporter.probe.cache_cliff import MIB, CacheCliff, CliffResult, TraceSample, recovered_bytes
 from exporter.probe.fio_run import RunEnd
 from exporter.probe.production_load import GuardWatch
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import MayStop, WatchedFio, WatchedWrite
-from exporter.probe.write_trace import MIB, TraceSample
 
 #: What a write of less shows is noise.
 LEAST_BYTES, MOST_BYTES = 64 * MIB, 4 << 40
@@ -129,7 +128,7 @@ class SlcProbe:
     ) -> tuple[WatchedWrite, RunEnd]:
         """One write of the file from end to end; `may_stop` in the place of what finds a cliff."""
         its = self._measurement
-        watch = slc_watch.watch(profile)
+        watch = slc_watch.cliff_detector(profile)
         recent: deque[TraceSample] = deque(maxlen=_RECENT)
         written = 0.0
 
@@ -166,7 +165,7 @@ class SlcProbe:
         self._written = written
 
     def _device_bytes(self, _file: Path | None = None) -> int | None:
-        disk = measured_place.disk(self._settings.path.procfs, self._measurement.place.device)
+        disk = measured_directory.disk(self._settings.path.procfs, self._measurement.place.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
     def _keep(self, result: SlcResult) -> SlcResult | None:

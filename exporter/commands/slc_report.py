@@ -6,9 +6,15 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from exporter.measurement import figures
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, CliffRules, WritePhase
+from exporter.probe.cache_cliff import (
+    CacheCliff,
+    CliffResult,
+    CliffRules,
+    TraceSample,
+    WritePhase,
+    binned,
+)
 from exporter.probe.slc_results import SlcResult
-from exporter.probe.write_trace import TraceSample, binned
 from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
 #: More points than these are no plainer.

@@ -15,7 +15,7 @@ from exporter.commands import steady_state_report
 from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import chosen_profiles, measured_file, run_facts
+from exporter.measurement import chosen_profiles, guarded_run, run_facts
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -25,13 +25,12 @@ from exporter.measurement.session import (
     Measurement,
     measuring,
 )
-from exporter.probe import round_history
-from exporter.probe.file_filling import writes_whole
-from exporter.probe.fio_run import RunEnd, share_outside
-from exporter.probe.host_share import HostShareRules, is_host_limited
+from exporter.probe import results
+from exporter.probe.filling import writes_whole
+from exporter.probe.fio_run import HostShareRules, RunEnd, is_host_limited, share_outside
 from exporter.probe.production_load import GuardWatch
 from exporter.probe.profiles import Profile, Rw, Sync
-from exporter.probe.round_history import RoundHistory
+from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
 from exporter.report.content import Report
 from exporter.state import StateFile
@@ -51,7 +50,7 @@ def series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
         if read is None or not isinstance(found, dict):
             continue
         drive, firmware, its, engine = read
-        judgement = rounds.known(key, lower_is_better=round_history.is_latency(its))
+        judgement = rounds.known(key, lower_is_better=results.is_latency(its))
         if judgement is None or profile not in (None, its.name):
             continue
         done = [
@@ -197,7 +196,7 @@ class _Rounds:
                 break
             judgement = steady_state(
                 [each.value for each in self._done if not each.is_host_limited],
-                lower_is_better=round_history.is_latency(profile),
+                lower_is_better=results.is_latency(profile),
                 rules=_RULES,
                 baseline=judgement.baseline,
             )
@@ -219,7 +218,7 @@ class _Rounds:
         filling = 0
         if not writes_whole(profile):
             size = profile.size_bytes
-            filling = measured_file.missing_bytes(directory.path, directory.file, size)
+            filling = guarded_run.missing_bytes(directory.path, directory.file, size)
         written = filling + self._most * profile.written_bytes_at_most
         its.admit(profile, written, filling or profile.size_bytes)
         its.consent(written, self._most * _round_seconds(profile))
@@ -235,7 +234,7 @@ class _Rounds:
     def _take(self, profile: Profile, ended: RunEnd) -> str:
         """Note a round; why there is none, where it says nothing."""
         job = ended.job(profile.name)
-        value = None if job is None else round_history.measured(profile, job)
+        value = None if job is None else results.measured(profile, job)
         if value is None:
             return "fio says nothing of the operation that counts"
         share = share_outside(ended, [profile], profile.name, _SHARE)

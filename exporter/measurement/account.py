@@ -17,8 +17,8 @@ from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Reservation, WriteLimits
 from exporter.probe.gate import GateRules
-from exporter.probe.probe_place import Place
-from exporter.probe.probed_directory import ProbeDirectory
+from exporter.probe.location import Place
+from exporter.probe.probe_directory import ProbeDirectory
 from exporter.report.formatting import quantity
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.probe import profiles
-from exporter.probe.file_filling import filled_bytes, writes_whole
+from exporter.probe.filling import filled_bytes, writes_whole
 from exporter.probe.profiles import PROFILES, Profile, ProfileSettings
 
 

@@ -16,16 +16,21 @@ from typing import TextIO
 from exporter.clock import Clock
 from exporter.config import Settings
 from exporter.errors import CommandError, SourceError
-from exporter.measurement import guarded_run, measured_file, measured_place, ownership
+from exporter.measurement import guarded_run, measured_directory, ownership
 from exporter.measurement.account import Conditions, MeasurementAccount, guard_rules
-from exporter.measurement.admission import Admission, Agreement, PlannedWrite, Streams
+from exporter.measurement.admission import (
+    Admission,
+    Agreement,
+    HostLockSession,
+    PlannedWrite,
+    Streams,
+)
 from exporter.measurement.guarded_run import GuardedRun
 from exporter.measurement.interruption import InterruptHandler
-from exporter.measurement.lock_session import HostLockSession
 from exporter.probe import probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunEnd
-from exporter.probe.probe_place import Place
+from exporter.probe.location import Place
 from exporter.probe.production_load import GuardWatch
 from exporter.probe.profiles import Profile, with_engine
 from exporter.report import delivery
@@ -163,14 +168,14 @@ class Measurement:
         """
         path = self.directory.path
         if not keep:
-            self._undo.enter_context(measured_file.removed(path, name, lambda: self._is_stuck))
+            self._undo.enter_context(guarded_run.removed(path, name, lambda: self._is_stuck))
         elif stays_bytes is not None:
             self._undo.callback(self._shorten, name, stays_bytes)
-        if fill and (missing := measured_file.missing_bytes(path, name, size_bytes)):
+        if fill and (missing := guarded_run.missing_bytes(path, name, size_bytes)):
             # What is refused is not written, and need not be charged.
-            measured_file.look(path, name)
+            guarded_run.look(path, name)
             guarded_run.fill(self._conditions, name, size_bytes, missing=missing, show=self.show)
-        return measured_file.sized(path, name, size_bytes)
+        return guarded_run.sized(path, name, size_bytes)
 
     def run(
         self,
@@ -227,11 +232,11 @@ def measuring(
         ConfigError: no directory, no fit filesystem, no right to the state, or the lock is held.
         SourceError: something could not be read.
     """
-    path = measured_place.chosen_directory(options.directory, settings)
-    state = measured_place.state_directory(settings, edges.environment)
+    path = measured_directory.chosen_directory(options.directory, settings)
+    state = measured_directory.state_directory(settings, edges.environment)
     # All that is only read comes first: as root there is more to read, and to import.
-    directory = measured_place.probe_directory(path, profiles, settings, edges.clock, state)
-    measured_place.look(directory, copy_on_write=settings.probe.copy_on_write)
+    directory = measured_directory.probe_directory(path, profiles, settings, edges.clock, state)
+    measured_directory.look(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
         interruption = stack.enter_context(InterruptHandler())
         stack.enter_context(ownership.made(path, state))

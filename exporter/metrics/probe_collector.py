@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from exporter.metrics import probe_families as metrics
 from exporter.metrics.desc import Sample
 from exporter.probe.fio_report import Op, OpResult
-from exporter.probe.probe_results import DirectoryResults, ProfileResults
+from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.steady_state import SteadyPhase, SteadyState
 

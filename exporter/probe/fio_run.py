@@ -1,24 +1,80 @@
-"""One run of fio under guard, and what it found of each profile."""
+"""How much of a probe's latency arises outside the device: in the host, or on the way to it?
+
+A device that answers in 0.2 ms while the probe waits 4.2 ms is not the one that is slow: a CPU full
+of interrupts is, or a queue before the driver. Such a run says nothing of the drive.
+
+One run of fio under guard, and what it found of each profile.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from exporter.clock import Clock
 from exporter.errors import ParseError
-from exporter.io.interval import disk_interval
+from exporter.io.interval import DiskInterval, disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.probe import fio_report
 from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
 from exporter.probe.gate import GateRules, GuardSample, Reason, guard
 from exporter.probe.host_lock import HostLock
-from exporter.probe.host_share import HostShareRules, host_share
 from exporter.probe.production_load import GuardReading, GuardWatch
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
+
+
+@dataclass(frozen=True, slots=True)
+class HostShareRules:
+    """least_operations_ratio: the probe must have made so many of the device's operations, or the
+        device's await is that of others.
+    host_limited_ratio: with a larger share outside the device a run is not comparable to others.
+    """
+
+    least_operations_ratio: float = 0.5
+    host_limited_ratio: float = 0.5
+
+
+def host_share(
+    op: Literal["read", "write"],
+    operations: int,
+    latency_seconds: float,
+    device: DiskInterval,
+    rules: HostShareRules,
+) -> float | None:
+    """The share, 0 to 1, of the probe's mean latency that is not its device's await.
+
+    operations, latency_seconds: what the probe did in one direction, and the mean of what it took
+        from submission to completion.
+    device: the device in the window of the probe.
+
+    None where the probe made less than half of the device's reads and writes, or either side did
+    nothing. For direct I/O: a write into the page cache is none of the device's. Of requests that
+    the kernel splits it sees several, and then the probe's look too few.
+    """
+    if op == "read":
+        completed, seconds = device.reads, device.read_seconds
+    else:
+        completed, seconds = device.writes, device.write_seconds
+    everything = device.reads + device.writes
+    if completed <= 0 or operations < rules.least_operations_ratio * everything:
+        return None
+    if not latency_seconds > 0:
+        return None
+    return min(max(1 - seconds / completed / latency_seconds, 0.0), 1.0)
+
+
+def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
+    """The host, not the device, made most of the latency; never so where that is unknown.
+
+    For queues no deeper than the device takes: the rest of a deeper one waits in the host, and the
+    device is the reason.
+    """
+    return share is not None and share > rules.host_limited_ratio
+
 
 #: Production needs the device at once or not at all.
 LOOK_SECONDS = 0.25

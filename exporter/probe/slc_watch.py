@@ -5,22 +5,27 @@ has ended. Where the kernel does not say it of a process, or not to us, the devi
 does, which holds what others write too.
 
 The probe of a write cache: what is judged of a long write, and what is kept of it.
+
+The profile `slc` among the daemon's own: watched, judged and kept as the command's.
 """
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.errors import ParseError, SourceError
-from exporter.linux import files
+from exporter.linux import diskstats, files
+from exporter.linux.diskstats import SECTOR_BYTES
+from exporter.linux.topology import Topology
 from exporter.probe import slc_results
-from exporter.probe.cache_cliff import CacheCliff, CliffRules, cache_cliff
-from exporter.probe.cliff_watch import CliffWatch, CliffWatchRules
+from exporter.probe.cache_cliff import CacheCliff, CliffRules, TraceSample, cache_cliff
+from exporter.probe.cliff_detector import CliffWatch, CliffWatchRules
 from exporter.probe.fio import Fio
+from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
-from exporter.probe.write_trace import TraceSample
 from exporter.programs.child import End, Finished
 
 #: The profile whose writes are watched.
@@ -250,7 +255,7 @@ RULES = CliffRules()
 WATCH_RULES = CliffWatchRules()
 
 
-def watch(profile: Profile) -> CliffWatch:
+def cliff_detector(profile: Profile) -> CliffWatch:
     """Says when a write may end: the end of a cache is certain, and more would only wear it."""
     return CliffWatch(WATCH_RULES, RULES, profile.written_bytes_at_most)
 
@@ -273,3 +278,80 @@ def keep(directory: Path, result: SlcResult) -> SlcResult | None:
         slc_results.save(directory, result)
         return None
     return earlier
+
+
+log = logging.getLogger(__name__)
+
+
+class ScheduledSlc:
+    """Of all directories; on the probes' thread.
+
+    state: where results are kept. identity: under which a drive is known over its names.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        directories: Sequence[ProbeDirectory],
+        *,
+        clock: Clock,
+        proc: Path,
+        topology: Callable[[], Topology | None],
+        identity: Callable[[str], str],
+    ) -> None:
+        self._state = state
+        self._directories = directories
+        self._clock = clock
+        self._proc = proc
+        self._topology = topology
+        self._identity = identity
+
+    def watched(self, fio: Fio) -> Fio:
+        """The same fio, whose runs of the profile are watched and kept."""
+        return WatchedFio(
+            fio,
+            self._clock,
+            begin=_until_cliff,
+            over=self._keep,
+            device_bytes=self._device_bytes,
+        )
+
+    def _keep(self, written: WatchedWrite) -> None:
+        its = self._of(written.file)
+        if its is None or its.place is None:
+            return
+        device, leaves = its.place.device, its.place.leaves
+        if not written.samples:
+            log.warning("the write cache of %s is not judged: %s", device, written.problem)
+            return
+        cliff = judged(written, self._capacity_bytes(device))
+        drives = tuple(map(self._identity, leaves or (device,)))
+        try:
+            keep(self._state, SlcResult(drives, device, self._clock.wall(), cliff))
+        except OSError as e:
+            log.warning("%s: the result is not kept: %s", self._state, e.strerror or e)
+        log.info("the write cache of %s: %s", device, cliff.result.value)
+
+    def _of(self, file: Path) -> ProbeDirectory | None:
+        return next((each for each in self._directories if each.path == file.parent), None)
+
+    def _capacity_bytes(self, device: str) -> int | None:
+        topology = self._topology()
+        known = topology.devices.get(device) if topology else None
+        return None if known is None else known.block.capacity_bytes
+
+    def _device_bytes(self, file: Path) -> int | None:
+        its = self._of(file)
+        if its is None or its.place is None:
+            return None
+        try:
+            lines = diskstats.read(self._proc).value
+        except SourceError:
+            return None
+        disk = diskstats.records_by_device(lines.values()).get(its.place.device)
+        return None if disk is None else disk.written_sectors * SECTOR_BYTES
+
+
+def _until_cliff(profile: Profile, _file: Path) -> MayStop:
+    detector = cliff_detector(profile)
+    return lambda sample: detector.observe(sample) is not None

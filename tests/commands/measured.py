@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.linux import mountinfo
-from exporter.probe import probe_place
+from exporter.probe import location
 from tests.end_to_end.daemon import environment
 from tests.end_to_end.programs import need
 from tests.required import lacking
@@ -63,7 +63,7 @@ class Place:
         mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
         mount = mountinfo.mount_containing(mounts, str(place.resolve()))
         assert mount is not None
-        if why := probe_place.unfit(mount.fstype, copy_on_write=False):
+        if why := location.unfit(mount.fstype, copy_on_write=False):
             lacking(f"{place}: {why}")
         self.path = place
         self.directory = place / "probe"

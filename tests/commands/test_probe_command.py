@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from exporter.linux import topology
-from exporter.probe import probe_file, round_history
+from exporter.probe import probe_file, results
 from exporter.probe.profiles import PROFILES
-from exporter.probe.round_history import Round, RoundHistory
+from exporter.probe.results import Round, RoundHistory
 from exporter.state import StateFile
 from tests.commands.measured import GATE, SMALL, Place, end, pretending
 from tests.required import lacking
@@ -100,7 +100,7 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
     (drive,) = json.loads((place.state / "probe-budget.json").read_text())["spent"]
     seen = topology.read(Path("/sys"), Path("/proc"), Path("/"), look_for_servers=False).value
     profile = replace(PROFILES["page_read"], size_bytes=8 << 20, number_ios=100)
-    key = round_history.key(drive, seen.devices[device].identity.firmware or "", profile, "psync")
+    key = results.key(drive, seen.devices[device].identity.firmware or "", profile, "psync")
     rounds = RoundHistory()
     for at in range(5):
         rounds.add(key, Round(time.time() - 100 + at, 1e-9), lower_is_better=True)

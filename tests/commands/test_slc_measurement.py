@@ -10,9 +10,9 @@ import pytest
 from exporter.commands import slc_measurement
 from exporter.commands.slc_measurement import recovered_by_idle_seconds, recovery_steps, until_slow
 from exporter.commands.slc_report import RecoveryStep
+from exporter.probe.cache_cliff import MIB, TraceSample
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.slc_watch import MayStop, WatchedWrite
-from exporter.probe.write_trace import MIB, TraceSample
 from tests.fakes import FakeClock
 from tests.probe.test_slc_results import CLIFF
 

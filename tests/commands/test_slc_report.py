@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from exporter.commands.slc_report import CacheMeasurement, RecoveryStep, report, verdict
 from exporter.probe import slc_watch
-from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase, cache_cliff
+from exporter.probe.cache_cliff import CacheCliff, CliffResult, TraceSample, WritePhase, cache_cliff
 from exporter.probe.slc_results import SlcResult
-from exporter.probe.write_trace import TraceSample
 from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
 from tests.probe.test_slc_results import CLIFF, CLIFFS, RESULT

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series, report
 from exporter.probe.profiles import PROFILES, Profile
-from exporter.probe.round_history import is_latency
+from exporter.probe.results import is_latency
 from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state
 from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table

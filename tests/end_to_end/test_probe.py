@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from exporter.linux import mountinfo
-from exporter.probe import probe_place
+from exporter.probe import location
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
@@ -61,7 +61,7 @@ def flags(tmp_path: Path) -> tuple[str, ...]:
     mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
     mount = mountinfo.mount_containing(mounts, str(tmp_path.resolve()))
     assert mount is not None
-    if why := probe_place.unfit(mount.fstype, copy_on_write=False):
+    if why := location.unfit(mount.fstype, copy_on_write=False):
         lacking(f"{tmp_path}: {why}")
     root = tmp_path / "root"
     (root / "run" / "lock").mkdir(parents=True)

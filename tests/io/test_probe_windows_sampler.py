@@ -1,6 +1,6 @@
 """The seconds of a probe, which are not production's."""
 
-from exporter.probe.probe_results import ProbeWindows
+from exporter.probe.results import ProbeWindows
 from tests.io.machine import FULL, Machine
 from tests.io.records import NEW, grown
 

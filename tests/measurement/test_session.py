@@ -14,14 +14,7 @@ from hypothesis import strategies as st
 from exporter.commands import bench_matrix, slc
 from exporter.config import ProbeSettings, Settings, StateSettings
 from exporter.errors import ConfigError, ReadError
-from exporter.measurement import (
-    admission,
-    figures,
-    lock_session,
-    measured_file,
-    measured_place,
-    session,
-)
+from exporter.measurement import admission, figures, guarded_run, measured_directory, session
 from exporter.measurement.admission import Plan, Streams
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.host_lock import HostLock, ProbePidFile
@@ -96,7 +89,7 @@ def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None
     with (tmp_path / "ssd-exporter-probe.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(ConfigError, match=r"\(process \d+\) is probing on this host"):
-            lock_session.acquire(
+            admission.acquire(
                 HostLock((tmp_path,)),
                 ProbePidFile(tmp_path),
                 (tmp_path,),
@@ -111,7 +104,7 @@ def test_a_lock_that_can_be_made_nowhere_is_said_at_once(tmp_path: Path) -> None
     none = tmp_path / "none"
     clock = FakeClock()
     with pytest.raises(ConfigError, match=r"cannot be made in .*none; run this as root"):
-        lock_session.acquire(
+        admission.acquire(
             HostLock((none,)),
             ProbePidFile(none),
             (none,),
@@ -153,15 +146,17 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 def test_a_file_is_filled_at_a_bearable_pace(tmp_path: Path) -> None:
     clock, seen = FakeClock(), list[int]()
     place, size = tmp_path / "new", 4 << 20
-    missing = measured_file.missing_bytes(place, "file", size)
+    missing = guarded_run.missing_bytes(place, "file", size)
     assert size == missing
-    with measured_file.removed(place, "file"):
-        measured_file.fill(place, "file", size, missing=missing, clock=clock, filling=seen.append)
-        assert place / "file" == measured_file.sized(place, "file", size)
+    with guarded_run.removed(place, "file"):
+        guarded_run.fill_paced(
+            place, "file", size, missing=missing, clock=clock, filling=seen.append
+        )
+        assert place / "file" == guarded_run.sized(place, "file", size)
         assert size == (place / "file").stat().st_size
-        assert 0 == measured_file.missing_bytes(place, "file", size)
+        assert 0 == guarded_run.missing_bytes(place, "file", size)
     assert [1 << 20, 2 << 20, 3 << 20, 4 << 20] == seen
-    assert sum(clock.slept) == pytest.approx(measured_file.fill_seconds(size), rel=0.01)
+    assert sum(clock.slept) == pytest.approx(guarded_run.fill_seconds(size), rel=0.01)
     assert not place.exists(), "what is made is taken away"
 
 
@@ -173,7 +168,7 @@ def test_after_a_stall_a_filling_does_not_catch_up(tmp_path: Path) -> None:
         if at == 4 << 20:
             clock.advance(60.0)
 
-    measured_file.fill(
+    guarded_run.fill_paced(
         tmp_path / "new", "file", 64 << 20, missing=64 << 20, clock=clock, filling=stall
     )
     # Were it to, all that is left would be written at once.
@@ -182,10 +177,10 @@ def test_after_a_stall_a_filling_does_not_catch_up(tmp_path: Path) -> None:
 
 def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    measured_file.sized(tmp_path, "file", 4 << 20)
-    missing = measured_file.missing_bytes(tmp_path, "file", 2 << 20)
+    guarded_run.sized(tmp_path, "file", 4 << 20)
+    missing = guarded_run.missing_bytes(tmp_path, "file", 2 << 20)
     assert 2 << 20 == missing
-    measured_file.fill(
+    guarded_run.fill_paced(
         tmp_path,
         "file",
         2 << 20,
@@ -193,7 +188,7 @@ def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
         clock=FakeClock(),
         filling=lambda _at: None,
     )
-    assert 0 == measured_file.missing_bytes(tmp_path, "file", 2 << 20)
+    assert 0 == guarded_run.missing_bytes(tmp_path, "file", 2 << 20)
 
 
 def test_a_filling_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
@@ -201,8 +196,8 @@ def test_a_filling_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
         if at > 2 << 20:
             raise ReadError("enough")
 
-    with contextlib.suppress(ReadError), measured_file.removed(tmp_path / "new", "file"):
-        measured_file.fill(
+    with contextlib.suppress(ReadError), guarded_run.removed(tmp_path / "new", "file"):
+        guarded_run.fill_paced(
             tmp_path / "new",
             "file",
             4 << 20,
@@ -217,8 +212,8 @@ def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
     place = tmp_path / "there"
     place.mkdir(0o700)
     (place / "others").touch()
-    with measured_file.removed(place, "file"):
-        measured_file.sized(place, "file", 4096)
+    with guarded_run.removed(place, "file"):
+        guarded_run.sized(place, "file", 4096)
     assert ["others"] == [each.name for each in place.iterdir()]
 
 
@@ -227,7 +222,7 @@ def test_a_directory_that_may_not_be_used_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"open to other users.*; a directory that does not exist"
     ):
-        measured_file.sized(tmp_path / "open", "file", 4096)
+        guarded_run.sized(tmp_path / "open", "file", 4096)
 
 
 def settings(*directories: Path, state: Path | None = None) -> Settings:
@@ -236,25 +231,25 @@ def settings(*directories: Path, state: Path | None = None) -> Settings:
 
 def test_the_directory_is_what_was_asked_for_else_the_configured_one() -> None:
     here, there = Path("/mnt/here"), Path("/mnt/there")
-    assert here == measured_place.chosen_directory(here, settings(there))
-    assert there == measured_place.chosen_directory(None, settings(there))
-    assert Path.cwd() / "new" == measured_place.chosen_directory(Path("new"), settings())
+    assert here == measured_directory.chosen_directory(here, settings(there))
+    assert there == measured_directory.chosen_directory(None, settings(there))
+    assert Path.cwd() / "new" == measured_directory.chosen_directory(Path("new"), settings())
     with pytest.raises(ConfigError, match="name one of them"):
-        measured_place.chosen_directory(None, settings(here, there))
+        measured_directory.chosen_directory(None, settings(here, there))
     with pytest.raises(ConfigError, match="no directory to measure in is known"):
-        measured_place.chosen_directory(None, settings())
+        measured_directory.chosen_directory(None, settings())
 
 
 @pytest.mark.parametrize("name", ["/mnt/a\nb", "/mnt/a\\b", "/mnt/\x1b[2J"])
 def test_a_name_that_fio_cannot_be_told_is_a_mistake(name: str) -> None:
     with pytest.raises(ConfigError, match="fio takes no such name"):
-        measured_place.chosen_directory(Path(name), settings())
+        measured_directory.chosen_directory(Path(name), settings())
 
 
 def test_the_daemon_s_state_is_used_and_a_new_one_made_where_there_is_none(tmp_path: Path) -> None:
-    assert tmp_path == measured_place.state_directory(settings(state=tmp_path), {})
+    assert tmp_path == measured_directory.state_directory(settings(state=tmp_path), {})
     environment = {"HOME": str(tmp_path), "STATE_DIRECTORY": str(tmp_path / "new")}
-    assert tmp_path / "new" == measured_place.state_directory(settings(), environment)
+    assert tmp_path / "new" == measured_directory.state_directory(settings(), environment)
 
 
 def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:

@@ -4,8 +4,8 @@ from exporter.metrics import probe_collector
 from exporter.metrics.exposition import render
 from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
-from exporter.probe.probe_results import DirectoryResults, ProfileResults
 from exporter.probe.profiles import PROFILES
+from exporter.probe.results import DirectoryResults, ProfileResults
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyWindow
 
 READ, BURST = PROFILES["page_read"], PROFILES["burst"]

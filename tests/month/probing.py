@@ -11,8 +11,8 @@ from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, GateState, Skip, gate
-from exporter.probe.probe_results import DirectoryResults, ProfileResults
 from exporter.probe.profiles import ON_BY_DEFAULT, PROFILES
+from exporter.probe.results import DirectoryResults, ProfileResults
 
 _BUDGET = 4_000_000_000
 

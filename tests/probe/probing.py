@@ -12,17 +12,16 @@ from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio
 from exporter.probe.gate import GateRules
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.probe_results import ProbeWindows, ProfileResults
-from exporter.probe.probe_scheduler import ProbeScheduler
-from exporter.probe.probe_slot import SlotTools
-from exporter.probe.probed_directory import (
+from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
     ProbeSchedule,
 )
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
-from exporter.probe.round_history import RoundHistory
+from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
+from exporter.probe.scheduler import ProbeScheduler
+from exporter.probe.slot import SlotTools
 from exporter.programs.child import End, Finished
 from tests.end_to_end.host import Host
 from tests.fakes import FakeClock

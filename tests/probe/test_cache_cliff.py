@@ -9,13 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.probe.cache_cliff import (
+    GIB,
+    MIB,
     CacheCliff,
     CliffResult,
     CliffRules,
+    TraceSample,
     cache_cliff,
     recovered_bytes,
 )
-from exporter.probe.write_trace import GIB, MIB, TraceSample
 from tests.probe.test_write_trace import ANY_SAMPLE, LIKELY_SAMPLE
 from tests.probe.traces import GB, MB, Noise, Speed, active, ramp, steps
 

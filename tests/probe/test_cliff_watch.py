@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.cache_cliff import CacheCliff, CliffResult
-from exporter.probe.cliff_watch import CliffWatch, CliffWatchRules
-from exporter.probe.write_trace import GIB, MIB, TraceSample
+from exporter.probe.cache_cliff import GIB, MIB, CacheCliff, CliffResult, TraceSample
+from exporter.probe.cliff_detector import CliffWatch, CliffWatchRules
 from tests.probe.test_cache_cliff import CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
 from tests.probe.test_write_trace import ANY_SAMPLE
 from tests.probe.traces import GB, active

@@ -8,8 +8,13 @@ import pytest
 from exporter.linux import diskstats
 from exporter.linux.diskstats import DiskStats
 from exporter.probe.fio_report import JobResult, Op, OpResult, ProbeRun, RunResult
-from exporter.probe.fio_run import ProfileResult, RunEnd, limit_seconds, share_outside
-from exporter.probe.host_share import HostShareRules
+from exporter.probe.fio_run import (
+    HostShareRules,
+    ProfileResult,
+    RunEnd,
+    limit_seconds,
+    share_outside,
+)
 from exporter.probe.production_load import GuardReading
 from exporter.probe.profiles import PROFILES
 

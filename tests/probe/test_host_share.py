@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.io.interval import DiskInterval
-from exporter.probe.host_share import HostShareRules, host_share, is_host_limited
+from exporter.probe.fio_run import HostShareRules, host_share, is_host_limited
 from tests.io.records import NEW, grown, over
 
 RULES = HostShareRules()

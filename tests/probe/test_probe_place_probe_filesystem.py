@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.probe_place import Kind, kind, unfit
+from exporter.probe.location import Kind, kind, unfit
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs", "ext3", "f2fs"])

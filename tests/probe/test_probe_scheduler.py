@@ -11,7 +11,7 @@ from exporter.probe.fio_report import Op
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, Reason
 from exporter.probe.host_lock import HostLock
-from exporter.probe.probed_directory import DriveCondition
+from exporter.probe.probe_directory import DriveCondition
 from exporter.probe.profiles import MIB, PROFILES
 from exporter.probe.steady_state import SteadyPhase
 from exporter.programs.child import End, Finished

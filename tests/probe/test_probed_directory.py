@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.probed_directory import ProbeSchedule, splayed
+from exporter.probe.probe_directory import ProbeSchedule, splayed
 from exporter.probe.profiles import PROFILES
 
 READ, WRITE, BURST, SLC = (PROFILES[n] for n in ("page_read", "page_write", "burst", "slc"))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe import round_history
+from exporter.probe import results
 from exporter.probe.fio_report import JobResult, Op, OpResult, RunResult
 from exporter.probe.profiles import MIB, PROFILES, Rw
-from exporter.probe.round_history import Round, RoundHistory
+from exporter.probe.results import Round, RoundHistory
 from exporter.probe.steady_state import SteadyPhase
 
 DAY = 86_400.0
@@ -99,24 +99,24 @@ def test_a_capped_rate_is_no_measurement(profile: Any, value: float) -> None:
     found = OpResult(operations=1, iops=2.0, bytes_per_second=3.0, mean_seconds=0.3)
     ops = {Op.READ: found, Op.WRITE: found, Op.SYNC: OpResult(operations=1, mean_seconds=0.9)}
     job = JobResult(profile.name, RunResult.SUCCESS, 0, 1.0, ops)
-    assert value == round_history.measured(profile, job)
+    assert value == results.measured(profile, job)
 
 
 def test_what_is_not_said_is_not_measured() -> None:
     job = JobResult("page_read", RunResult.SUCCESS, 0, 1.0, {})
-    assert round_history.measured(READ, job) is None
+    assert results.measured(READ, job) is None
 
 
 def test_every_label_tells_rounds_apart() -> None:
     made = [
-        round_history.key("drive", "1.0", READ, "psync"),
-        round_history.key("other", "1.0", READ, "psync"),
-        round_history.key("drive", "1.1", READ, "psync"),
-        round_history.key("drive", "1.0", READ, "io_uring"),
-        round_history.key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
-        round_history.key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
-        round_history.key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),
-        round_history.key("drive", "1.0", replace(READ, rate_iops=None), "psync"),
-        round_history.key("drive", "1.0", replace(READ, depth=2), "psync"),
+        results.key("drive", "1.0", READ, "psync"),
+        results.key("other", "1.0", READ, "psync"),
+        results.key("drive", "1.1", READ, "psync"),
+        results.key("drive", "1.0", READ, "io_uring"),
+        results.key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
+        results.key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
+        results.key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),
+        results.key("drive", "1.0", replace(READ, rate_iops=None), "psync"),
+        results.key("drive", "1.0", replace(READ, depth=2), "psync"),
     ]
     assert len(made) == len(set(made))

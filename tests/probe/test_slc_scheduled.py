@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from exporter.probe import slc_results
-from exporter.probe.cache_cliff import CliffResult
+from exporter.probe.cache_cliff import CliffResult, TraceSample
 from exporter.probe.profiles import MIB, PROFILES
-from exporter.probe.slc_scheduled import ScheduledSlc
-from exporter.probe.slc_watch import WatchedWrite
-from exporter.probe.write_trace import TraceSample
+from exporter.probe.slc_watch import ScheduledSlc, WatchedWrite
 from tests.probe.probing import Rig
 
 SLC = replace(PROFILES["slc"], size_bytes=512 * MIB)

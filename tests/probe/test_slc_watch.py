@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.probe import slc_watch
-from exporter.probe.cache_cliff import CliffResult
+from exporter.probe.cache_cliff import CliffResult, TraceSample
 from exporter.probe.profiles import MIB, PROFILES, Profile
 from exporter.probe.slc_watch import WatchedFio, WatchedWrite, written_bytes
-from exporter.probe.write_trace import TraceSample
 from exporter.programs.child import End, Finished
 from tests.fakes import FakeClock
 
@@ -221,7 +220,7 @@ def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
 
 def test_a_cache_s_end_is_found_and_the_write_ends_there(tmp_path: Path) -> None:
     watching = Watching(tmp_path, lambda done: 300e6 if done < 500e6 else 60e6)
-    watch = slc_watch.watch(SLC)
+    watch = slc_watch.cliff_detector(SLC)
     watching.may_stop = lambda sample: watch.observe(sample) is not None
     watching.run()
     (written,) = watching.over

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.write_trace import GIB, MIB, BinRules, TraceSample, binned
+from exporter.probe.cache_cliff import GIB, MIB, BinRules, TraceSample, binned
 
 RULES = BinRules()
 

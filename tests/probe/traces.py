@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from exporter.io.interval import DiskInterval, disk_interval
-from exporter.probe.write_trace import GIB, TraceSample
+from exporter.probe.cache_cliff import GIB, TraceSample
 from tests.io.records import NEW, as_counted
 
 #: Units that reviews and data sheets use.

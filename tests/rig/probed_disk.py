@@ -12,8 +12,8 @@ from exporter.config import Paths, ProbeSettings, Settings
 from exporter.linux import topology
 from exporter.metrics.desc import Buckets
 from exporter.probe.gate import GateRules
-from exporter.probe.probe_results import ProbeWindows
 from exporter.probe.profiles import ProfileSettings
+from exporter.probe.results import ProbeWindows
 from exporter.probe_monitor import ProbeMonitor
 from exporter.programs.command import SystemRunner
 from tests.rig.cgroup import RigUnavailable

@@ -13,14 +13,14 @@ from exporter.io.interval import disk_interval
 from exporter.linux import diskstats, topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology
-from exporter.probe.probed_directory import (
+from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
     ProbeSchedule,
 )
 from exporter.probe.profiles import Profile
-from exporter.probe.round_history import RoundHistory
+from exporter.probe.results import RoundHistory
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live

@@ -13,7 +13,7 @@ from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.fio_run import LOOK_SECONDS
 from exporter.probe.gate import GateRules, GuardSample, Reason, guard
-from exporter.probe.probed_directory import ProbeDirectory
+from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile, Rw
 
 log = logging.getLogger(__name__)

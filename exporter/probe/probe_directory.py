@@ -12,16 +12,20 @@ from pathlib import Path
 from exporter.clock import Clock
 from exporter.errors import ReadError
 from exporter.linux.topology import Topology
-from exporter.probe import probe_file, probe_place, production_load, round_history
+from exporter.probe import location, probe_file, production_load, results
 from exporter.probe.budget_ledger import WriteLimits
-from exporter.probe.fio_run import ProfileResult, RunEnd, share_outside
+from exporter.probe.fio_run import (
+    HostShareRules,
+    ProfileResult,
+    RunEnd,
+    is_host_limited,
+    share_outside,
+)
 from exporter.probe.gate import GateState, GuardSample, Skip
-from exporter.probe.host_share import HostShareRules, is_host_limited
-from exporter.probe.probe_place import Place
-from exporter.probe.probe_results import DirectoryResults, ProfileResults
+from exporter.probe.location import Place
 from exporter.probe.production_load import GuardWatch, Heat, LoadSample, ProductionLoad
 from exporter.probe.profiles import Profile
-from exporter.probe.round_history import Round, RoundHistory
+from exporter.probe.results import DirectoryResults, ProfileResults, Round, RoundHistory
 
 #: Of the first delay, to both sides: a fleet on one storage does not probe at once.
 _SPLAY_RATIO = 0.2
@@ -175,7 +179,7 @@ class ProbeDirectory:
         topology = self._around.topology()
         if topology is None:
             raise ReadError("the devices of this host are not known yet")
-        place = probe_place.read(self.path, topology, self._around.proc)
+        place = location.read(self.path, topology, self._around.proc)
         if self.place is None or place.device != self.place.device:
             self.load.clear()
         self.place = place
@@ -184,7 +188,7 @@ class ProbeDirectory:
             self.results.mountpoint = place.mountpoint
             for each in self.results.profiles.values():
                 if each.steady is None:
-                    latency = round_history.is_latency(each.profile)
+                    latency = results.is_latency(each.profile)
                     key = self._key(each.profile, each.profile.engine.value)
                     each.steady = self._rounds.known(key, lower_is_better=latency)
 
@@ -208,12 +212,12 @@ class ProbeDirectory:
         """
         assert self.place is not None
         topology = self._around.topology()
-        space = probe_place.space(self.path)
+        space = location.space(self.path)
         fitness = self._around.fitness(self.place.leaves)
         return replace(
             self.load.of(),
             unfit=self.place.unfit(copy_on_write=copy_on_write),
-            is_rebuilding=topology is not None and probe_place.is_rebuilding(self.place, topology),
+            is_rebuilding=topology is not None and location.is_rebuilding(self.place, topology),
             host_uptime_seconds=self._clock.boottime(),
             writes=profile.writes,
             endurance_used_ratio=fitness.endurance_used_ratio,
@@ -247,7 +251,7 @@ class ProbeDirectory:
 
     def avail_bytes(self) -> int | None:
         try:
-            return probe_place.space(self.path).avail_bytes
+            return location.space(self.path).avail_bytes
         except ReadError:
             return None
 
@@ -292,19 +296,19 @@ class ProbeDirectory:
         found.take(job)
         share = share_outside(ended, profiles, profile.name, self._share_rules)
         found.host_share_ratio = share
-        value = round_history.measured(profile, job)
+        value = results.measured(profile, job)
         if value is not None:
             found.steady = self._rounds.add(
                 self._key(profile, found.engine),
                 Round(now, value, is_host_limited(share, self._share_rules)),
-                lower_is_better=round_history.is_latency(profile),
+                lower_is_better=results.is_latency(profile),
             )
 
     def _key(self, profile: Profile, engine: str) -> str:
         topology = self._around.topology()
         device = topology.devices.get(self.results.device) if topology else None
         firmware = (device.identity.firmware if device else None) or ""
-        return round_history.key(self.drive, firmware, profile, engine)
+        return results.key(self.drive, firmware, profile, engine)
 
     def _groups(self) -> tuple[Path, ...]:
         topology = self._around.topology()

@@ -14,10 +14,10 @@ from exporter.errors import CommandError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.gate import GateRules, Reason, Skip
-from exporter.probe.probe_slot import ProbeSlot, SlotTools
-from exporter.probe.probed_directory import ProbeDirectory
+from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.production_load import BUSY_SECONDS
 from exporter.probe.profiles import Profile, with_engine
+from exporter.probe.slot import ProbeSlot, SlotTools
 
 log = logging.getLogger(__name__)
 

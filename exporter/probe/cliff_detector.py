@@ -4,8 +4,7 @@ import math
 import statistics
 from dataclasses import dataclass
 
-from exporter.probe.cache_cliff import CacheCliff, CliffRules, cache_cliff
-from exporter.probe.write_trace import GIB, TraceSample
+from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample, cache_cliff
 
 
 @dataclass(frozen=True, slots=True)

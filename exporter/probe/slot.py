@@ -11,15 +11,15 @@ from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.errors import ReadError
-from exporter.probe import file_filling, probe_file
+from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunEnd, run_fio
 from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.probe_results import ProbeWindows
-from exporter.probe.probed_directory import ProbeDirectory
+from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
+from exporter.probe.results import ProbeWindows
 from exporter.probe.slc_watch import PROFILE as SLC
 
 log = logging.getLogger(__name__)
@@ -65,9 +65,9 @@ class ProbeSlot:
                 self.skip(profile, Skip(Reason.FILESYSTEM, str(e)))
                 continue
             # The file is filled once for all of them.
-            is_whole = file_filling.writes_whole(profile)
+            is_whole = filling.writes_whole(profile)
             fill = 0 if admitted or is_whole else state.missing_bytes
-            needed = file_filling.charged(profile.written_bytes_at_most + fill)
+            needed = filling.charged(profile.written_bytes_at_most + fill)
             state = replace(
                 state,
                 is_unacknowledged=budget.unacknowledged is not None,
@@ -99,18 +99,18 @@ class ProbeSlot:
         """
         budget, each = self.tools.budget, self.directory
         try:
-            filling = file_filling.Filling(each, budget, self.clock, self.rules, self.is_stopping)
-            file = filling.prepared(profiles)
+            prepared = filling.Filling(each, budget, self.clock, self.rules, self.is_stopping)
+            file = prepared.prepared(profiles)
         except probe_file.NoSpace as e:
             self._skip_all(profiles, Skip(Reason.NO_SPACE, str(e)))
             return None
         except probe_file.Refused as e:
             self._skip_all(profiles, Skip(Reason.FILESYSTEM, str(e)))
             return None
-        except file_filling.FillingStopped as e:
+        except filling.FillingStopped as e:
             self._skip_all(profiles, Skip(e.why, str(e)))
             return None
-        except file_filling.Stopping:
+        except filling.Stopping:
             return None
         names = "+".join(profile.name for profile in profiles)
         written = sum(profile.written_bytes_at_most for profile in profiles)
@@ -122,8 +122,8 @@ class ProbeSlot:
             self._skip_all(profiles, Skip(Reason.BUDGET, "too little is left"))
             return None
         ended = self._ended(profiles, file)
-        if not self.tools.fio.is_stuck and any(map(file_filling.writes_whole, profiles)):
-            filling.shorten()
+        if not self.tools.fio.is_stuck and any(map(filling.writes_whole, profiles)):
+            prepared.shorten()
         now = self.clock.monotonic()
         for profile in profiles:
             each.schedule.done(profile.name, now)
