@@ -30,7 +30,7 @@ from exporter.metrics import (
 from exporter.metrics.client_library import ProcessCollector
 from exporter.metrics.desc import Sample
 from exporter.probe.results import ProbeWindows
-from exporter.probe.slc_results import SlcResultFiles
+from exporter.probe.slc_results import SlcResultStore
 from exporter.programs.command import Runner, version
 from exporter.web import status_page
 
@@ -99,7 +99,7 @@ class Monitor:
         self._smart_collector = self._new_smart_collector()
         self._kept_probe = state.get("probe")
         self.probe = self._probing(state_directory) if on["probe"] else None
-        self.slc = SlcResultFiles(state_directory) if on["probe"] and state_directory else None
+        self.slc = SlcResultStore(state_directory) if on["probe"] and state_directory else None
         #: By name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),

@@ -25,14 +25,14 @@ from exporter.probe.probe_directory import (
     ProbeContext,
     ProbeDirectory,
     ProbeSchedule,
-    splayed,
+    splayed_delay,
 )
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows, RoundHistory
 from exporter.probe.scheduler import ProbeScheduler
-from exporter.probe.slc_watch import PROFILE as SLC
+from exporter.probe.slc_watch import SLC_PROFILE as SLC
 from exporter.probe.slc_watch import ScheduledSlc
-from exporter.probe.slot import SlotTools
+from exporter.probe.slot import ProbeTools
 from exporter.programs.command import Runner
 from exporter.smart.polling_plan import rated_bytes
 
@@ -75,13 +75,13 @@ class ProbeMonitor:
         self._rounds = RoundHistory(found.get("rounds"))
         self._rated: dict[str, float] = {}
         self.windows = windows
-        around = ProbeContext(
+        context = ProbeContext(
             proc=settings.path.procfs,
             sys=settings.path.sysfs,
             topology=topology,
             busy_seconds=busy_seconds,
             identity=identity,
-            fitness=self._fitness,
+            drive_condition=self._fitness,
             rated_bytes=rated_bytes(settings),
         )
         its = settings.probe
@@ -90,13 +90,13 @@ class ProbeMonitor:
             # One that is watched to the end of a cache comes last in its slot.
             for name in sorted(its.profiles, key=lambda name: name == SLC)
         ]
-        first = clock.monotonic() + splayed(its.first_delay_seconds, _host(settings))
+        first = clock.monotonic() + splayed_delay(its.first_delay_seconds, _host(settings))
         self._directories = [
             ProbeDirectory(
                 path,
                 chosen,
                 schedule=ProbeSchedule(chosen, first, self._ago(found.get("ran_at"), path, chosen)),
-                around=around,
+                context=context,
                 clock=clock,
                 rounds=self._rounds,
             )
@@ -146,11 +146,11 @@ class ProbeMonitor:
                 rounds = self._rounds.to_state()
         return {"rounds": rounds, "ran_at": ran_at}
 
-    def _tools(self) -> SlotTools:
+    def _tools(self) -> ProbeTools:
         its = self._settings
         lock_directory = its.path.rootfs / _LOCK_DIRECTORY
         fio = self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock)
-        return SlotTools(
+        return ProbeTools(
             self._slc.watched(fio),
             ProbeBudget(
                 self._state,

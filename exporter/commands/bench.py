@@ -16,12 +16,12 @@ from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
     CommandContext,
-    Edges,
     Measurement,
+    MeasurementTools,
     measuring,
 )
 from exporter.probe.fio_run import ProfileResult
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report import terminal
 from exporter.report.content import Report
@@ -37,7 +37,7 @@ class BenchRequest(CommandContext):
     matrix: Matrix = field(default_factory=Matrix)
 
 
-def run(settings: Settings, wanted: BenchRequest, edges: Edges, out: TextIO) -> int:
+def run(settings: Settings, wanted: BenchRequest, edges: MeasurementTools, out: TextIO) -> int:
     """Run the matrix and report; what was measured until Ctrl-C is reported too, with status 3.
 
     Raises:
@@ -48,13 +48,13 @@ def run(settings: Settings, wanted: BenchRequest, edges: Edges, out: TextIO) -> 
     cells = wanted.matrix.cells()
     with measuring(settings, wanted.options, cells, edges) as measurement:
         runnable = measurement.with_engine(cells)
-        file = _prepared(measurement, runnable, wanted.matrix, edges.streams.says)
+        file = _prepared(measurement, runnable, wanted.matrix, edges.streams.messages)
         begun = measurement.clock.monotonic()
         found, problem = _measured(measurement, runnable, file)
         seconds = measurement.clock.monotonic() - begun
         if not any(each.job is not None for each in found):
             raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
-        under = run_facts.below(measurement, settings)
+        under = run_facts.measured_drives(measurement, settings)
         version = next((each.fio_version for each in found if each.fio_version), "")
         engine = f"{runnable[0].engine.value}, {runnable[0].depth} in flight a job"
         fio = f"{version}, {engine}, past the page cache, without fsync"
@@ -62,7 +62,7 @@ def run(settings: Settings, wanted: BenchRequest, edges: Edges, out: TextIO) -> 
         report = bench_report.report(
             found,
             runnable,
-            device=measurement.place.device,
+            device=measurement.location.device,
             facts=(("File", f"{blocks(wanted.matrix.size_bytes)}, random data"), *facts),
             data=run_facts.data(measurement),
             problem=problem,
@@ -76,14 +76,14 @@ def _prepared(
 ) -> Path:
     """The file, after the gate and the person had their say."""
     path = measurement.directory.path
-    name = f"ssd-exporter-bench-{measurement.place.device.replace('/', '!')}"
+    name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
     filling = guarded_run.missing_bytes(path, name, matrix.size_bytes)
     written = filling + bench_matrix.written_at_most(cells)
     _show_plan(cells, filling, says)
     measurement.admit(cells[0], written, filling)
     seconds = bench_matrix.seconds_at_most(cells) + guarded_run.fill_seconds(filling)
     measurement.consent(written, seconds)
-    return measurement.prepared(name, matrix.size_bytes, fill=True)
+    return measurement.prepare_file(name, matrix.size_bytes, fill=True)
 
 
 def _measured(
@@ -97,7 +97,7 @@ def _measured(
         begun = measurement.clock.monotonic()
 
         def go_on(
-            _watch: GuardWatch,
+            _watch: GuardSampler,
             cell: Profile = cell,
             number: int = number,
             left: float = left,

@@ -7,7 +7,7 @@ from typing import Any
 from exporter.measurement import figures
 from exporter.measurement.figures import blocks, latency, speed
 from exporter.probe.fio_report import JobResult, Op, OpResult
-from exporter.probe.fio_run import HostShareRules, ProfileResult, RunEnd, share_outside
+from exporter.probe.fio_run import HostShareRules, ProfileResult, RunOutcome, host_share_of_run
 from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.formatting import number
@@ -39,12 +39,12 @@ class CellOutcome:
         return self.job.ops.get(op) if self.job else None
 
 
-def outcome(cell: Profile, ended: RunEnd, problem: str) -> CellOutcome:
+def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
     """Half a cell is none: what was ended early measured the beginning only."""
     version = ended.run.fio_version if ended.run else ""
     if ended.result is not ProfileResult.SUCCESS:
         return CellOutcome(cell, None, version, None, problem)
-    share = share_outside(ended, [cell], cell.name, _SHARE)
+    share = host_share_of_run(ended, [cell], cell.name, _SHARE)
     return CellOutcome(cell, ended.job(cell.name), version, share, problem)
 
 

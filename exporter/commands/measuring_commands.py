@@ -13,7 +13,7 @@ from exporter.config import Settings
 from exporter.errors import ConfigError
 
 if TYPE_CHECKING:
-    from exporter.measurement.session import Edges, Options
+    from exporter.measurement.session import MeasurementOptions, MeasurementTools
 
 
 def _measuring_arguments(p: argparse.ArgumentParser) -> None:
@@ -27,23 +27,23 @@ def _measuring_arguments(p: argparse.ArgumentParser) -> None:
     p.add_argument("--fio.path", dest="path.fio", metavar="PROGRAM", help="the fio to run")
 
 
-def _options(arguments: argparse.Namespace) -> "Options":
-    from exporter.measurement.session import Options  # noqa: PLC0415
+def _options(arguments: argparse.Namespace) -> "MeasurementOptions":
+    from exporter.measurement.session import MeasurementOptions  # noqa: PLC0415
 
-    return Options(arguments.directory, yes=arguments.yes, anyway=arguments.anyway)
+    return MeasurementOptions(arguments.directory, yes=arguments.yes, anyway=arguments.anyway)
 
 
-def _edges(chosen: Settings, *, has_regions: bool = False) -> "Edges":
+def _edges(chosen: Settings, *, has_regions: bool = False) -> "MeasurementTools":
     """has_regions: sequential jobs of one profile have a part of the file each."""
     from exporter.clock import SystemClock  # noqa: PLC0415
     from exporter.measurement.admission import Streams  # noqa: PLC0415
-    from exporter.measurement.session import Edges  # noqa: PLC0415
+    from exporter.measurement.session import MeasurementTools  # noqa: PLC0415
     from exporter.probe.fio import RegionFio, SystemFio  # noqa: PLC0415
     from exporter.programs.command import SystemRunner  # noqa: PLC0415
 
     clock = SystemClock()
     its_fio = RegionFio if has_regions else SystemFio
-    return Edges(
+    return MeasurementTools(
         clock,
         lambda: its_fio(chosen.path.fio, SystemRunner(), clock),
         dict(os.environ),
@@ -99,7 +99,7 @@ def _acknowledge(chosen: Settings) -> int:
     directory, path = _state(chosen), chosen.path
     boot_id = files.read_attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
     lock_directory = path.rootfs / "run" / "lock"
-    with ownership.of_owner(directory):
+    with ownership.as_owner(directory):
         return probe_command.acknowledge_reboot(
             directory, lock_directory, SystemClock(), boot_id, sys.stdout
         )

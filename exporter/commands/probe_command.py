@@ -18,15 +18,15 @@ from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
     CommandContext,
-    Edges,
     Measurement,
+    MeasurementTools,
     measuring,
 )
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.filling import filled_bytes
-from exporter.probe.fio_run import RunEnd
+from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.content import Report
 
@@ -78,7 +78,7 @@ class ProbeRequest(CommandContext):
     profile: str | None = None
 
 
-def run(settings: Settings, wanted: ProbeRequest, edges: Edges, out: TextIO) -> int:
+def run(settings: Settings, wanted: ProbeRequest, edges: MeasurementTools, out: TextIO) -> int:
     """Probe and report; the exit status is 1 where the drive is slower than what is kept.
 
     Raises:
@@ -101,7 +101,7 @@ def _measured(
     """The report, and why it is not of the whole."""
     begun = measurement.clock.monotonic()
     runnable = measurement.with_engine(chosen)
-    ended = _run(measurement, runnable, chosen_profiles.stays_bytes(runnable, settings))
+    ended = _run(measurement, runnable, chosen_profiles.retained_bytes(runnable, settings))
     problem = measurement.problem(ended)
     if ended.run is None or not any(job.ops for job in ended.run.jobs):
         raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
@@ -110,11 +110,11 @@ def _measured(
         probe_report.compare_profile(each, ended, runnable, kept[each.name].steady)
         for each in runnable
     ]
-    under = run_facts.below(measurement, settings)
+    under = run_facts.measured_drives(measurement, settings)
     engines = ", ".join(sorted({each.engine.value for each in runnable}))
     report = probe_report.report(
         found,
-        measurement.place.device,
+        measurement.location.device,
         tuple(
             run_facts.facts(
                 measurement,
@@ -129,7 +129,9 @@ def _measured(
     return report, problem
 
 
-def _run(measurement: Measurement, runnable: Sequence[Profile], stays_bytes: int | None) -> RunEnd:
+def _run(
+    measurement: Measurement, runnable: Sequence[Profile], retained_bytes: int | None
+) -> RunOutcome:
     directory = measurement.directory
     size = max(each.size_bytes for each in runnable)
     filled = filled_bytes(runnable)
@@ -139,14 +141,14 @@ def _run(measurement: Measurement, runnable: Sequence[Profile], stays_bytes: int
     seconds = sum(map(chosen_profiles.expected_seconds, runnable)) + _MORE_SECONDS
     measurement.consent(written, seconds, always=False)
     if filled:
-        measurement.prepared(directory.file, filled, fill=True, keep=True)
-    file = measurement.prepared(
-        directory.file, size, fill=False, keep=True, stays_bytes=stays_bytes
+        measurement.prepare_file(directory.file, filled, fill=True, keep=True)
+    file = measurement.prepare_file(
+        directory.file, size, fill=False, keep=True, retained_bytes=retained_bytes
     )
-    words = f"{', '.join(each.name for each in runnable)} on {measurement.place.device}"
+    words = f"{', '.join(each.name for each in runnable)} on {measurement.location.device}"
     begun = measurement.clock.monotonic()
 
-    def go_on(_watch: GuardWatch) -> bool:
+    def go_on(_watch: GuardSampler) -> bool:
         measurement.show(words, min((measurement.clock.monotonic() - begun) / seconds, 1.0))
         return True
 

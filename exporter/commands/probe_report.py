@@ -18,9 +18,9 @@ from exporter.probe.fio_report import JobResult, Op, OpResult
 from exporter.probe.fio_run import (
     HostShareRules,
     ProfileResult,
-    RunEnd,
+    RunOutcome,
+    host_share_of_run,
     is_host_limited,
-    share_outside,
 )
 from exporter.probe.profiles import KIB, Profile, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
@@ -51,7 +51,7 @@ _WORDS = {
 
 
 def quantity(profile: Profile) -> Quantity:
-    if results.is_latency(profile):
+    if results.is_latency_judged(profile):
         return Quantity.LATENCY
     is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
     return Quantity.THROUGHPUT if is_large else Quantity.RATE
@@ -95,7 +95,7 @@ class ProfileComparison:
 
 
 def compare_profile(
-    profile: Profile, ended: RunEnd, profiles: Sequence[Profile], steady: SteadyState | None
+    profile: Profile, ended: RunOutcome, profiles: Sequence[Profile], steady: SteadyState | None
 ) -> ProfileComparison:
     """profiles: all of the run. steady: of what the daemon has kept; None where it keeps none."""
     job, result = ended.job(profile.name), ended.result_of(profile.name)
@@ -103,13 +103,13 @@ def compare_profile(
         result = ProfileResult.FAILED
     if job is None or result is not ProfileResult.SUCCESS:
         return ProfileComparison(profile, result, job)
-    share = share_outside(ended, profiles, profile.name, _SHARE)
-    value = results.measured(profile, job)
+    share = host_share_of_run(ended, profiles, profile.name, _SHARE)
+    value = results.round_value(profile, job)
     window = (steady.baseline or steady.window) if steady is not None else None
     # A run that the host held up says nothing of the drive.
     if value is None or window is None or is_host_limited(share, _SHARE):
         return ProfileComparison(profile, result, job, share, value)
-    lower = results.is_latency(profile)
+    lower = results.is_latency_judged(profile)
     off = deviation([value], window, lower_is_better=lower, rules=_STEADY)
     return ProfileComparison(
         profile,
@@ -176,7 +176,7 @@ def _in_words(found: ProfileComparison) -> str:
     its = found.job.ops.get(op) if found.job else None
     if its is None:
         return ""
-    if not results.is_latency(found.profile) and its.bytes_per_second is not None:
+    if not results.is_latency_judged(found.profile) and its.bytes_per_second is not None:
         return f"{found.profile.name}: {speed(its.bytes_per_second)} MB/s"
     took = f"{latency(its.p50_seconds)} (median), {latency(its.p99_seconds)} at p99"
     return f"{found.profile.name}: {took}"

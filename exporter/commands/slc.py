@@ -18,14 +18,14 @@ from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
     CommandContext,
-    Edges,
+    MeasurementTools,
     measuring,
 )
 from exporter.probe import profiles, slc_watch
 from exporter.probe.cache_cliff import MIB, RECOVERY_IDLE_SECONDS, CliffResult
 from exporter.probe.profiles import Profile
-from exporter.probe.slc_results import LONGEST_IDLE_SECONDS, MOST_RUNGS
-from exporter.probe.slc_watch import PROFILE
+from exporter.probe.slc_results import MAX_IDLE_SECONDS, MAX_IDLE_TIMES
+from exporter.probe.slc_watch import SLC_PROFILE
 
 _STATUS = {
     CliffResult.CLIFF: JUDGED_BAD,
@@ -49,7 +49,7 @@ class SlcRequest(CommandContext):
     idle_seconds: Sequence[int] = ()
 
 
-def run(settings: Settings, wanted: SlcRequest, edges: Edges, out: TextIO) -> int:
+def run(settings: Settings, wanted: SlcRequest, edges: MeasurementTools, out: TextIO) -> int:
     """Probe, keep the result, and report; the exit status is 1 for a cliff or a ramp.
 
     Raises:
@@ -72,15 +72,16 @@ def run(settings: Settings, wanted: SlcRequest, edges: Edges, out: TextIO) -> in
 
 def _profile(settings: Settings, wanted: SlcRequest) -> Profile:
     """The profile of the configuration, which may be its own, with what was asked for."""
-    given = settings.probe.profile.get(PROFILE, profiles.ProfileSettings())
-    profile = profiles.profile(PROFILE, given)
+    given = settings.probe.profile.get(SLC_PROFILE, profiles.ProfileSettings())
+    profile = profiles.profile(SLC_PROFILE, given)
     if profile.is_rate_capped:
         raise ConfigError(
-            f"probe.profile.{PROFILE} has a rate cap", "below its own speed a drive shows no cliff"
+            f"probe.profile.{SLC_PROFILE} has a rate cap",
+            "below its own speed a drive shows no cliff",
         )
     if not profile.writes or profile.number_ios is not None:
         raise ConfigError(
-            f"probe.profile.{PROFILE} does not write its file from end to end",
+            f"probe.profile.{SLC_PROFILE} does not write its file from end to end",
             "leave rw and number_ios as they are",
         )
     if wanted.size is None:
@@ -112,9 +113,9 @@ def rests(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
     if not recover and not idle:
         return ()
     asked = tuple(sorted(set(idle or RECOVERY_IDLE_SECONDS)))
-    if len(asked) > MOST_RUNGS or not 1 <= asked[0] <= asked[-1] <= LONGEST_IDLE_SECONDS:
+    if len(asked) > MAX_IDLE_TIMES or not 1 <= asked[0] <= asked[-1] <= MAX_IDLE_SECONDS:
         raise ConfigError(
             f"--idle is {', '.join(map(str, asked))}",
-            f"give at most {MOST_RUNGS} times of 1 to {LONGEST_IDLE_SECONDS} seconds",
+            f"give at most {MAX_IDLE_TIMES} times of 1 to {MAX_IDLE_SECONDS} seconds",
         )
     return asked

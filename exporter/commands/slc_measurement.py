@@ -15,15 +15,15 @@ from exporter.io.drive_class import DriveClass
 from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.measurement import figures, measured_directory, run_facts
 from exporter.measurement.figures import span
-from exporter.measurement.run_facts import Below
+from exporter.measurement.run_facts import MeasuredDrives
 from exporter.measurement.session import Measurement
 from exporter.probe import slc_watch
 from exporter.probe.cache_cliff import MIB, CacheCliff, CliffResult, TraceSample, recovered_bytes
-from exporter.probe.fio_run import RunEnd
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.fio_run import RunOutcome
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
-from exporter.probe.slc_watch import MayStop, WatchedFio, WatchedWrite
+from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 
 #: What a write of less shows is noise.
 LEAST_BYTES, MOST_BYTES = 64 * MIB, 4 << 40
@@ -48,10 +48,10 @@ class SlcProbe:
         self._settings = settings
         self._profile = profile
         self._state = state
-        self._below: Below = run_facts.below(measurement, settings)
+        self._below: MeasuredDrives = run_facts.measured_drives(measurement, settings)
         self._written: WatchedWrite | None = None
         self._notes: list[str] = []
-        self._name = f"ssd-exporter-slc-{measurement.place.device.replace('/', '!')}"
+        self._name = f"ssd-exporter-slc-{measurement.location.device.replace('/', '!')}"
 
     def probed(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
@@ -77,12 +77,12 @@ class SlcProbe:
         problem = its.problem(ended)
         if not written.samples:
             raise CommandError(problem or written.problem or "fio wrote nothing that was seen")
-        cliff = slc_watch.judged(written, self._below.capacity_bytes)
+        cliff = slc_watch.judge_write(written, self._below.capacity_bytes)
         if problem and cliff.result is CliffResult.ABORTED:
             self._notes.append(f"{problem[:1].upper()}{problem[1:]}.")
-        if written.is_of_device:
+        if written.is_device_total:
             self._notes.append("Counted is all that the device wrote, others' writes included.")
-        result = SlcResult(self._below.identities, its.place.device, its.clock.wall(), cliff)
+        result = SlcResult(self._below.identities, its.location.device, its.clock.wall(), cliff)
         earlier = self._keep(result)
         rungs = self._recovery(cliff, profile, idle_seconds)
         if rungs:
@@ -92,7 +92,7 @@ class SlcProbe:
         version = ended.run.fio_version if ended.run else "of unknown version"
         fio = f"{version}, {profile.engine.value}, depth {profile.depth}"
         return CacheMeasurement(
-            its.place.device,
+            its.location.device,
             tuple(run_facts.facts(its, self._below, seconds=seconds, fio=fio)),
             result,
             written.samples,
@@ -124,11 +124,11 @@ class SlcProbe:
         return rungs
 
     def _write(
-        self, profile: Profile, may_stop: MayStop | None = None
-    ) -> tuple[WatchedWrite, RunEnd]:
+        self, profile: Profile, may_stop: StopCondition | None = None
+    ) -> tuple[WatchedWrite, RunOutcome]:
         """One write of the file from end to end; `may_stop` in the place of what finds a cliff."""
         its = self._measurement
-        watch = slc_watch.cliff_detector(profile)
+        watch = slc_watch.new_detector(profile)
         recent: deque[TraceSample] = deque(maxlen=_RECENT)
         written = 0.0
 
@@ -139,7 +139,7 @@ class SlcProbe:
             found = watch.observe(sample)
             return found is not None if may_stop is None else may_stop(sample)
 
-        def show(_looks: GuardWatch) -> bool:
+        def show(_looks: GuardSampler) -> bool:
             seconds = sum(sample.seconds for sample in recent)
             if seconds:
                 speed = sum(sample.written_bytes for sample in recent) / seconds
@@ -156,21 +156,23 @@ class SlcProbe:
             device_bytes=self._device_bytes,
         )
         self._written = None
-        file = its.prepared(self._name, profile.size_bytes, fill=False)
+        file = its.prepare_file(self._name, profile.size_bytes, fill=False)
         ended = its.run([profile], file, show, fio)
-        found = self._written or WatchedWrite(profile, file, (), was_ended=True)
+        found = self._written or WatchedWrite(profile, file, (), was_interrupted=True)
         return found, ended
 
     def _over(self, written: WatchedWrite) -> None:
         self._written = written
 
     def _device_bytes(self, _file: Path | None = None) -> int | None:
-        disk = measured_directory.disk(self._settings.path.procfs, self._measurement.place.device)
+        disk = measured_directory.read_disk(
+            self._settings.path.procfs, self._measurement.location.device
+        )
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
     def _keep(self, result: SlcResult) -> SlcResult | None:
         try:
-            return slc_watch.keep(self._state, result)
+            return slc_watch.save_result(self._state, result)
         except OSError as e:
             self._notes.append(f"The daemon will not show it: {self._state}: {e.strerror or e}.")
             return None
@@ -220,7 +222,7 @@ _REST_RATIO = 0.05
 #: A write so much as this of all was fast is not parted at its very end.
 _WHOLE = 0.98
 
-Write = Callable[[Profile, MayStop], tuple[WatchedWrite, RunEnd]]
+Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 
 
 def recovery_steps(
@@ -272,7 +274,7 @@ def recovered_by_idle_seconds(rungs: Sequence[RecoveryStep]) -> dict[int, int]:
     }
 
 
-def until_slow(cliff: CacheCliff, profile: Profile) -> MayStop:
+def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
     """Ends a later write once it has been slow for as much as the first was watched beyond."""
     rules = slc_watch.WATCH_RULES
     enough = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)

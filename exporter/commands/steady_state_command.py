@@ -21,14 +21,14 @@ from exporter.measurement.session import (
     MEASURED,
     NOT_MEASURED,
     CommandContext,
-    Edges,
     Measurement,
+    MeasurementTools,
     measuring,
 )
 from exporter.probe import results
 from exporter.probe.filling import writes_whole
-from exporter.probe.fio_run import HostShareRules, RunEnd, is_host_limited, share_outside
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.fio_run import HostShareRules, RunOutcome, host_share_of_run, is_host_limited
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, Rw, Sync
 from exporter.probe.results import RoundHistory
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, steady_state
@@ -50,7 +50,7 @@ def series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
         if read is None or not isinstance(found, dict):
             continue
         drive, firmware, its, engine = read
-        judgement = rounds.known(key, lower_is_better=results.is_latency(its))
+        judgement = rounds.known(key, lower_is_better=results.is_latency_judged(its))
         if judgement is None or profile not in (None, its.name):
             continue
         done = [
@@ -109,7 +109,9 @@ class SteadyStateRequest(CommandContext):
     most_rounds: int = MOST_ROUNDS
 
 
-def run(settings: Settings, wanted: SteadyStateRequest, edges: Edges, out: TextIO) -> int:
+def run(
+    settings: Settings, wanted: SteadyStateRequest, edges: MeasurementTools, out: TextIO
+) -> int:
     """Run rounds and report; the exit status is 1 where the last of them are not steady.
 
     Raises:
@@ -196,17 +198,17 @@ class _Rounds:
                 break
             judgement = steady_state(
                 [each.value for each in self._done if not each.is_host_limited],
-                lower_is_better=results.is_latency(profile),
+                lower_is_better=results.is_latency_judged(profile),
                 rules=_RULES,
                 baseline=judgement.baseline,
             )
         if not self._done:
             raise CommandError(f"no round was measured: {problem}")
-        under = run_facts.below(its, self._settings)
+        under = run_facts.measured_drives(its, self._settings)
         seconds = its.clock.monotonic() - begun
         fio = f"{version}, {profile.engine.value}"
         return JudgedSeries(
-            f"Steady state of {profile.name} on {its.place.device}",
+            f"Steady state of {profile.name} on {its.location.device}",
             [Series(profile, profile.engine.value, self._done, judgement)],
             tuple(run_facts.facts(its, under, seconds=seconds, fio=fio)),
             problem=problem,
@@ -222,26 +224,26 @@ class _Rounds:
         written = filling + self._most * profile.written_bytes_at_most
         its.admit(profile, written, filling or profile.size_bytes)
         its.consent(written, self._most * _round_seconds(profile))
-        return its.prepared(
+        return its.prepare_file(
             directory.file,
             profile.size_bytes,
             fill=not writes_whole(profile),
             # The daemon's own is its file for the next time.
             keep=directory.path in self._settings.probe.directory,
-            stays_bytes=chosen_profiles.stays_bytes([profile], self._settings),
+            retained_bytes=chosen_profiles.retained_bytes([profile], self._settings),
         )
 
-    def _take(self, profile: Profile, ended: RunEnd) -> str:
+    def _take(self, profile: Profile, ended: RunOutcome) -> str:
         """Note a round; why there is none, where it says nothing."""
         job = ended.job(profile.name)
-        value = None if job is None else results.measured(profile, job)
+        value = None if job is None else results.round_value(profile, job)
         if value is None:
             return "fio says nothing of the operation that counts"
-        share = share_outside(ended, [profile], profile.name, _SHARE)
+        share = host_share_of_run(ended, [profile], profile.name, _SHARE)
         self._done.append(CompletedRound(value, is_host_limited(share, _SHARE)))
         return ""
 
-    def _shows(self, profile: Profile, judgement: SteadyState) -> Callable[[GuardWatch], bool]:
+    def _shows(self, profile: Profile, judgement: SteadyState) -> Callable[[GuardSampler], bool]:
         its, number = self._measurement, len(self._done) + 1
         words = f"round {number} of at most {self._most}"
         if self._done:
@@ -249,7 +251,7 @@ class _Rounds:
             words += f"; the last: {last}, {judgement.phase.value.replace('_', ' ')}"
         begun, seconds = its.clock.monotonic(), _round_seconds(profile)
 
-        def show(_watch: GuardWatch) -> bool:
+        def show(_watch: GuardSampler) -> bool:
             of_round = min((its.clock.monotonic() - begun) / seconds, 1.0)
             its.show(words, (number - 1 + of_round) / self._most)
             return True

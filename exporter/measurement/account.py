@@ -17,7 +17,7 @@ from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Reservation, WriteLimits
 from exporter.probe.gate import GateRules
-from exporter.probe.location import Place
+from exporter.probe.location import Location
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.report.formatting import quantity
 
@@ -37,10 +37,10 @@ class MeasurementAccount:
                 f"the written bytes cannot be counted in {state}: {e.strerror or e}",
                 "run this as root or as the daemon's user",
             ) from e
-        assert directory.place is not None
+        assert directory.location is not None
         self.charged_bytes = 0
         self.rated_bytes = directory.rated_bytes
-        self._drive, self._device = directory.drive, directory.place.device
+        self._drive, self._device = directory.drive, directory.location.device
         self._budget = ProbeBudget(
             state,
             clock,
@@ -119,9 +119,9 @@ class Conditions:
     interruption: InterruptHandler
 
     @property
-    def place(self) -> Place:
-        assert self.directory.place is not None
-        return self.directory.place
+    def location(self) -> Location:
+        assert self.directory.location is not None
+        return self.directory.location
 
 
 def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:

@@ -1,6 +1,6 @@
 """One probe a host: a command waits for the daemon's to end, and says who has the lock.
 
-One probe runs on a host at a time: a measurement's turn, taken, given up, and taken again.
+One probe runs on a host at a time: a measurement's lock_session, taken, given up, and taken again.
 
 Whether a measurement may begin: the daemon's gate is asked, of what a person wants to write.
 
@@ -38,9 +38,9 @@ _LOOK_SECONDS = 0.5
 _NAME = "ssd-exporter-probe.lock"
 
 
-def acquire(
+def wait_for_lock(
     lock: HostLock,
-    leftover: ProbePidFile,
+    pid_file: ProbePidFile,
     places: Sequence[Path],
     *,
     clock: Clock,
@@ -55,12 +55,12 @@ def acquire(
         ConfigError: the other goes on, or the lock cannot be had at all.
     """
     until = clock.monotonic() + patience_seconds
-    while not (leftover.end() and lock.acquire()):
+    while not (pid_file.kill_leftover() and lock.acquire()):
         left = until - clock.monotonic()
         if not any(os.path.exists(place / _NAME) for place in places):
             listed = " and ".join(map(str, places))
             raise ConfigError(f"the probe lock cannot be made in {listed}", "run this as root")
-        who = holder(places) or "another process"
+        who = lock_holder(places) or "another process"
         if left <= 0:
             raise ConfigError(
                 f"{who} is probing on this host", "one probe runs at a time: try again later"
@@ -69,7 +69,7 @@ def acquire(
         clock.sleep(min(_LOOK_SECONDS, left))
 
 
-def holder(places: Sequence[Path], proc: Path = Path("/proc")) -> str:
+def lock_holder(places: Sequence[Path], proc: Path = Path("/proc")) -> str:
     """Who has the lock, as "ssd-exporter (process 12)"; empty where nobody is told to."""
     for place in places:
         pid = locks.read_flock_holder(proc, place / _NAME)
@@ -92,26 +92,28 @@ def _name(proc: Path, pid: int) -> str:
 class HostLockSession:
     """The host's lock, and what a killed run left. places: where the lock may be.
 
-    state: where the leftover is noted. says: where it is said who is waited for.
+    state: where the pid_file is noted. says: where it is said who is waited for.
     """
 
     def __init__(
         self, conditions: Conditions, places: Sequence[Path], state: Path, says: TextIO
     ) -> None:
-        self.lock, self.leftover = HostLock(places), ProbePidFile(state)
+        self.lock, self.pid_file = HostLock(places), ProbePidFile(state)
         self._conditions = conditions
         self._places = places
         self._says = says
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Have the host's probe lock, and settle what a killed run left.
 
         Raises:
             ConfigError: another has it. ReadError: the budget cannot be read or written.
         """
         its = self._conditions
-        with its.interruption.leaving(), Progress(self._says) as progress:
-            acquire(self.lock, self.leftover, self._places, clock=its.clock, progress=progress)
+        with its.interruption.exit_at_once(), Progress(self._says) as progress:
+            wait_for_lock(
+                self.lock, self.pid_file, self._places, clock=its.clock, progress=progress
+            )
         its.account.recover()
 
 
@@ -153,7 +155,7 @@ class Admission:
         skip = gate(self._state(intent, is_stuck=is_stuck), self.conditions.rules)
         if not isinstance(skip, Skip):
             return
-        device, account = self.conditions.place.device, self.conditions.account
+        device, account = self.conditions.location.device, self.conditions.account
         if not (skip.is_for_load or skip.reason is Reason.UNOBSERVED):
             if skip.reason is Reason.BUDGET:
                 raise account.too_much(intent.written_bytes)
@@ -166,7 +168,7 @@ class Admission:
 
     def _state(self, intent: PlannedWrite, *, is_stuck: bool) -> GateState:
         its, account = self.conditions, self.conditions.account
-        with its.interruption.leaving():
+        with its.interruption.exit_at_once():
             busy = self._busy_ratio()
         copy_on_write = self.settings.probe.copy_on_write
         return replace(
@@ -183,14 +185,18 @@ class Admission:
         )
 
     def _busy_ratio(self) -> float | None:
-        its, proc, device = self.conditions, self.settings.path.procfs, self.conditions.place.device
+        its, proc, device = (
+            self.conditions,
+            self.settings.path.procfs,
+            self.conditions.location.device,
+        )
         with Progress(self.says) as progress:
             progress.show(f"looking at the load of {device}", None)
-            begun, before = its.clock.monotonic(), measured_directory.disk(proc, device)
-            its.directory.note_load()
+            begun, before = its.clock.monotonic(), measured_directory.read_disk(proc, device)
+            its.directory.record_load()
             its.clock.sleep(_LOAD_SECONDS)
-            its.directory.note_load()
-            seconds, now = its.clock.monotonic() - begun, measured_directory.disk(proc, device)
+            its.directory.record_load()
+            seconds, now = its.clock.monotonic() - begun, measured_directory.read_disk(proc, device)
         return measured_directory.busy_ratio(before, now, seconds)
 
 
@@ -205,12 +211,12 @@ def _sizes(words: str) -> str:
 class Streams:
     """asks: where the answer is read from; says: where questions and progress go, not results."""
 
-    asks: TextIO
-    says: TextIO
+    answers: TextIO
+    messages: TextIO
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WritePlan:
     """What is about to be done.
 
     where: "/mnt/probe on sda". charge_bytes: written at most, with the filesystem's share.
@@ -240,7 +246,7 @@ class Plan:
         )
 
 
-def ask(plan: Plan, streams: Streams, *, yes: bool) -> None:
+def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
     """Come back where the plan is agreed to.
 
     Raises:
@@ -248,16 +254,16 @@ def ask(plan: Plan, streams: Streams, *, yes: bool) -> None:
     """
     words = printable(plan.words())
     if yes:
-        streams.says.write(f"{words}\n")
-        streams.says.flush()
+        streams.messages.write(f"{words}\n")
+        streams.messages.flush()
         return
-    if not streams.asks.isatty():
+    if not streams.answers.isatty():
         raise ConfigError(f"this {words}", "agree to it with --yes")
-    streams.says.write(f"{words}\ngo on? [y/N] ")
-    streams.says.flush()
-    answer = streams.asks.readline()
+    streams.messages.write(f"{words}\ngo on? [y/N] ")
+    streams.messages.flush()
+    answer = streams.answers.readline()
     if not answer.endswith("\n"):
-        streams.says.write("\n")
+        streams.messages.write("\n")
     if answer.strip().lower() not in ("y", "yes"):
         raise ConfigError("nothing was written", "it begins with the answer y, or with --yes")
 
@@ -267,26 +273,26 @@ _BELIEVED_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Consent:
     """yes: it was agreed to beforehand. admit: asks the gate again."""
 
     conditions: Conditions
-    turn: HostLockSession
+    lock_session: HostLockSession
     streams: Streams
     yes: bool
     admit: Callable[[], None]
 
-    def seek(self, written_bytes: int, seconds: float, *, always: bool) -> None:
+    def request(self, written_bytes: int, seconds: float, *, always: bool) -> None:
         """Say what is written at most and how long it takes; come back where that is agreed to.
 
         Without `always` it is asked only for more than today's scheduled probes may still write.
 
         Raises:
-            ConfigError: nobody agreed, or the device is in use by then. ReadError: as `Turn.take`.
+            ConfigError: nobody agreed, or the device is in use by then. ReadError: as `acquire`.
         """
         its, account = self.conditions, self.conditions.account
-        plan = Plan(
-            f"{its.directory.path} on {its.place.device}",
+        plan = WritePlan(
+            f"{its.directory.path} on {its.location.device}",
             FILESYSTEM_FACTOR * written_bytes,
             seconds,
             account.rated_bytes,
@@ -295,15 +301,15 @@ class Agreement:
         if always or plan.charge_bytes > plan.left_bytes:
             self._ask(plan)
 
-    def _ask(self, plan: Plan) -> None:
+    def _ask(self, plan: WritePlan) -> None:
         if self.yes:
-            ask(plan, self.streams, yes=True)
+            ask_consent(plan, self.streams, yes=True)
             return
         clock = self.conditions.clock
         begun = clock.monotonic()
-        self.turn.lock.release()
-        with self.conditions.interruption.leaving():
-            ask(plan, self.streams, yes=False)
-        self.turn.take()
+        self.lock_session.lock.release()
+        with self.conditions.interruption.exit_at_once():
+            ask_consent(plan, self.streams, yes=False)
+        self.lock_session.acquire()
         if clock.monotonic() - begun > _BELIEVED_SECONDS:
             self.admit()

@@ -36,7 +36,7 @@ def expected_seconds(profile: Profile) -> float:
     return profile.runtime_seconds
 
 
-def stays_bytes(profiles: Sequence[Profile], settings: Settings) -> int | None:
+def retained_bytes(profiles: Sequence[Profile], settings: Settings) -> int | None:
     """How much of the probes' file stays after these; None where they do not make it longer.
 
     As much as the daemon fills for what it runs: one that writes it whole needs none before.

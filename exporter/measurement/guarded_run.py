@@ -19,12 +19,12 @@ from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe import probe_file
-from exporter.probe.filling import FillingGuard
+from exporter.probe.filling import FillGuard
 from exporter.probe.fio import Fio
-from exporter.probe.fio_run import ProfileResult, RunEnd, run_fio
+from exporter.probe.fio_run import ProfileResult, RunOutcome, run_fio
 from exporter.probe.gate import Reason
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable
 
@@ -80,7 +80,7 @@ def fill_paced(
         probe_file.prepare(directory, name, size_bytes, progress=progress)
 
 
-def look(directory: Path, name: str) -> None:
+def check_file(directory: Path, name: str) -> None:
     """See that the file may be used, before anything is charged for it; the directory is made.
 
     Raises:
@@ -90,7 +90,7 @@ def look(directory: Path, name: str) -> None:
         probe_file.look(directory, name)
 
 
-def sized(directory: Path, name: str, size_bytes: int) -> Path:
+def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
     """The file, at least of that length, as it must be right before a run.
 
     Raises:
@@ -103,7 +103,7 @@ def sized(directory: Path, name: str, size_bytes: int) -> Path:
 
 
 @contextmanager
-def removed(
+def remove_afterwards(
     directory: Path, name: str, stays: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
     """The file is gone afterwards, and so is the directory where it was not there before.
@@ -116,7 +116,7 @@ def removed(
     finally:
         if not stays():
             # What is not ours is left alone.
-            with suppress(probe_file.Refused, probe_file.NoSpace):
+            with suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.remove(directory, name)
             if is_new:
                 with suppress(OSError):
@@ -127,7 +127,7 @@ def removed(
 def _usable(directory: Path) -> Iterator[None]:
     try:
         yield
-    except probe_file.Refused as e:
+    except probe_file.UnsafeProbeFile as e:
         hint = "a directory that does not exist yet is best: it is made, for us alone"
         if not os.path.lexists(directory):
             hint = "run this as root, or name a place where you may make one"
@@ -158,7 +158,7 @@ class GuardedRun:
 
     conditions: Conditions
     lock: HostLock
-    leftover: ProbePidFile
+    pid_file: ProbePidFile
     sys: Path
 
     def run(
@@ -166,8 +166,8 @@ class GuardedRun:
         fio: Fio,
         profiles: Sequence[Profile],
         file: Path,
-        go_on: Callable[[GuardWatch], bool] | None,
-    ) -> RunEnd:
+        go_on: Callable[[GuardSampler], bool] | None,
+    ) -> RunOutcome:
         """The profiles one after the other in one fio. go_on: see `Measurement.run`.
 
         Raises:
@@ -177,8 +177,8 @@ class GuardedRun:
         its, account = self.conditions, self.conditions.account
         written = sum(each.written_bytes_at_most for each in profiles)
         account.reserve("+".join(each.name for each in profiles), written)
-        watch = its.directory.watch([self._in_requests(each) for each in profiles])
-        ended: RunEnd | None = None
+        watch = its.directory.guard_sampler([self._in_requests(each) for each in profiles])
+        ended: RunOutcome | None = None
         try:
             ended = run_fio(
                 fio,
@@ -194,7 +194,7 @@ class GuardedRun:
             )
         finally:
             if not fio.is_stuck:
-                self.leftover.clear()
+                self.pid_file.clear()
             account.settle(
                 ended.fio_bytes if ended else None, ended.device_bytes if ended else None
             )
@@ -202,24 +202,24 @@ class GuardedRun:
 
     def _in_requests(self, profile: Profile) -> Profile:
         """For the guard: the kernel cuts a large block into requests that are all our own."""
-        queue = self.sys / "block" / self.conditions.place.device.replace("/", "!") / "queue"
+        queue = self.sys / "block" / self.conditions.location.device.replace("/", "!") / "queue"
         most = (files.read_integer(queue / "max_sectors_kb") or _USUAL_REQUEST_KB) << 10
         return replace(profile, depth=profile.depth * -(-profile.block_bytes // most))
 
     def _note(self, pid: int) -> None:
         # Where it cannot be written down: it dies with us, and has the lock while it lives.
         with contextlib.suppress(OSError):
-            self.leftover.note(pid)
+            self.pid_file.write(pid)
 
 
-def problem(ended: RunEnd, interruption: InterruptHandler) -> str:
+def failure_message(ended: RunOutcome, interruption: InterruptHandler) -> str:
     """Why a run did not come to its end, in one line; empty where it did."""
     if ended.result is ProfileResult.SUCCESS:
         return ""
     if interruption.is_set:
         return f"ended by {interruption.words}"
     if ended.reason is not None:
-        gone = span(ended.ended - ended.begun)
+        gone = span(ended.ended_at - ended.started_at)
         return f"ended after {gone}, for {guard_words(ended.reason)}"
     # It is started through setpriv, which nobody has asked for.
     words = printable(ended.message)
@@ -246,10 +246,10 @@ def fill(
         ReadError: the disk is full, production needs the device, or it was interrupted.
     """
     its, account, interruption = conditions.directory, conditions.account, conditions.interruption
-    guard = FillingGuard(its, conditions.rules, conditions.clock, size_bytes, missing)
+    guard = FillGuard(its, conditions.rules, conditions.clock, size_bytes, missing)
 
     def filling(at: int) -> None:
-        reason = guard.look(at)
+        reason = guard.check(at)
         if interruption.is_set:
             raise ReadError(f"nothing was measured: ended by {interruption.words}")
         if reason is not None:

@@ -21,7 +21,7 @@ class InterruptHandler:
         self._leaves = False
 
     @contextmanager
-    def leaving(self) -> Iterator[None]:
+    def exit_at_once(self) -> Iterator[None]:
         """Within, while nothing runs that has to be ended, a signal leaves at once.
 
         By KeyboardInterrupt or SystemExit, so that all is tidied up; one noted before does too.

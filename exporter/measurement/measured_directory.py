@@ -82,14 +82,14 @@ def probe_directory(
     its = settings.path
     seen = topology.read(its.sysfs, its.procfs, its.rootfs, configured=settings.role).value
     known = survey.drives_from_topology(seen, settings.device)
-    health = _Health(settings, clock, seen)
-    around = ProbeContext(
+    health = AgentHealth(settings, clock, seen)
+    context = ProbeContext(
         proc=its.procfs,
         sys=its.sysfs,
         topology=lambda: seen,
         busy_seconds=lambda _device: None,
         identity=lambda device: known[device].identity if device in known else device,
-        fitness=health.fitness,
+        drive_condition=health.drive_condition,
         rated_bytes=polling_plan.rated_bytes(settings),
     )
     kept = StateFile(state).load_read_only().get("probe")
@@ -97,13 +97,13 @@ def probe_directory(
         path,
         profiles,
         schedule=ProbeSchedule([], 0.0),
-        around=around,
+        context=context,
         clock=clock,
         rounds=RoundHistory(kept.get("rounds") if isinstance(kept, Mapping) else None),
     )
 
 
-def look(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
+def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
     """Find out where the directory lies, and whether it may be measured there.
 
     Raises:
@@ -124,16 +124,16 @@ def look(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
     if os.path.exists(path) and not os.path.isdir(path):
         raise ConfigError(f"{path} is no directory", "name one that does not exist yet")
     try:
-        directory.look()
+        directory.locate()
     except ReadError as e:
         hint = "name a directory on the filesystem to measure"
         raise ConfigError(f"{path} cannot be measured: {e}", hint) from e
-    assert directory.place is not None
-    if why := directory.place.unfit(copy_on_write=copy_on_write):
+    assert directory.location is not None
+    if why := directory.location.unsuitable(copy_on_write=copy_on_write):
         raise ConfigError(f"{path} cannot be measured: {why}")
 
 
-def disk(proc: Path, device: str) -> DiskStats | None:
+def read_disk(proc: Path, device: str) -> DiskStats | None:
     """A device's counters now; None where the kernel counts none."""
     try:
         records = diskstats.read(proc).value
@@ -150,7 +150,7 @@ def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) ->
     return None if interval is None else interval.busy_ratio
 
 
-class _Health:
+class AgentHealth:
     """What the agent last left of each drive; nothing where no agent runs or it may not be read."""
 
     def __init__(self, settings: Settings, clock: Clock, seen: Topology) -> None:
@@ -177,7 +177,7 @@ class _Health:
             # Not known, as on every host without the agent: the report says so.
             return
 
-    def fitness(self, drives: Sequence[str]) -> DriveCondition:
+    def drive_condition(self, drives: Sequence[str]) -> DriveCondition:
         known = [each for drive in drives if (each := self._drives.health_of(drive)) is not None]
         worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
         hottest = min(

@@ -14,7 +14,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def of_owner(directory: Path) -> Iterator[None]:
+def as_owner(directory: Path) -> Iterator[None]:
     """As root: with the rights of the directory's owner, until the end; else nothing changes.
 
     What root left in the daemon's state directory, the daemon could not read.
@@ -48,7 +48,7 @@ def of_owner(directory: Path) -> Iterator[None]:
 
 
 @contextmanager
-def made(directory: Path, state: Path) -> Iterator[None]:
+def created_directory(directory: Path, state: Path) -> Iterator[None]:
     """As root: the directory is made where it is missing, for the owner of `state` alone.
 
     It is taken away again where nothing is left in it. Its parent may be root's.

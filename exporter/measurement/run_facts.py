@@ -15,7 +15,7 @@ from exporter.measurement.session import Measurement
 
 
 @dataclass(frozen=True, slots=True)
-class Below:
+class MeasuredDrives:
     """What lies below the directory.
 
     drives: by their names, with what the judgements need to know; capacity_bytes: of the device
@@ -42,12 +42,12 @@ class Below:
         return f"{name}: {said or 'it does not say what it is'}"
 
 
-def below(measurement: Measurement, settings: Settings) -> Below:
-    its, place = settings.path, measurement.place
+def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDrives:
+    its, place = settings.path, measurement.location
     seen = topology.read(its.sysfs, its.procfs, its.rootfs, look_for_servers=False).value
     known = survey.drives_from_topology(seen, settings.device)
     device = seen.devices.get(place.device)
-    return Below(
+    return MeasuredDrives(
         seen,
         {leaf: known[leaf] for leaf in place.leaves if leaf in known},
         None if device is None else device.block.capacity_bytes,
@@ -55,10 +55,10 @@ def below(measurement: Measurement, settings: Settings) -> Below:
 
 
 def facts(
-    measurement: Measurement, under: Below, *, seconds: float, fio: str
+    measurement: Measurement, under: MeasuredDrives, *, seconds: float, fio: str
 ) -> Iterator[tuple[str, str]]:
     """Names and values; fio: its version and engine."""
-    place, rated = measurement.place, measurement.directory.rated_bytes
+    place, rated = measurement.location, measurement.directory.rated_bytes
     yield "Drive", under.words or place.device
     yield "Directory", str(measurement.directory.path)
     yield "Filesystem", f"{place.fstype}, mounted on {place.mountpoint}"
@@ -76,7 +76,7 @@ def facts(
 
 def data(measurement: Measurement) -> dict[str, Any]:
     """The same for programs."""
-    place = measurement.place
+    place = measurement.location
     return {
         "device": place.device,
         "directory": str(measurement.directory.path),

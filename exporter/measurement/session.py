@@ -20,7 +20,7 @@ from exporter.measurement import guarded_run, measured_directory, ownership
 from exporter.measurement.account import Conditions, MeasurementAccount, guard_rules
 from exporter.measurement.admission import (
     Admission,
-    Agreement,
+    Consent,
     HostLockSession,
     PlannedWrite,
     Streams,
@@ -29,9 +29,9 @@ from exporter.measurement.guarded_run import GuardedRun
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe import probe_file
 from exporter.probe.fio import Fio
-from exporter.probe.fio_run import RunEnd
-from exporter.probe.location import Place
-from exporter.probe.production_load import GuardWatch
+from exporter.probe.fio_run import RunOutcome
+from exporter.probe.location import Location
+from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, with_engine
 from exporter.report import delivery
 from exporter.report.content import Report
@@ -43,7 +43,7 @@ MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class MeasurementOptions:
     """What a person said. directory: None for the configured one. anyway: on a busy device too."""
 
     directory: Path | None = None
@@ -52,7 +52,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Edges:
+class MeasurementTools:
     """What a measurement has of the system. fio: made in the thread that runs it."""
 
     clock: Clock
@@ -73,25 +73,27 @@ class Measurement:
         conditions: Conditions,
         *,
         settings: Settings,
-        options: Options,
-        edges: Edges,
+        options: MeasurementOptions,
+        edges: MeasurementTools,
         state: Path,
     ) -> None:
         self.directory = conditions.directory
-        self.place: Place = conditions.place
+        self.location: Location = conditions.location
         self.clock = conditions.clock
         self.interruption = conditions.interruption
         self.fio = edges.fio()
-        says = edges.streams.says
+        says = edges.streams.messages
         places = (settings.path.rootfs / "run/lock", state)
         self._says = says
         self._conditions = conditions
-        self._turn = HostLockSession(conditions, places, state, says)
+        self._lock_session = HostLockSession(conditions, places, state, says)
         self._admission = Admission(conditions, settings, options.anyway, says)
         self._admitted: PlannedWrite | None = None
-        self._agreement = Agreement(conditions, self._turn, edges.streams, options.yes, self._admit)
+        self._agreement = Consent(
+            conditions, self._lock_session, edges.streams, options.yes, self._admit
+        )
         self._runs = GuardedRun(
-            conditions, self._turn.lock, self._turn.leftover, settings.path.sysfs
+            conditions, self._lock_session.lock, self._lock_session.pid_file, settings.path.sysfs
         )
         self._is_stuck = False
         self._undo = contextlib.ExitStack()
@@ -103,8 +105,8 @@ class Measurement:
         return self._conditions.account.charged_bytes
 
     def begin(self) -> None:
-        """Have the host's probe lock, and settle what a killed run left. Raises as `Turn.take`."""
-        self._turn.take()
+        """Acquire the host lock and settle the bytes of a killed run; see `HostLockSession`."""
+        self._lock_session.acquire()
 
     def with_engine(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
         """The profiles with engines that this fio has.
@@ -140,7 +142,7 @@ class Measurement:
         Raises:
             ConfigError: nobody agreed, or the device is in use by then. ReadError: as `admit`.
         """
-        self._agreement.seek(written_bytes, seconds, always=always)
+        self._agreement.request(written_bytes, seconds, always=always)
         self._progress = self._undo.enter_context(Progress(self._says))
 
     def show(self, words: str, done: float | None = None) -> None:
@@ -148,19 +150,19 @@ class Measurement:
         if self._progress is not None:
             self._progress.show(words, done)
 
-    def prepared(
+    def prepare_file(
         self,
         name: str,
         size_bytes: int,
         *,
         fill: bool,
         keep: bool = False,
-        stays_bytes: int | None = None,
+        retained_bytes: int | None = None,
     ) -> Path:
         """The file `name` in the directory, filled with random data or given its length only.
 
         Without `keep` it is removed at the end, and so is the directory where it is made here.
-        stays_bytes: with it no more than so much of the file stays; None is all of it.
+        retained_bytes: with it no more than so much of the file stays; None is all of it.
 
         Raises:
             ConfigError: the directory or the file is none that may be used, or the budget is spent.
@@ -168,22 +170,24 @@ class Measurement:
         """
         path = self.directory.path
         if not keep:
-            self._undo.enter_context(guarded_run.removed(path, name, lambda: self._is_stuck))
-        elif stays_bytes is not None:
-            self._undo.callback(self._shorten, name, stays_bytes)
+            self._undo.enter_context(
+                guarded_run.remove_afterwards(path, name, lambda: self._is_stuck)
+            )
+        elif retained_bytes is not None:
+            self._undo.callback(self._shorten, name, retained_bytes)
         if fill and (missing := guarded_run.missing_bytes(path, name, size_bytes)):
             # What is refused is not written, and need not be charged.
-            guarded_run.look(path, name)
+            guarded_run.check_file(path, name)
             guarded_run.fill(self._conditions, name, size_bytes, missing=missing, show=self.show)
-        return guarded_run.sized(path, name, size_bytes)
+        return guarded_run.prepare_length(path, name, size_bytes)
 
     def run(
         self,
         profiles: Sequence[Profile],
         file: Path,
-        go_on: Callable[[GuardWatch], bool] | None = None,
+        go_on: Callable[[GuardSampler], bool] | None = None,
         fio: Fio | None = None,
-    ) -> RunEnd:
+    ) -> RunOutcome:
         """Run the profiles one after the other in one fio under guard, reserved and settled.
 
         go_on: asked four times a second, with all looks at the device so far; it may show progress,
@@ -195,9 +199,9 @@ class Measurement:
         """
         return self._runs.run(fio or self.fio, profiles, file, go_on)
 
-    def problem(self, ended: RunEnd) -> str:
+    def problem(self, ended: RunOutcome) -> str:
         """Why a run did not come to its end, in one line; empty where it did."""
-        return guarded_run.problem(ended, self.interruption)
+        return guarded_run.failure_message(ended, self.interruption)
 
     def close(self) -> None:
         """End fio, and tidy up. The lock and the file stay with a fio that cannot be ended."""
@@ -206,7 +210,7 @@ class Measurement:
         self.fio.close()
         self._undo.close()
         if not self._is_stuck:
-            self._turn.lock.release()
+            self._lock_session.lock.release()
 
     def _admit(self) -> None:
         if self._admitted is not None:
@@ -216,13 +220,16 @@ class Measurement:
         # A fio that cannot be ended writes there still.
         if not self._is_stuck:
             # What is not ours is left alone.
-            with contextlib.suppress(probe_file.Refused, probe_file.NoSpace):
+            with contextlib.suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.shorten(self.directory.path, name, size_bytes)
 
 
 @contextlib.contextmanager
 def measuring(
-    settings: Settings, options: Options, profiles: Sequence[Profile], edges: Edges
+    settings: Settings,
+    options: MeasurementOptions,
+    profiles: Sequence[Profile],
+    edges: MeasurementTools,
 ) -> Iterator[Measurement]:
     """Everything up to the gate; at the end fio is ended, files are tidied, the lock released.
 
@@ -236,11 +243,11 @@ def measuring(
     state = measured_directory.state_directory(settings, edges.environment)
     # All that is only read comes first: as root there is more to read, and to import.
     directory = measured_directory.probe_directory(path, profiles, settings, edges.clock, state)
-    measured_directory.look(directory, copy_on_write=settings.probe.copy_on_write)
+    measured_directory.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
         interruption = stack.enter_context(InterruptHandler())
-        stack.enter_context(ownership.made(path, state))
-        stack.enter_context(ownership.of_owner(state))
+        stack.enter_context(ownership.created_directory(path, state))
+        stack.enter_context(ownership.as_owner(state))
         conditions = Conditions(
             directory,
             MeasurementAccount(directory, settings, state, edges.clock),
@@ -272,7 +279,7 @@ class CommandContext:
     Each command adds its own.
     """
 
-    options: Options = field(default_factory=Options)
+    options: MeasurementOptions = field(default_factory=MeasurementOptions)
     as_json: bool = field(default=False, kw_only=True)
     html: Path | None = field(default=None, kw_only=True)
 

@@ -64,12 +64,12 @@ class ProbeBudget:
             log.warning("%s cannot be used: %s; probes are off", self.path, e.strerror or e)
 
     def limits(self, drive: str) -> WriteLimits:
-        return budget_ledger.limits(self._day_bytes, self._rated_bytes.get(drive))
+        return budget_ledger.write_limits(self._day_bytes, self._rated_bytes.get(drive))
 
     def remaining(self, drive: str) -> WriteLimits:
         """What is left, as far as this process has looked; it never waits for a disk."""
-        known = budget_ledger.of_day(self._known, self._today())
-        return budget_ledger.left(known, drive, self.limits(drive))
+        known = budget_ledger.rolled_over(self._known, self._today())
+        return budget_ledger.remaining(known, drive, self.limits(drive))
 
     @property
     def unacknowledged(self) -> Reservation | None:
@@ -109,7 +109,7 @@ class ProbeBudget:
 
         def step(ledger: Ledger) -> Ledger:
             ledger = self._recovered(ledger)
-            left = budget_ledger.left(ledger, drive, self.limits(drive))
+            left = budget_ledger.remaining(ledger, drive, self.limits(drive))
             enough = size <= (left.life_bytes if on_demand else left.day_bytes)
             if ledger.unacknowledged is not None or not enough:
                 return ledger
@@ -131,7 +131,7 @@ class ProbeBudget:
             return 0
         size = budget_ledger.charge(fio_bytes, device_bytes, run.bytes)
         self._owed_bytes = size
-        self._change(lambda ledger: budget_ledger.charged(ledger, run, size))
+        self._change(lambda ledger: budget_ledger.with_charge(ledger, run, size))
         self._running = None
         return size
 
@@ -153,7 +153,7 @@ class ProbeBudget:
         run = ledger.reservation
         if run is None:
             return ledger
-        after = budget_ledger.recovered(ledger, self._boot_id, self._owed_bytes)
+        after = budget_ledger.with_recovery(ledger, self._boot_id, self._owed_bytes)
         words = "a %s probe of %s did not end: the bytes that it may have written are counted"
         log.warning(words, run.profile, run.drive)
         if after.unacknowledged is run:
@@ -175,7 +175,7 @@ class ProbeBudget:
             today = self._today()
             if today < found.day:
                 log.warning("%s is of a day to come: today is held to be spent", self.path)
-            after = step(budget_ledger.of_day(found, today))
+            after = step(budget_ledger.rolled_over(found, today))
             if after != found or not is_usable:
                 self._save(after)
             self._known = after
@@ -204,7 +204,7 @@ class ProbeBudget:
         temporary = self.path.with_name(f".{self.path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(budget_ledger.to_text(ledger))
+            file.write(budget_ledger.serialize(ledger))
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path)

@@ -36,7 +36,7 @@ class WriteLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class SpentBytes:
     """Bytes charged to a drive: by scheduled probes today, and by all of them ever."""
 
     day_bytes: int = 0
@@ -70,13 +70,13 @@ class Ledger:
     """
 
     day: int
-    spent: Mapping[str, Spent] = field(default_factory=dict)
+    spent: Mapping[str, SpentBytes] = field(default_factory=dict)
     reservation: Reservation | None = None
     spent_day: int | None = None
     unacknowledged: Reservation | None = None
 
 
-def limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
+def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
     """What may be written to a drive, by the setting and, where it is known, its rated life."""
     day = max(0, day_bytes)
     if rated_bytes is not None:
@@ -93,7 +93,7 @@ def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int)
     return min(max(by_fio, device_bytes or 0), _MOST_BYTES)
 
 
-def of_day(ledger: Ledger, today: int) -> Ledger:
+def rolled_over(ledger: Ledger, today: int) -> Ledger:
     """The ledger of today. From a day to come it is not believed: the clock was or is wrong, so
     today is held to be spent.
     """
@@ -105,22 +105,22 @@ def of_day(ledger: Ledger, today: int) -> Ledger:
     return replace(ledger, day=today, spent=spent, spent_day=spent_day)
 
 
-def left(ledger: Ledger, drive: str, most: WriteLimits) -> WriteLimits:
+def remaining(ledger: Ledger, drive: str, most: WriteLimits) -> WriteLimits:
     """What of `most` is left to a drive, with what is reserved counted as spent."""
-    spent = _after(ledger, ledger.reservation).get(drive, Spent())
+    spent = _after(ledger, ledger.reservation).get(drive, SpentBytes())
     day = 0 if ledger.spent_day == ledger.day else most.day_bytes - spent.day_bytes
     life = most.life_bytes - spent.life_bytes
     return WriteLimits(max(0, min(day, life)), max(0, life))
 
 
-def charged(ledger: Ledger, run: Reservation, size: int) -> Ledger:
+def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
     """With a run of `size` bytes spent and no longer under way."""
     standing = None if ledger.reservation == run else ledger.reservation
     spent = _after(ledger, replace(run, bytes=size))
     return replace(ledger, spent=spent, reservation=standing)
 
 
-def recovered(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
+def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
     """As it is when nothing can be under way: what stands is of a run that was killed.
 
     It is counted in full, or by `owed_bytes` where more is known of it. A host that rebooted
@@ -132,10 +132,10 @@ def recovered(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
         return ledger
     if not boot_id or boot_id != run.boot_id:
         ledger = replace(ledger, unacknowledged=run)
-    return charged(ledger, run, max(run.bytes, owed_bytes))
+    return with_charge(ledger, run, max(run.bytes, owed_bytes))
 
 
-def to_text(ledger: Ledger) -> str:
+def serialize(ledger: Ledger) -> str:
     return json.dumps({"version": VERSION, **asdict(ledger)}, separators=(",", ":"))
 
 
@@ -159,7 +159,7 @@ def parse(text: str) -> Ledger:
     return Ledger(
         day=_count(found, "day"),
         spent={
-            drive: Spent(_count(each, "day_bytes"), _count(each, "life_bytes"))
+            drive: SpentBytes(_count(each, "day_bytes"), _count(each, "life_bytes"))
             for drive, each in spent.items()
         },
         reservation=_reservation(found.get("reservation")),
@@ -168,14 +168,14 @@ def parse(text: str) -> Ledger:
     )
 
 
-def _after(ledger: Ledger, run: Reservation | None) -> Mapping[str, Spent]:
+def _after(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
     """What is spent when a run has been charged."""
     if run is None:
         return ledger.spent
-    before = ledger.spent.get(run.drive, Spent())
+    before = ledger.spent.get(run.drive, SpentBytes())
     day = before.day_bytes + (0 if run.on_demand else run.bytes)
     life = before.life_bytes + run.bytes
-    return {**ledger.spent, run.drive: Spent(min(day, _MOST_BYTES), min(life, _MOST_BYTES))}
+    return {**ledger.spent, run.drive: SpentBytes(min(day, _MOST_BYTES), min(life, _MOST_BYTES))}
 
 
 def _reservation(found: Any) -> Reservation | None:

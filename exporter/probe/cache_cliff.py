@@ -132,16 +132,16 @@ def best_split(values: Sequence[float], least: int) -> int | None:
     return best
 
 
-def line(values: Sequence[float]) -> FittedLine:
+def fit_line(values: Sequence[float]) -> FittedLine:
     """The best line through at least two values."""
     count = len(values)
     mean, middle = math.fsum(values) / count, (count - 1) / 2
     product = math.fsum((number - middle) * (value - mean) for number, value in enumerate(values))
     slope = product / (count * (count * count - 1) / 12)
-    return FittedLine(slope * (count - 1), max(scatter(values) - slope * product, 0.0))
+    return FittedLine(slope * (count - 1), max(squared_deviations(values) - slope * product, 0.0))
 
 
-def scatter(values: Sequence[float]) -> float:
+def squared_deviations(values: Sequence[float]) -> float:
     """The squares that the mean leaves."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values)
@@ -316,8 +316,10 @@ def _cuts(
     cuts.sort()
     if _is_cliff(logs, speeds, cuts, split, rules):
         return cuts, False
-    straight = line(logs)
-    is_line = straight.left <= min((1 - rules.step_gain_ratio) * scatter(logs), _left(logs, cuts))
+    straight = fit_line(logs)
+    is_line = straight.left <= min(
+        (1 - rules.step_gain_ratio) * squared_deviations(logs), _left(logs, cuts)
+    )
     return [], is_line and math.exp(min(straight.gain, 0.0)) <= rules.falloff_ratio
 
 
@@ -331,13 +333,16 @@ def _is_cliff(
     before, after = statistics.median(speeds[:split]), statistics.median(speeds[split:])
     if after > rules.falloff_ratio * before:
         return False
-    most = min((1 - rules.step_gain_ratio) * scatter(logs), rules.line_ratio * line(logs).left)
+    most = min(
+        (1 - rules.step_gain_ratio) * squared_deviations(logs),
+        rules.line_ratio * fit_line(logs).left,
+    )
     return _left(logs, cuts) <= most
 
 
 def _left(logs: Sequence[float], cuts: Sequence[int]) -> float:
     """The squares that steps at the cuts leave."""
-    return sum(scatter(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
+    return sum(squared_deviations(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
 
 
 def _smoothed(speeds: Sequence[float], width: int) -> list[float]:

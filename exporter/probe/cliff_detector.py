@@ -8,7 +8,7 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 
 
 @dataclass(frozen=True, slots=True)
-class CliffWatchRules:
+class CliffDetectorRules:
     """A cumulative sum of how much slower than at first the write has become, in log speed.
 
     baseline_seconds: what is normal is learned from the first seconds,
@@ -37,7 +37,7 @@ class CliffWatchRules:
     sure_ratio: float = 0.6
 
 
-class CliffWatch:
+class CliffDetector:
     """Samples go in as they come, and at the end of the cache a cliff comes out.
 
     The sum says only when to look: whether there is a cliff, and where, `cache_cliff` says of
@@ -60,7 +60,9 @@ class CliffWatch:
         "trace",
     )
 
-    def __init__(self, rules: CliffWatchRules, cliff_rules: CliffRules, budget_bytes: int) -> None:
+    def __init__(
+        self, rules: CliffDetectorRules, cliff_rules: CliffRules, budget_bytes: int
+    ) -> None:
         self._rules = rules
         self._cliff_rules = cliff_rules
         self._confirm_bytes = min(rules.confirm_bytes, rules.confirm_share * budget_bytes)

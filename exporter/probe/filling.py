@@ -11,7 +11,7 @@ from exporter.errors import ReadError
 from exporter.probe import probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
-from exporter.probe.fio_run import LOOK_SECONDS
+from exporter.probe.fio_run import SAMPLE_INTERVAL_SECONDS
 from exporter.probe.gate import GateRules, GuardSample, Reason, guard
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile, Rw
@@ -22,11 +22,11 @@ log = logging.getLogger(__name__)
 _BYTES_PER_SECOND = 64 << 20
 
 
-class Stopping(ReadError):
+class ShuttingDown(ReadError):
     """The exporter ends while the file is filled."""
 
 
-class FillingStopped(ReadError):
+class FillAborted(ReadError):
     """The guard ended the filling; `why` is its reason."""
 
     def __init__(self, path: Path, reason: Reason) -> None:
@@ -34,7 +34,7 @@ class FillingStopped(ReadError):
         self.why = reason
 
 
-class FillingGuard:
+class FillGuard:
     """Looks on while a file is filled, as `run_fio` does while fio runs.
 
     missing_bytes: of the file, up to `size_bytes`. written_bytes: what may be written by now.
@@ -54,26 +54,26 @@ class FillingGuard:
         self._start = size_bytes - missing_bytes
         self._missing = missing_bytes
         # Each piece goes to the page cache; what reaches the device is waited for before the next.
-        self._watch = directory.watch(())
+        self._watch = directory.guard_sampler(())
         self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
-        self._samples.append(self._watch.look(directory.avail_bytes()))
+        self._samples.append(self._watch.sample(directory.avail_bytes()))
         self._looked_at = clock.monotonic()
         # Where it ends in the middle of a piece, that may have been written all the same.
         self.written_bytes = min(missing_bytes, probe_file.CHUNK_BYTES)
 
-    def look(self, at: int) -> Reason | None:
+    def check(self, at: int) -> Reason | None:
         """Why it must end, now that the file reaches to `at`; a look every LOOK_SECONDS."""
         written = at - self._start + probe_file.CHUNK_BYTES
         self.written_bytes = max(0, min(self._missing, written))
         now = self._clock.monotonic()
-        if now - self._looked_at < LOOK_SECONDS:
+        if now - self._looked_at < SAMPLE_INTERVAL_SECONDS:
             return None
         self._looked_at = now
-        self._samples.append(self._watch.look(self._directory.avail_bytes()))
+        self._samples.append(self._watch.sample(self._directory.avail_bytes()))
         return guard(tuple(self._samples), self._rules)
 
 
-class Filling:
+class ProbeFileFiller:
     """Prepares the file of a directory for some profiles."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Filling:
         self._rules = rules
         self._is_stopping = is_stopping
 
-    def prepared(self, profiles: Sequence[Profile]) -> Path | None:
+    def prepare(self, profiles: Sequence[Profile]) -> Path | None:
         """The file, filled as far as it is read; None where the budget does not hold that.
 
         Raises:
@@ -125,16 +125,16 @@ class Filling:
 
     def _fill(self, size: int, missing: int) -> None:
         path, name = self._directory.path, self._directory.file
-        guarded = FillingGuard(self._directory, self._rules, self._clock, size, missing)
+        guarded = FillGuard(self._directory, self._rules, self._clock, size, missing)
         due, before = self._clock.monotonic(), size - missing
 
         def progress(at: int) -> None:
             nonlocal due, before
-            reason = guarded.look(at)
+            reason = guarded.check(at)
             if self._is_stopping():
-                raise Stopping(f"{path} is not filled: the exporter ends")
+                raise ShuttingDown(f"{path} is not filled: the exporter ends")
             if reason is not None:
-                raise FillingStopped(path / name, reason)
+                raise FillAborted(path / name, reason)
             now = self._clock.monotonic()
             # What was late stays late: a device that stalled is in no need of haste.
             due = max(now, due + max(0, at - before) / _BYTES_PER_SECOND)
@@ -145,7 +145,7 @@ class Filling:
         try:
             probe_file.prepare(path, name, size, progress=progress)
         finally:
-            self._directory.note_charge(self._budget.settle(guarded.written_bytes, None))
+            self._directory.record_charge(self._budget.settle(guarded.written_bytes, None))
 
 
 def writes_whole(profile: Profile) -> bool:

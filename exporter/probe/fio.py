@@ -76,12 +76,12 @@ def engines_arguments(program: str) -> list[str]:
     return [program, "--enghelp"]
 
 
-def engines(text: str) -> frozenset[str]:
+def parse_engines(text: str) -> frozenset[str]:
     """The engines that ``fio --enghelp`` lists, one an indented line."""
     return frozenset(_ENGINE.findall(text))
 
 
-def version(text: str) -> tuple[int, int] | None:
+def parse_version(text: str) -> tuple[int, int] | None:
     """The two numbers out of "fio-3.33", "fio-3.36-12-gabcd" or "3.33"; None where there are none.
 
     Compare with `OLDEST`.
@@ -214,7 +214,7 @@ class SystemFio:
     def _ask_engines(self) -> frozenset[str] | None:
         try:
             said = self._runner.run([self._program, "--version"], _ASK_SECONDS)
-            its = version(said)
+            its = parse_version(said)
             if its is None or its < OLDEST:
                 oldest = ".".join(map(str, OLDEST))
                 self._problem = f"{self._program} is {said.strip()[:40]!r}, older than {oldest}"
@@ -224,7 +224,7 @@ class SystemFio:
             self._problem = f"{e}; install fio, or set path.fio"
             return None
         self._problem = ""
-        return engines(listed)
+        return parse_engines(listed)
 
     def _dying_with_us(self) -> tuple[str, ...]:
         if self._prefix is None:
@@ -245,12 +245,12 @@ class RegionFio(SystemFio):
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
         (profile,) = profiles
-        argv = [*arguments(self._program, profiles, file), *regions(profile)]
+        argv = [*arguments(self._program, profiles, file), *region_arguments(profile)]
         self._children.start(_KEY, [*self._dying_with_us(), *argv], limit_seconds)
         return self._children.pid(_KEY)
 
 
-def regions(profile: Profile) -> list[str]:
+def region_arguments(profile: Profile) -> list[str]:
     """What follows the arguments of a job, and overrules its size."""
     if profile.jobs == 1 or profile.rw not in (Rw.READ, Rw.WRITE) or profile.number_ios is None:
         return []

@@ -28,7 +28,7 @@ _NO_NUMBER = re.compile(r"(?<=[:,\[\s])-?(?:nan|inf)(?=\s*[,}\]\n])")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FioOutput:
     """The last whole report, None where there is none; and what stood before the first.
 
     faults: what looked like a report and was none.
@@ -39,7 +39,7 @@ class Found:
     faults: tuple[str, ...]
 
 
-def find(output: bytes) -> Found:
+def find_report(output: bytes) -> FioOutput:
     """Raises ParseError where it is more than fio prints."""
     if len(output) > LARGEST_BYTES:
         raise ParseError(f"fio: printed more than {LARGEST_BYTES} bytes")
@@ -47,7 +47,7 @@ def find(output: bytes) -> Found:
     begin = _begin(text)
     message = " ".join(text[:begin].split())[:_LONGEST_MESSAGE]
     faults: list[str] = []
-    return Found(_last_document(text, begin, faults), message, tuple(faults))
+    return FioOutput(_last_document(text, begin, faults), message, tuple(faults))
 
 
 def _begin(text: str) -> int:
@@ -166,7 +166,7 @@ def parse(output: bytes, status: int | None) -> ProbeRun:
         ParseError: it ended by itself, and there is no report or half of one.
     """
     is_aborted = status is None or status < 0 or status >= _TERMINATED_STATUS
-    found = find(output)
+    found = find_report(output)
     if found.document is None:
         if is_aborted:
             return ProbeRun(RunResult.ABORTED, status, message=found.message, faults=found.faults)

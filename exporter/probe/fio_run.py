@@ -22,7 +22,7 @@ from exporter.probe.fio import Fio
 from exporter.probe.fio_report import JobResult, Op, ProbeRun, RunResult
 from exporter.probe.gate import GateRules, GuardSample, Reason, guard
 from exporter.probe.host_lock import HostLock
-from exporter.probe.production_load import GuardReading, GuardWatch
+from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
 
@@ -77,7 +77,7 @@ def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
 
 
 #: Production needs the device at once or not at all.
-LOOK_SECONDS = 0.25
+SAMPLE_INTERVAL_SECONDS = 0.25
 
 #: SIGTERM, SIGKILL and giving up take less.
 _END_SECONDS = 10.0
@@ -101,7 +101,7 @@ class ProfileResult(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnd:
+class RunOutcome:
     """A run that is over. Times are monotonic seconds.
 
     run: what fio said; None where it said nothing that can be read.
@@ -110,9 +110,9 @@ class RunEnd:
 
     result: ProfileResult
     run: ProbeRun | None
-    begun: float
-    ended: float
-    looks: tuple[GuardReading, ...] = ()
+    started_at: float
+    ended_at: float
+    readings: tuple[GuardReading, ...] = ()
     reason: Reason | None = None
     message: str = ""
 
@@ -135,10 +135,10 @@ class RunEnd:
     @property
     def device_bytes(self) -> int | None:
         """What the device wrote meanwhile, where most of its operations were the probe's."""
-        disks = [look.disk for look in self.looks if look.disk is not None]
+        disks = [reading.disk for reading in self.readings if reading.disk is not None]
         if len(disks) < 2 or self.run is None:
             return None
-        interval = disk_interval(disks[0], disks[-1], max(self.ended - self.begun, 1e-3))
+        interval = disk_interval(disks[0], disks[-1], max(self.ended_at - self.started_at, 1e-3))
         if interval is None:
             return None
         results = (result for job in self.run.jobs for result in job.ops.values())
@@ -155,12 +155,12 @@ def run_fio(
     *,
     lock: HostLock,
     started: Callable[[int], None],
-    watch: GuardWatch,
+    watch: GuardSampler,
     avail: Callable[[], int | None],
     rules: GateRules,
     clock: Clock,
     is_stopping: Callable[[], bool],
-) -> RunEnd:
+) -> RunOutcome:
     """Run the profiles one after the other, and end them when production needs the device.
 
     lock: of the host, held by us, which fio is given too. started: is told the process. avail: what
@@ -168,17 +168,17 @@ def run_fio(
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
     begun = clock.monotonic()
-    samples.append(watch.look(avail()))
+    samples.append(watch.sample(avail()))
     reason: Reason | None = None
     is_ending = False
     finished: Finished | None = None
-    with lock.lent():
+    with lock.inheritable():
         pid = fio.start(profiles, file, limit_seconds(profiles))
     try:
         if pid is not None:
             started(pid)
-        while (finished := fio.wait(LOOK_SECONDS)) is None:
-            samples.append(watch.look(avail()))
+        while (finished := fio.wait(SAMPLE_INTERVAL_SECONDS)) is None:
+            samples.append(watch.sample(avail()))
             if not is_ending and (is_stopping() or (reason := guard(tuple(samples), rules))):
                 is_ending = True
                 fio.end()
@@ -187,7 +187,7 @@ def run_fio(
             # A mistake of ours must not leave it alone with the device.
             fio.end()
             fio.wait(_END_SECONDS)
-    watch.look(avail())
+    watch.sample(avail())
     return _ended(finished, begun, clock.monotonic(), watch, reason, is_ending=is_ending)
 
 
@@ -196,8 +196,8 @@ def limit_seconds(profiles: Sequence[Profile]) -> float:
     return 2 * sum(profile.runtime_seconds for profile in profiles) + 5.0
 
 
-def share_outside(
-    ended: RunEnd, profiles: Sequence[Profile], name: str, rules: HostShareRules
+def host_share_of_run(
+    ended: RunOutcome, profiles: Sequence[Profile], name: str, rules: HostShareRules
 ) -> float | None:
     """The share of a profile's latency that arose outside the device; None where it is not known.
 
@@ -209,12 +209,12 @@ def share_outside(
     if not profile.direct or job is None or not job.seconds or op not in job.ops:
         return None
     later = [ended.job(each.name) for each in profiles[profiles.index(profile) + 1 :]]
-    end = ended.ended - sum((each.seconds or 0.0) for each in later if each is not None)
+    end = ended.ended_at - sum((each.seconds or 0.0) for each in later if each is not None)
     begin = end - job.seconds
     inside = [
-        look
-        for look in ended.looks
-        if look.disk is not None and begin + _EDGE_SECONDS <= look.at <= end - _EDGE_SECONDS
+        reading
+        for reading in ended.readings
+        if reading.disk is not None and begin + _EDGE_SECONDS <= reading.at <= end - _EDGE_SECONDS
     ]
     if not inside or inside[-1].at - inside[0].at < _LEAST_WINDOW_SECONDS:
         return None
@@ -235,12 +235,12 @@ def _ended(
     finished: Finished,
     begun: float,
     ended: float,
-    watch: GuardWatch,
+    watch: GuardSampler,
     reason: Reason | None,
     *,
     is_ending: bool,
-) -> RunEnd:
-    looks = tuple(watch.looks)
+) -> RunOutcome:
+    readings = tuple(watch.readings)
     message = finished.message
     try:
         run = fio_report.parse(finished.output, finished.status)
@@ -259,4 +259,4 @@ def _ended(
         result = ProfileResult(run.result.value)
         if run.result is not RunResult.SUCCESS:
             message = " ".join([message, run.message, *said])[:500].strip()
-    return RunEnd(result, run, begun, ended, looks, reason, message)
+    return RunOutcome(result, run, begun, ended, readings, reason, message)

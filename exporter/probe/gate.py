@@ -71,7 +71,7 @@ class GateRules:
 class GateState:
     """What is known when a probe is due; None is not known.
 
-    unfit: why the filesystem or the file cannot be probed, for people; empty where it can.
+    unsuitable: why the filesystem or the file cannot be probed, for people; empty where it can.
     start_seconds: until the first probe may run, as splayed for this host; 0 where that is past.
     writes: the run writes. needed_bytes: what it may charge to the budget; missing_bytes: what the
         file still takes of the free space.
@@ -84,7 +84,7 @@ class GateState:
     is_locked: bool = False
     is_rebuilding: bool = False
     is_on_demand: bool = False
-    unfit: str = ""
+    unsuitable: str = ""
     start_seconds: float = 0.0
     host_uptime_seconds: float | None = None
     writes: bool = False
@@ -105,9 +105,9 @@ class GateState:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """It may run; `smallest` on a host that never rests."""
+    """It may run; `minimal` on a host that never rests."""
 
-    smallest: bool = False
+    minimal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ def gate(state: GateState, rules: GateRules) -> Run | Skip:
     if load is None:
         return Run()
     if load.is_for_load and state.skips >= rules.forced_after_skips:
-        return Run(smallest=True)
+        return Run(minimal=True)
     return load
 
 
@@ -147,8 +147,8 @@ def _forbidden(state: GateState) -> Skip | None:
         return Skip(Reason.STUCK, "an earlier fio cannot be ended: the drive does not answer it")
     if state.is_locked:
         return Skip(Reason.LOCKED, "another probe runs on this host")
-    if state.unfit:
-        return Skip(Reason.FILESYSTEM, state.unfit)
+    if state.unsuitable:
+        return Skip(Reason.FILESYSTEM, state.unsuitable)
     return None
 
 

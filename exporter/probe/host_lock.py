@@ -23,7 +23,7 @@ _LARGEST_BYTES = 4096
 #: What a process of ours is called before and after it has become fio.
 _OURS = ("setpriv", "fio")
 
-#: A leftover that was killed has gone after so long, or it hangs in the kernel.
+#: A pid_file that was killed has gone after so long, or it hangs in the kernel.
 _GONE_SECONDS = 2.0
 
 
@@ -56,7 +56,7 @@ class HostLock:
         return False
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
+    def inheritable(self) -> Iterator[None]:
         """Programs that are started within inherit the lock."""
         # Any other program that this process starts in this moment inherits it too; it is
         # released for all of them when we release it.
@@ -99,7 +99,7 @@ class ProbePidFile:
         self._proc = proc
         self._killed: list[int] | None = None
 
-    def note(self, pid: int) -> None:
+    def write(self, pid: int) -> None:
         """Raises OSError where it cannot be written down."""
         text = json.dumps({"child": self._instance(pid), "owner": self._instance(os.getpid())})
         temporary = self._path.with_name(f".{self._path.name}.new")
@@ -112,7 +112,7 @@ class ProbePidFile:
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
-    def end(self) -> bool:
+    def kill_leftover(self) -> bool:
         """End what an earlier run of this daemon left; False where it cannot be ended.
 
         One whose owner lives is another instance's, and is left alone.

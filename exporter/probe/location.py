@@ -25,7 +25,7 @@ _NETWORK = frozenset(
 )
 
 
-class Kind(str, Enum):
+class FilesystemKind(str, Enum):
     """How a filesystem writes, as far as it matters to a probe."""
 
     IN_PLACE = "in_place"
@@ -38,39 +38,41 @@ class Kind(str, Enum):
 
 
 _KINDS = {
-    Kind.IN_PLACE: _IN_PLACE,
-    Kind.COPY_ON_WRITE: _COPY_ON_WRITE,
-    Kind.MEMORY: _MEMORY,
-    Kind.STACKED: _STACKED,
-    Kind.NETWORK: _NETWORK,
+    FilesystemKind.IN_PLACE: _IN_PLACE,
+    FilesystemKind.COPY_ON_WRITE: _COPY_ON_WRITE,
+    FilesystemKind.MEMORY: _MEMORY,
+    FilesystemKind.STACKED: _STACKED,
+    FilesystemKind.NETWORK: _NETWORK,
 }
 
 _WHY = {
-    Kind.MEMORY: "is in memory: there is no drive to probe",
-    Kind.STACKED: "lies on others, and which drive is written is not told: name one below it",
-    Kind.NETWORK: "is on the network or shared: there is no drive of this host to probe",
-    Kind.FUSE: "is served by a program, whose speed would be measured",
-    Kind.UNKNOWN: "is not known to write through to a drive",
+    FilesystemKind.MEMORY: "is in memory: there is no drive to probe",
+    FilesystemKind.STACKED: "is stacked on other filesystems: name a directory on one of those",
+    FilesystemKind.NETWORK: "is on the network or shared: there is no drive of this host to probe",
+    FilesystemKind.FUSE: "is served by a program, whose speed would be measured",
+    FilesystemKind.UNKNOWN: "is not known to write through to a drive",
 }
 
 
-def kind(fstype: str) -> Kind:
+def filesystem_kind(fstype: str) -> FilesystemKind:
     """What a filesystem is, by its type in mountinfo."""
     if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
-        return Kind.FUSE
-    return next((each for each, types in _KINDS.items() if fstype in types), Kind.UNKNOWN)
+        return FilesystemKind.FUSE
+    return next((each for each, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
 
 
-def unfit(fstype: str, *, copy_on_write: bool) -> str:
+def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
     """Why no probe may run on such a filesystem, for people; empty where it may.
 
     Copy-on-write needs consent: there each write goes to a new place, so that a rate-capped probe
     fragments the file and, with snapshots, keeps every block that it ever wrote.
     """
-    found = kind(fstype)
-    if found is Kind.IN_PLACE or (found is Kind.COPY_ON_WRITE and copy_on_write):
+    found = filesystem_kind(fstype)
+    if found is FilesystemKind.IN_PLACE or (
+        found is FilesystemKind.COPY_ON_WRITE and copy_on_write
+    ):
         return ""
-    if found is Kind.COPY_ON_WRITE:
+    if found is FilesystemKind.COPY_ON_WRITE:
         return f"{fstype} writes each block to a new place: it takes consent to probe it"
     return f"{fstype or 'the filesystem'} {_WHY[found]}"
 
@@ -80,7 +82,7 @@ _REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A directory's filesystem.
 
     device: the label: the drive below where that is one, else the disk that carries the mount.
@@ -93,15 +95,15 @@ class Place:
     mountpoint: str
     readonly: bool
 
-    def unfit(self, *, copy_on_write: bool) -> str:
+    def unsuitable(self, *, copy_on_write: bool) -> str:
         """Why no probe may run here, for people; empty where one may."""
-        if why := unfit(self.fstype, copy_on_write=copy_on_write):
+        if why := unsuitable_reason(self.fstype, copy_on_write=copy_on_write):
             return why
         return f"{self.mountpoint} is mounted read-only" if self.readonly else ""
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class FreeSpace:
     """What of a filesystem is free; inodes are None where it has no fixed number of them."""
 
     size_bytes: int
@@ -109,7 +111,7 @@ class Space:
     avail_inodes: int | None
 
 
-def read(directory: Path, topology: Topology, proc: Path) -> Place:
+def locate(directory: Path, topology: Topology, proc: Path) -> Location:
     """The place of a directory, which need not be there yet; its parent must.
 
     Raises:
@@ -125,11 +127,11 @@ def read(directory: Path, topology: Topology, proc: Path) -> Place:
         raise ReadError(f"where {directory} lies is not known: no mount is above it")
     above = topology.stack.devices_of(mount)
     if not above:
-        why = unfit(mount.fstype, copy_on_write=True)
+        why = unsuitable_reason(mount.fstype, copy_on_write=True)
         raise ReadError(why or f"{directory}: {mount.source} is no block device that is known")
     leaves = topology.stack.drives_of(mount)
     disk = topology.stack.parents.get(above[0], above[0])
-    return Place(
+    return Location(
         device=leaves[0] if len(leaves) == 1 else disk,
         leaves=leaves,
         fstype=mount.fstype,
@@ -138,7 +140,7 @@ def read(directory: Path, topology: Topology, proc: Path) -> Place:
     )
 
 
-def space(directory: Path) -> Space:
+def free_space(directory: Path) -> FreeSpace:
     """How full the filesystem of a directory, or of its parent, is.
 
     Raises:
@@ -148,14 +150,14 @@ def space(directory: Path) -> Space:
         found = os.statvfs(directory if directory.exists() else directory.parent)
     except OSError as e:
         raise ReadError(f"{directory}: {e.strerror or e}") from e
-    return Space(
+    return FreeSpace(
         size_bytes=found.f_blocks * found.f_frsize,
         avail_bytes=found.f_bavail * found.f_frsize,
         avail_inodes=found.f_favail if found.f_files else None,
     )
 
 
-def is_rebuilding(place: Place, topology: Topology) -> bool:
+def is_rebuilding(place: Location, topology: Topology) -> bool:
     """An array that shares a drive with the place is rebuilt or checked: md/sync_action."""
     for name, device in topology.devices.items():
         if device.block.kind == "md" and set(topology.leaves_of(name)) & set(place.leaves):

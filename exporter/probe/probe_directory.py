@@ -17,13 +17,18 @@ from exporter.probe.budget_ledger import WriteLimits
 from exporter.probe.fio_run import (
     HostShareRules,
     ProfileResult,
-    RunEnd,
+    RunOutcome,
+    host_share_of_run,
     is_host_limited,
-    share_outside,
 )
 from exporter.probe.gate import GateState, GuardSample, Skip
-from exporter.probe.location import Place
-from exporter.probe.production_load import GuardWatch, Heat, LoadSample, ProductionLoad
+from exporter.probe.location import Location
+from exporter.probe.production_load import (
+    DriveTemperature,
+    GuardSampler,
+    LoadSample,
+    ProductionLoad,
+)
 from exporter.probe.profiles import Profile
 from exporter.probe.results import DirectoryResults, ProfileResults, Round, RoundHistory
 
@@ -37,7 +42,7 @@ _RETRY_SECONDS = 300.0
 _RARE_SECONDS = 3600.0
 
 
-def splayed(delay_seconds: float, host: str) -> float:
+def splayed_delay(delay_seconds: float, host: str) -> float:
     """The delay of this host: the same one at each start."""
     place = int.from_bytes(hashlib.sha256(host.encode()).digest()[:4], "big") / (1 << 32)
     return delay_seconds * (1 + _SPLAY_RATIO * (2 * place - 1))
@@ -107,7 +112,7 @@ class ProbeContext:
     """What the rest of the monitor knows.
 
     topology: None as long as nobody has looked. busy_seconds: of a device, since the sampler began.
-    identity: under which a drive is known over its names. fitness: of these drives, together.
+    identity: of a drive, by its device name. drive_condition: of these drives together.
     rated_bytes: that a drive's maker lets be written, by its name.
     """
 
@@ -116,7 +121,7 @@ class ProbeContext:
     topology: Callable[[], Topology | None]
     busy_seconds: Callable[[str], float | None]
     identity: Callable[[str], str]
-    fitness: Callable[[Sequence[str]], DriveCondition]
+    drive_condition: Callable[[Sequence[str]], DriveCondition]
     rated_bytes: Mapping[str, int]
 
 
@@ -129,7 +134,7 @@ class ProbeDirectory:
         profiles: Sequence[Profile],
         *,
         schedule: ProbeSchedule,
-        around: ProbeContext,
+        context: ProbeContext,
         clock: Clock,
         rounds: RoundHistory,
     ) -> None:
@@ -137,9 +142,9 @@ class ProbeDirectory:
         self.schedule = schedule
         self.load = ProductionLoad()
         self.results = DirectoryResults({each.name: ProfileResults(each) for each in profiles})
-        self.place: Place | None = None
+        self.location: Location | None = None
         self.lock = threading.RLock()
-        self._around = around
+        self._context = context
         self._clock = clock
         self._rounds = rounds
         self._share_rules = HostShareRules()
@@ -147,62 +152,62 @@ class ProbeDirectory:
     @property
     def drive(self) -> str:
         """Under which the drives are known to the budget."""
-        assert self.place is not None
-        leaves = self.place.leaves or (self.place.device,)
-        return "+".join(map(self._around.identity, leaves))
+        assert self.location is not None
+        leaves = self.location.leaves or (self.location.device,)
+        return "+".join(map(self._context.identity, leaves))
 
     @property
     def file(self) -> str:
-        assert self.place is not None
-        return f"ssd-exporter-probe-{self.place.device.replace('/', '!')}"
+        assert self.location is not None
+        return f"ssd-exporter-probe-{self.location.device.replace('/', '!')}"
 
     @property
     def rated_bytes(self) -> float | None:
         """The least that a drive below is rated for; None where none is configured."""
-        assert self.place is not None
-        rated = (self._around.rated_bytes.get(leaf) for leaf in self.place.leaves)
+        assert self.location is not None
+        rated = (self._context.rated_bytes.get(leaf) for leaf in self.location.leaves)
         return min((each for each in rated if each is not None), default=None)
 
     @property
     def is_known(self) -> bool:
         """Whether there has been time to find out what the gate asks for; not so at a start."""
-        if self._around.topology() is None:
+        if self._context.topology() is None:
             return False
-        return self.place is None or self.load.of().busy_ratio is not None
+        return self.location is None or self.load.ratios().busy_ratio is not None
 
-    def look(self) -> None:
+    def locate(self) -> None:
         """Find out where the directory lies.
 
         Raises:
             ReadError: it cannot be told.
         """
-        topology = self._around.topology()
+        topology = self._context.topology()
         if topology is None:
             raise ReadError("the devices of this host are not known yet")
-        place = location.read(self.path, topology, self._around.proc)
-        if self.place is None or place.device != self.place.device:
+        place = location.locate(self.path, topology, self._context.proc)
+        if self.location is None or place.device != self.location.device:
             self.load.clear()
-        self.place = place
+        self.location = place
         with self.lock:
             self.results.device, self.results.fstype = place.device, place.fstype
             self.results.mountpoint = place.mountpoint
             for each in self.results.profiles.values():
                 if each.steady is None:
-                    latency = results.is_latency(each.profile)
+                    latency = results.is_latency_judged(each.profile)
                     key = self._key(each.profile, each.profile.engine.value)
                     each.steady = self._rounds.known(key, lower_is_better=latency)
 
-    def note_load(self) -> None:
+    def record_load(self) -> None:
         """Remember how much the device has been busy until now."""
-        if self.place is None:
+        if self.location is None:
             return
         note = LoadSample(
             self._clock.monotonic(),
-            self._around.busy_seconds(self.place.device),
-            production_load.host_waiting(self._around.proc),
-            production_load.stalled(self._groups()),
+            self._context.busy_seconds(self.location.device),
+            production_load.host_waiting_seconds(self._context.proc),
+            production_load.stalled_seconds(self._groups()),
         )
-        self.load.note(note)
+        self.load.add(note)
 
     def gate_state(self, profile: Profile, *, copy_on_write: bool) -> GateState:
         """What is known for the gate but the budget and the locks.
@@ -210,19 +215,19 @@ class ProbeDirectory:
         Raises:
             ReadError: the filesystem cannot be looked at.
         """
-        assert self.place is not None
-        topology = self._around.topology()
-        space = location.space(self.path)
-        fitness = self._around.fitness(self.place.leaves)
+        assert self.location is not None
+        topology = self._context.topology()
+        space = location.free_space(self.path)
+        drive_condition = self._context.drive_condition(self.location.leaves)
         return replace(
-            self.load.of(),
-            unfit=self.place.unfit(copy_on_write=copy_on_write),
-            is_rebuilding=topology is not None and location.is_rebuilding(self.place, topology),
+            self.load.ratios(),
+            unsuitable=self.location.unsuitable(copy_on_write=copy_on_write),
+            is_rebuilding=topology is not None and location.is_rebuilding(self.location, topology),
             host_uptime_seconds=self._clock.boottime(),
             writes=profile.writes,
-            endurance_used_ratio=fitness.endurance_used_ratio,
-            temperature_celsius=fitness.temperature_celsius,
-            warning_celsius=fitness.warning_celsius,
+            endurance_used_ratio=drive_condition.endurance_used_ratio,
+            temperature_celsius=drive_condition.temperature_celsius,
+            warning_celsius=drive_condition.warning_celsius,
             missing_bytes=probe_file.missing_bytes(self.path, self.file, profile.size_bytes),
             size_bytes=space.size_bytes,
             avail_bytes=space.avail_bytes,
@@ -230,14 +235,14 @@ class ProbeDirectory:
             skips=self.results.profiles[profile.name].skips,
         )
 
-    def watch(self, profiles: Sequence[Profile]) -> GuardWatch:
+    def guard_sampler(self, profiles: Sequence[Profile]) -> GuardSampler:
         """What looks on while these run."""
-        assert self.place is not None
-        leaves = self.place.leaves
+        assert self.location is not None
+        leaves = self.location.leaves
 
-        def heat() -> Heat:
-            fitness = self._around.fitness(leaves)
-            return fitness.temperature_celsius, fitness.warning_celsius
+        def heat() -> DriveTemperature:
+            drive_condition = self._context.drive_condition(leaves)
+            return drive_condition.temperature_celsius, drive_condition.warning_celsius
 
         celsius, warning = heat()
         start = GuardSample(
@@ -245,40 +250,42 @@ class ProbeDirectory:
             temperature_celsius=celsius,
             warning_celsius=warning,
         )
-        return GuardWatch(
-            self._around.proc, self._groups(), self.place.device, start, self._clock, heat=heat
+        return GuardSampler(
+            self._context.proc, self._groups(), self.location.device, start, self._clock, heat=heat
         )
 
     def avail_bytes(self) -> int | None:
         try:
-            return location.space(self.path).avail_bytes
+            return location.free_space(self.path).avail_bytes
         except ReadError:
             return None
 
-    def note_skip(self, name: str, skip: Skip) -> None:
+    def record_skip(self, name: str, skip: Skip) -> None:
         """A profile was due and does not run."""
         with self.lock:
             found = self.results.profiles[name]
             found.skipped[skip.reason] += 1
             found.skips = found.skips + 1 if skip.is_for_load else 0
 
-    def note_charge(self, charged_bytes: int) -> None:
+    def record_charge(self, charged_bytes: int) -> None:
         with self.lock:
             self.results.written_bytes += charged_bytes
 
-    def note_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
+    def record_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
         with self.lock:
             self.results.limits, self.results.left = limits, left
 
-    def take(self, ended: RunEnd, profiles: Sequence[Profile]) -> None:
+    def record_run(self, ended: RunOutcome, profiles: Sequence[Profile]) -> None:
         """A run of these profiles is over."""
         # What was noted meanwhile is the probe's own load.
         self.load.clear()
         with self.lock:
             for profile in profiles:
-                self._take(ended, profiles, profile)
+                self._record_profile(ended, profiles, profile)
 
-    def _take(self, ended: RunEnd, profiles: Sequence[Profile], profile: Profile) -> None:
+    def _record_profile(
+        self, ended: RunOutcome, profiles: Sequence[Profile], profile: Profile
+    ) -> None:
         now = self._clock.wall()
         found = self.results.profiles[profile.name]
         result = ended.result_of(profile.name)
@@ -293,24 +300,24 @@ class ProbeDirectory:
         if result is not ProfileResult.SUCCESS or job is None:
             return
         found.last_success_at = now
-        found.take(job)
-        share = share_outside(ended, profiles, profile.name, self._share_rules)
+        found.record_job(job)
+        share = host_share_of_run(ended, profiles, profile.name, self._share_rules)
         found.host_share_ratio = share
-        value = results.measured(profile, job)
+        value = results.round_value(profile, job)
         if value is not None:
             found.steady = self._rounds.add(
                 self._key(profile, found.engine),
                 Round(now, value, is_host_limited(share, self._share_rules)),
-                lower_is_better=results.is_latency(profile),
+                lower_is_better=results.is_latency_judged(profile),
             )
 
     def _key(self, profile: Profile, engine: str) -> str:
-        topology = self._around.topology()
+        topology = self._context.topology()
         device = topology.devices.get(self.results.device) if topology else None
         firmware = (device.identity.firmware if device else None) or ""
-        return results.key(self.drive, firmware, profile, engine)
+        return results.series_key(self.drive, firmware, profile, engine)
 
     def _groups(self) -> tuple[Path, ...]:
-        topology = self._around.topology()
+        topology = self._context.topology()
         names = [server.cgroup for server in topology.servers] if topology else []
-        return production_load.groups_of(self._around.sys, names)
+        return production_load.cgroup_paths(self._context.sys, names)

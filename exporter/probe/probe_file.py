@@ -23,11 +23,11 @@ _SYNCED_BYTES = 8 << 20
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
-class Refused(ReadError):
+class UnsafeProbeFile(ReadError):
     """The file or its directory is none that a probe may use; the words say what to do."""
 
 
-class NoSpace(ReadError):
+class FilesystemFull(ReadError):
     """The filesystem or a quota is full; what was begun has been taken away again."""
 
 
@@ -94,9 +94,11 @@ def check(directory: Path, name: str, size_bytes: int) -> Path:
     with _opened(directory, make=False) as parent:
         found = _looked_at(parent, path)
         if found is None:
-            raise Refused(f"{path} is gone; it is made anew before the next probe")
+            raise UnsafeProbeFile(f"{path} is gone; it is made anew before the next probe")
         if found.st_size < size_bytes:
-            raise Refused(f"{path} is shorter than {size_bytes} bytes; it is filled before a probe")
+            raise UnsafeProbeFile(
+                f"{path} is shorter than {size_bytes} bytes; it is filled before a probe"
+            )
     return path
 
 
@@ -150,12 +152,14 @@ def _opened(directory: Path, *, make: bool) -> Iterator[int]:
     try:
         found = os.fstat(descriptor)
         if found.st_uid != os.geteuid():
-            raise Refused(
+            raise UnsafeProbeFile(
                 f"{directory} belongs to user {found.st_uid}, not {os.geteuid()};"
                 " probes need a directory of their own: chown it, or name another"
             )
         if stat.S_IMODE(found.st_mode) & 0o077:
-            raise Refused(f"{directory} is open to other users; chmod 0700 it, or name another")
+            raise UnsafeProbeFile(
+                f"{directory} is open to other users; chmod 0700 it, or name another"
+            )
         yield descriptor
     finally:
         os.close(descriptor)
@@ -179,10 +183,14 @@ def _words(path: Path) -> Iterator[None]:
         yield
     except OSError as e:
         if e.errno in _NO_SPACE:
-            raise NoSpace(f"{path}: {e.strerror}; what was begun was taken away again") from e
+            raise FilesystemFull(
+                f"{path}: {e.strerror}; what was begun was taken away again"
+            ) from e
         if e.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise Refused(f"{path} is a link, or lies in no directory; probes follow none") from e
-        raise Refused(f"{path}: {e.strerror or e}") from e
+            raise UnsafeProbeFile(
+                f"{path} is a link, or lies in no directory; probes follow none"
+            ) from e
+        raise UnsafeProbeFile(f"{path}: {e.strerror or e}") from e
 
 
 def _looked_at(parent: int, path: Path) -> os.stat_result | None:
@@ -197,15 +205,21 @@ def _looked_at(parent: int, path: Path) -> os.stat_result | None:
 
 def _checked(path: Path, found: os.stat_result) -> os.stat_result:
     if stat.S_ISLNK(found.st_mode):
-        raise Refused(f"{path} is a link; probes follow none: remove it")
+        raise UnsafeProbeFile(f"{path} is a link; probes follow none: remove it")
     if stat.S_ISBLK(found.st_mode) or stat.S_ISCHR(found.st_mode):
-        raise Refused(f"{path} is a device node; a probe would destroy what is on it: remove it")
+        raise UnsafeProbeFile(
+            f"{path} is a device node; a probe would destroy what is on it: remove it"
+        )
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{path} is no regular file: remove it")
+        raise UnsafeProbeFile(f"{path} is no regular file: remove it")
     if found.st_uid != os.geteuid():
-        raise Refused(f"{path} belongs to user {found.st_uid}, not {os.geteuid()}: remove it")
+        raise UnsafeProbeFile(
+            f"{path} belongs to user {found.st_uid}, not {os.geteuid()}: remove it"
+        )
     if found.st_nlink != 1:
-        raise Refused(f"{path} has {found.st_nlink} names; a probe would write another's file")
+        raise UnsafeProbeFile(
+            f"{path} has {found.st_nlink} names; a probe would write another's file"
+        )
     return found
 
 

@@ -41,14 +41,14 @@ class ProductionLoad:
     def __init__(self) -> None:
         self._notes: deque[LoadSample] = deque(maxlen=_MOST_NOTES)
 
-    def note(self, note: LoadSample) -> None:
+    def add(self, note: LoadSample) -> None:
         self._notes.append(note)
 
     def clear(self) -> None:
         """After a probe, whose own load the notes would hold."""
         self._notes.clear()
 
-    def of(self) -> GateState:
+    def ratios(self) -> GateState:
         """The ratios of the load alone; the rest is its default."""
         now = self._notes[-1] if self._notes else None
         if now is None:
@@ -70,7 +70,7 @@ class ProductionLoad:
 
 
 #: A drive's temperature and its own warning, in celsius; None is not known.
-Heat = tuple[float | None, float | None]
+DriveTemperature = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class GuardReading:
     disk: DiskStats | None
 
 
-class GuardWatch:
+class GuardSampler:
     """Looks at the device and at mysqld's control groups while a probe runs.
 
     start: what is known before: heat, and what is in flight of our own. heat: asked again every few
@@ -96,7 +96,7 @@ class GuardWatch:
         start: GuardSample,
         clock: Clock,
         *,
-        heat: Callable[[], Heat] | None = None,
+        heat: Callable[[], DriveTemperature] | None = None,
     ) -> None:
         self._proc = proc
         self._groups = groups
@@ -104,19 +104,19 @@ class GuardWatch:
         self._start = start
         self._clock = clock
         self._ask_heat = heat
-        self._heat: Heat = start.temperature_celsius, start.warning_celsius
+        self._heat: DriveTemperature = start.temperature_celsius, start.warning_celsius
         self._lines: diskstats.RecordsByLine = {}
         self._waiting: Mapping[Path, float] = {}
         self._looked_at = self._felt_at = clock.monotonic()
-        self.looks: list[GuardReading] = []
+        self.readings: list[GuardReading] = []
 
-    def look(self, avail_bytes: int | None) -> GuardSample:
+    def sample(self, avail_bytes: int | None) -> GuardSample:
         """One sample; what cannot be read in it is not known."""
         now = self._clock.monotonic()
         disk = self._disk()
-        self.looks.append(GuardReading(now, disk))
+        self.readings.append(GuardReading(now, disk))
         then, before = self._looked_at, self._waiting
-        self._looked_at, self._waiting = now, waiting(self._groups)
+        self._looked_at, self._waiting = now, waiting_seconds(self._groups)
         shares = [
             _share(then, now, before.get(group), seconds, least=0.0)
             for group, seconds in self._waiting.items()
@@ -141,26 +141,26 @@ class GuardWatch:
         return diskstats.records_by_device(self._lines.values()).get(self._device)
 
 
-def host_waiting(proc: Path) -> float | None:
+def host_waiting_seconds(proc: Path) -> float | None:
     try:
         return pressure.read(proc / "pressure" / "io").waiting_seconds
     except SourceError:
         return None
 
 
-def groups_of(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
+def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
     """Where control groups stand, by their names in /proc/<pid>/cgroup; the root is no group."""
     root = cgroup.unified_root(sys)
     places = (root / name.strip("/") for name in names if name and name.strip("/"))
     return tuple(dict.fromkeys(place for place in places if ".." not in place.parts))
 
 
-def waiting(groups: Sequence[Path]) -> dict[Path, float]:
+def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:
     """The time in which a task of each group waited for I/O, of those that can be read."""
     return _pressures(groups, stalled=False)
 
 
-def stalled(groups: Sequence[Path]) -> dict[str, float]:
+def stalled_seconds(groups: Sequence[Path]) -> dict[str, float]:
     """The time in which all tasks of each group did."""
     return {str(group): seconds for group, seconds in _pressures(groups, stalled=True).items()}
 

@@ -99,7 +99,7 @@ class Profile:
         """What fio writes, without what the filesystem adds."""
         return self.operations_at_most * self.block_bytes if self.writes else 0
 
-    def smallest(self) -> "Profile":
+    def minimal(self) -> "Profile":
         """The shortest run of the same parameters that still says something."""
         most = max(1, _SMALLEST_OPERATIONS // self.jobs)
         each = self.number_ios or max(1, self.size_bytes // self.block_bytes)

@@ -84,7 +84,7 @@ class ProfileResults:
     #: Skips in a row, for load.
     skips: int = 0
 
-    def take(self, job: JobResult) -> None:
+    def record_job(self, job: JobResult) -> None:
         """Take in a job that succeeded."""
         self.last = job.ops
         self.seconds = job.seconds
@@ -193,24 +193,24 @@ def main_op(profile: Profile) -> Op:
     return Op.WRITE if profile.rw in (Rw.WRITE, Rw.RANDWRITE) else Op.READ
 
 
-def is_latency(profile: Profile) -> bool:
+def is_latency_judged(profile: Profile) -> bool:
     """What is judged is the mean latency: a capped rate is the cap's, and syncs have none."""
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
-def measured(profile: Profile, job: JobResult) -> float | None:
+def round_value(profile: Profile, job: JobResult) -> float | None:
     """What a run says of the drive, in one number; None where it says nothing."""
     found = job.ops.get(main_op(profile))
     if found is None:
         return None
-    if is_latency(profile):
+    if is_latency_judged(profile):
         return found.mean_seconds
     if profile.block_bytes < _THROUGHPUT_BLOCK_BYTES:
         return found.iops
     return found.bytes_per_second
 
 
-def key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
+def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
     """Everything that must be alike for two rounds to be compared."""
     labels = (
         *(drive, firmware, profile.name, engine, profile.rw.value, profile.block_bytes),

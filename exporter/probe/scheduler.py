@@ -17,7 +17,7 @@ from exporter.probe.gate import GateRules, Reason, Skip
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.production_load import BUSY_SECONDS
 from exporter.probe.profiles import Profile, with_engine
-from exporter.probe.slot import ProbeSlot, SlotTools
+from exporter.probe.slot import ProbeSlot, ProbeTools
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class ProbeScheduler:
     def __init__(
         self,
         directories: Sequence[ProbeDirectory],
-        tools: Callable[[], SlotTools],
+        tools: Callable[[], ProbeTools],
         rules: GateRules,
         *,
         clock: Clock,
@@ -48,7 +48,7 @@ class ProbeScheduler:
     ) -> None:
         self._directories = directories
         self._make_tools = tools
-        self._tools: SlotTools | None = None
+        self._tools: ProbeTools | None = None
         self._rules = rules
         self._clock = clock
         self._collector_status = collector_status
@@ -108,21 +108,21 @@ class ProbeScheduler:
                 self._note(faults)
                 self._done()
 
-    def _look(self, tools: SlotTools, each: ProbeDirectory) -> list[SourceError]:
+    def _look(self, tools: ProbeTools, each: ProbeDirectory) -> list[SourceError]:
         """What is known of a directory now; its load where a probe is near."""
         try:
-            each.look()
+            each.locate()
         except ReadError as e:
             return [e]
         self._show_budget(tools, each)
         if self._clock.monotonic() >= each.schedule.next - BUSY_SECONDS:
-            each.note_load()
+            each.record_load()
         return []
 
     def _note(self, faults: Sequence[SourceError]) -> None:
         self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
-    def _begin(self) -> SlotTools:
+    def _begin(self) -> ProbeTools:
         """Before anything is due: end and settle what an earlier run has left."""
         tools = self._tools = self._make_tools()
         self._count_stuck(tools)
@@ -135,11 +135,11 @@ class ProbeScheduler:
             tools.lock.release()
         return tools
 
-    def _count_stuck(self, tools: SlotTools) -> None:
+    def _count_stuck(self, tools: ProbeTools) -> None:
         """Ours, which has the lock and keeps it, or one that an earlier daemon left."""
-        self.stuck = int(tools.fio.is_stuck or not tools.leftover.end())
+        self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
-    def _recover(self, tools: SlotTools) -> None:
+    def _recover(self, tools: ProbeTools) -> None:
         """Settle what stands, once; with the lock, so that nothing runs."""
         if not self._is_recovered:
             tools.budget.recover()
@@ -147,7 +147,7 @@ class ProbeScheduler:
 
     def _slot(
         self,
-        tools: SlotTools,
+        tools: ProbeTools,
         each: ProbeDirectory,
         due: Sequence[Profile],
         faults: list[SourceError],
@@ -159,11 +159,11 @@ class ProbeScheduler:
             self._clock,
             self._copy_on_write,
             self._stopping.is_set,
-            self._taken(each),
+            self._exclusion(each),
         )
-        if each.place is None or faults:
+        if each.location is None or faults:
             for profile in due:
-                slot.skip(profile, Skip(Reason.FILESYSTEM, str(faults[0] if faults else "")))
+                slot.record_skip(profile, Skip(Reason.FILESYSTEM, str(faults[0] if faults else "")))
             return
         self._count_stuck(tools)
         is_stuck = self.stuck > 0
@@ -173,7 +173,7 @@ class ProbeScheduler:
             if not is_locked and not is_stuck:
                 self._recover(tools)
             runnable = self._runnable(tools, due, faults)
-            ready = slot.admitted(runnable, is_stuck=is_stuck, is_locked=is_locked)
+            ready = slot.admit(runnable, is_stuck=is_stuck, is_locked=is_locked)
             ended = slot.run(ready) if ready else None
             if ended is not None and ended.result not in (
                 ProfileResult.SUCCESS,
@@ -186,13 +186,13 @@ class ProbeScheduler:
             faults.append(ReadError(f"{tools.budget.path}: {e.strerror or e}"))
             waiting = {profile.name for profile in each.schedule.due(self._clock.monotonic())}
             for profile in (p for p in ready if p.name in waiting):
-                slot.skip(profile, Skip(Reason.BUDGET, str(faults[-1])))
+                slot.record_skip(profile, Skip(Reason.BUDGET, str(faults[-1])))
         finally:
             if not tools.fio.is_stuck:
                 tools.lock.release()
 
     def _runnable(
-        self, tools: SlotTools, due: Sequence[Profile], faults: list[SourceError]
+        self, tools: ProbeTools, due: Sequence[Profile], faults: list[SourceError]
     ) -> list[Profile]:
         """Returns the due profiles with an engine that this fio has; none without fio."""
         engines = tools.fio.engines()
@@ -202,7 +202,7 @@ class ProbeScheduler:
             return []
         return [with_engine(profile, engines) for profile in due]
 
-    def _taken(self, each: ProbeDirectory) -> str:
+    def _exclusion(self, each: ProbeDirectory) -> str:
         """Why a second directory of a drive is not probed."""
         for other in self._directories:
             if other is each:
@@ -211,12 +211,12 @@ class ProbeScheduler:
                 return f"{each.results.device} is probed in {other.path} already"
         return ""
 
-    def _show_budget(self, tools: SlotTools, each: ProbeDirectory) -> None:
-        if each.place is None:
+    def _show_budget(self, tools: ProbeTools, each: ProbeDirectory) -> None:
+        if each.location is None:
             return
         if (rated := each.rated_bytes) is not None:
             self._rated_bytes[each.drive] = rated
-        each.note_budget(tools.budget.limits(each.drive), tools.budget.remaining(each.drive))
+        each.record_budget(tools.budget.limits(each.drive), tools.budget.remaining(each.drive))
 
 
 def _nothing() -> None:

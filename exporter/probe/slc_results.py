@@ -33,9 +33,9 @@ _MOST_SECONDS = 1e12
 _MOST_PHASES = 16
 _MOST_DRIVES = 64
 #: Each is a series.
-MOST_RUNGS = 8
+MAX_IDLE_TIMES = 8
 #: What an idle time may be.
-LONGEST_IDLE_SECONDS = 86_400
+MAX_IDLE_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class SlcResult:
     recovered_bytes: Mapping[int, int] = field(default_factory=dict)
 
 
-def to_text(result: SlcResult) -> str:
+def serialize(result: SlcResult) -> str:
     return json.dumps({"version": VERSION, **asdict(result)}, default=_plain, indent=1) + "\n"
 
 
@@ -93,7 +93,7 @@ def parse(text: str) -> Parsed[SlcResult]:
     )
 
 
-def replaces(result: SlcResult, earlier: SlcResult | None) -> bool:
+def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
     """Whether a result is kept in place of an earlier one.
 
     A probe that was ended before it saw anything takes nothing away that one before it has found;
@@ -138,10 +138,10 @@ def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
         if found is not None:
             its.fault(("recovered_bytes",), found)
         return
-    for key in list(found)[:MOST_RUNGS]:
+    for key in list(found)[:MAX_IDLE_TIMES]:
         seconds = int(key) if key.isascii() and key.isdecimal() and len(key) <= 9 else -1
         size = its.integer("recovered_bytes", key, maximum=_MOST_BYTES)
-        if not 0 <= seconds <= LONGEST_IDLE_SECONDS:
+        if not 0 <= seconds <= MAX_IDLE_SECONDS:
             its.fault(("recovered_bytes",), key)
         elif size is not None:
             yield seconds, size
@@ -188,7 +188,7 @@ def save(directory: Path, result: SlcResult) -> Path:
         # Root may leave it for a daemon that is somebody else, and is to read it.
         descriptor = os.open(temporary, flags, 0o644, dir_fd=parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(to_text(result))
+            file.write(serialize(result))
             file.flush()
             os.fsync(file.fileno())
         os.rename(temporary, path.name, src_dir_fd=parent, dst_dir_fd=parent)
@@ -198,7 +198,7 @@ def save(directory: Path, result: SlcResult) -> Path:
     return path
 
 
-def kept(directory: Path, drives: Sequence[str]) -> SlcResult | None:
+def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
     """The result of these drives; None where there is none, or none that can be read."""
     try:
         return _read(directory / _name(drives)).value
@@ -264,7 +264,7 @@ def _name(drives: Sequence[str]) -> str:
     return f"{_PREFIX}{digest[:32]}{_SUFFIX}"
 
 
-class SlcResultFiles:
+class SlcResultStore:
     """The results in a state directory, whoever left them there. `results` is for the page."""
 
     def __init__(self, directory: Path) -> None:

@@ -21,7 +21,7 @@ from exporter.linux.diskstats import SECTOR_BYTES
 from exporter.linux.topology import Topology
 from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CacheCliff, CliffRules, TraceSample, cache_cliff
-from exporter.probe.cliff_detector import CliffWatch, CliffWatchRules
+from exporter.probe.cliff_detector import CliffDetector, CliffDetectorRules
 from exporter.probe.fio import Fio
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
@@ -29,7 +29,7 @@ from exporter.probe.slc_results import SlcResult
 from exporter.programs.child import End, Finished
 
 #: The profile whose writes are watched.
-PROFILE = "slc"
+SLC_PROFILE = "slc"
 
 _LOOK_SECONDS = 0.1
 
@@ -42,21 +42,21 @@ class WatchedWrite:
     """A write that is over.
 
     samples: without the time before the first byte. file: that was written.
-    was_ended: somebody else than the watch ended it, or it failed.
-    is_of_device: what was counted is all that the device wrote. problem: why nothing was, for
+    was_interrupted: somebody else than the watch ended it, or it failed.
+    is_device_total: what was counted is all that the device wrote. problem: why nothing was, for
     people.
     """
 
     profile: Profile
     file: Path
     samples: tuple[TraceSample, ...]
-    was_ended: bool
-    is_of_device: bool = False
+    was_interrupted: bool
+    is_device_total: bool = False
     problem: str = ""
 
 
 #: Takes a sample, and says whether enough was seen.
-MayStop = Callable[[TraceSample], bool]
+StopCondition = Callable[[TraceSample], bool]
 
 
 class WatchedFio:
@@ -75,7 +75,7 @@ class WatchedFio:
         fio: Fio,
         clock: Clock,
         *,
-        begin: Callable[[Profile, Path], MayStop],
+        begin: Callable[[Profile, Path], StopCondition],
         over: Callable[[WatchedWrite], None],
         device_bytes: Callable[[Path], int | None],
         proc: Path = Path("/proc"),
@@ -104,7 +104,7 @@ class WatchedFio:
         self._run = None
         last = profiles[-1] if profiles else None
         # With a number of operations it is the smallest run of a busy host, and shows no cliff.
-        is_whole = last is not None and last.name == PROFILE and last.number_ios is None
+        is_whole = last is not None and last.name == SLC_PROFILE and last.number_ios is None
         if pid is not None and last is not None and is_whole:
             # They run one after the other, and all that they write is known before.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
@@ -137,7 +137,7 @@ class WatchedFio:
 
     def end(self) -> None:
         if self._run is not None:
-            self._run.was_ended = True
+            self._run.was_interrupted = True
         self._fio.end()
 
     def close(self) -> None:
@@ -152,21 +152,21 @@ class _Counters:
         self._device_bytes = device_bytes
         self._device_before = device_bytes()
         self._has_process = False
-        self.is_of_device = False
+        self.is_device_total = False
         self.problem = ""
 
     def count(self) -> int | None:
-        if not self.is_of_device:
+        if not self.is_device_total:
             try:
                 count = written_bytes(files.read(self._process))
             except SourceError as e:
                 self.problem = f"what fio writes cannot be seen: {e}"
                 # Gone, where it could be read before: not another count in the middle of a write.
-                self.is_of_device = not self._has_process
+                self.is_device_total = not self._has_process
             else:
                 self._has_process = True
                 return count
-        now, before = self._device_bytes() if self.is_of_device else None, self._device_before
+        now, before = self._device_bytes() if self.is_device_total else None, self._device_before
         return None if now is None or before is None else max(0, now - before)
 
 
@@ -180,7 +180,7 @@ class _WatchedRun:
         *,
         counters: _Counters,
         before: int,
-        may_stop: MayStop,
+        may_stop: StopCondition,
         clock: Clock,
     ) -> None:
         self._profile = profile
@@ -192,7 +192,7 @@ class _WatchedRun:
         self._last = clock.monotonic(), before
         self._samples: list[TraceSample] = []
         self._has_seen_enough = False
-        self.was_ended = False
+        self.was_interrupted = False
 
     def look(self) -> bool:
         """Take a sample; True the first time that enough has been seen."""
@@ -208,7 +208,7 @@ class _WatchedRun:
         self._last = now, count
         sample = TraceSample(now - then, float(count - before))
         self._samples.append(sample)
-        if self._has_seen_enough or self.was_ended or not self._may_stop(sample):
+        if self._has_seen_enough or self.was_interrupted or not self._may_stop(sample):
             return False
         self._has_seen_enough = True
         return True
@@ -229,8 +229,8 @@ class _WatchedRun:
             self._profile,
             self._file,
             tuple(self._samples),
-            was_ended=self.was_ended or not (good or self._has_seen_enough),
-            is_of_device=self._counters.is_of_device,
+            was_interrupted=self.was_interrupted or not (good or self._has_seen_enough),
+            is_device_total=self._counters.is_device_total,
             problem="" if self._samples else self._counters.problem,
         )
 
@@ -252,29 +252,29 @@ def written_bytes(text: str) -> int:
 
 
 RULES = CliffRules()
-WATCH_RULES = CliffWatchRules()
+WATCH_RULES = CliffDetectorRules()
 
 
-def cliff_detector(profile: Profile) -> CliffWatch:
+def new_detector(profile: Profile) -> CliffDetector:
     """Says when a write may end: the end of a cache is certain, and more would only wear it."""
-    return CliffWatch(WATCH_RULES, RULES, profile.written_bytes_at_most)
+    return CliffDetector(WATCH_RULES, RULES, profile.written_bytes_at_most)
 
 
-def judged(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
+def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
     """What a write that is over shows of a drive of that size."""
     return cache_cliff(
-        written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_ended
+        written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_interrupted
     )
 
 
-def keep(directory: Path, result: SlcResult) -> SlcResult | None:
+def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
     """Write a result down; or, where an earlier one says more and stands, that one.
 
     Raises:
         OSError: it cannot be written.
     """
-    earlier = slc_results.kept(directory, result.drives)
-    if slc_results.replaces(result, earlier):
+    earlier = slc_results.read_result(directory, result.drives)
+    if slc_results.supersedes(result, earlier):
         slc_results.save(directory, result)
         return None
     return earlier
@@ -318,16 +318,16 @@ class ScheduledSlc:
 
     def _keep(self, written: WatchedWrite) -> None:
         its = self._of(written.file)
-        if its is None or its.place is None:
+        if its is None or its.location is None:
             return
-        device, leaves = its.place.device, its.place.leaves
+        device, leaves = its.location.device, its.location.leaves
         if not written.samples:
             log.warning("the write cache of %s is not judged: %s", device, written.problem)
             return
-        cliff = judged(written, self._capacity_bytes(device))
+        cliff = judge_write(written, self._capacity_bytes(device))
         drives = tuple(map(self._identity, leaves or (device,)))
         try:
-            keep(self._state, SlcResult(drives, device, self._clock.wall(), cliff))
+            save_result(self._state, SlcResult(drives, device, self._clock.wall(), cliff))
         except OSError as e:
             log.warning("%s: the result is not kept: %s", self._state, e.strerror or e)
         log.info("the write cache of %s: %s", device, cliff.result.value)
@@ -342,16 +342,16 @@ class ScheduledSlc:
 
     def _device_bytes(self, file: Path) -> int | None:
         its = self._of(file)
-        if its is None or its.place is None:
+        if its is None or its.location is None:
             return None
         try:
             lines = diskstats.read(self._proc).value
         except SourceError:
             return None
-        disk = diskstats.records_by_device(lines.values()).get(its.place.device)
+        disk = diskstats.records_by_device(lines.values()).get(its.location.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
 
-def _until_cliff(profile: Profile, _file: Path) -> MayStop:
-    detector = cliff_detector(profile)
+def _until_cliff(profile: Profile, _file: Path) -> StopCondition:
+    detector = new_detector(profile)
     return lambda sample: detector.observe(sample) is not None

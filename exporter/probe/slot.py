@@ -14,25 +14,25 @@ from exporter.errors import ReadError
 from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
 from exporter.probe.fio import Fio
-from exporter.probe.fio_run import RunEnd, run_fio
+from exporter.probe.fio_run import RunOutcome, run_fio
 from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
 from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows
-from exporter.probe.slc_watch import PROFILE as SLC
+from exporter.probe.slc_watch import SLC_PROFILE as SLC
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class SlotTools:
+class ProbeTools:
     """What a run takes: fio, the budget, the locks, and who is told of a run."""
 
     fio: Fio
     budget: ProbeBudget
     lock: HostLock
-    leftover: ProbePidFile
+    pid_file: ProbePidFile
     windows: ProbeWindows
 
 
@@ -40,18 +40,18 @@ class SlotTools:
 class ProbeSlot:
     """A slot of `directory`. `holding` keeps readers of its results away while they change.
 
-    taken: why the directory is not probed whatever the gate says; empty where it is.
+    exclusion: why the directory is not probed whatever the gate says; empty where it is.
     """
 
     directory: ProbeDirectory
-    tools: SlotTools
+    tools: ProbeTools
     rules: GateRules
     clock: Clock
     copy_on_write: bool
     is_stopping: Callable[[], bool]
-    taken: str = ""
+    exclusion: str = ""
 
-    def admitted(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
+    def admit(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
         """Those that the gate lets through, all of which the budget holds together."""
         budget, each = self.tools.budget, self.directory
         budget.refresh()
@@ -62,7 +62,7 @@ class ProbeSlot:
             try:
                 state = each.gate_state(profile, copy_on_write=self.copy_on_write)
             except ReadError as e:
-                self.skip(profile, Skip(Reason.FILESYSTEM, str(e)))
+                self.record_skip(profile, Skip(Reason.FILESYSTEM, str(e)))
                 continue
             # The file is filled once for all of them.
             is_whole = filling.writes_whole(profile)
@@ -73,7 +73,7 @@ class ProbeSlot:
                 is_unacknowledged=budget.unacknowledged is not None,
                 is_stuck=is_stuck,
                 is_locked=is_locked,
-                unfit=state.unfit or self.taken,
+                unsuitable=state.unsuitable or self.exclusion,
                 needed_bytes=needed,
                 budget_bytes=life if profile.name == SLC else min(day, life),
                 # Its smallest run would take the space of its whole file.
@@ -83,12 +83,12 @@ class ProbeSlot:
             if isinstance(verdict, Run):
                 life -= needed
                 day -= 0 if profile.name == SLC else needed
-                admitted.append(profile.smallest() if verdict.smallest else profile)
+                admitted.append(profile.minimal() if verdict.minimal else profile)
             else:
-                self.skip(profile, verdict)
+                self.record_skip(profile, verdict)
         return admitted
 
-    def run(self, profiles: Sequence[Profile]) -> RunEnd | None:
+    def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
         """Run those that were admitted; None where it came to nothing, which is counted.
 
         With `slc` among them the run is charged to the drive's life only: a rated drive's day holds
@@ -99,18 +99,18 @@ class ProbeSlot:
         """
         budget, each = self.tools.budget, self.directory
         try:
-            prepared = filling.Filling(each, budget, self.clock, self.rules, self.is_stopping)
-            file = prepared.prepared(profiles)
-        except probe_file.NoSpace as e:
-            self._skip_all(profiles, Skip(Reason.NO_SPACE, str(e)))
+            filler = filling.ProbeFileFiller(each, budget, self.clock, self.rules, self.is_stopping)
+            file = filler.prepare(profiles)
+        except probe_file.FilesystemFull as e:
+            self._record_skips(profiles, Skip(Reason.NO_SPACE, str(e)))
             return None
-        except probe_file.Refused as e:
-            self._skip_all(profiles, Skip(Reason.FILESYSTEM, str(e)))
+        except probe_file.UnsafeProbeFile as e:
+            self._record_skips(profiles, Skip(Reason.FILESYSTEM, str(e)))
             return None
-        except filling.FillingStopped as e:
-            self._skip_all(profiles, Skip(e.why, str(e)))
+        except filling.FillAborted as e:
+            self._record_skips(profiles, Skip(e.why, str(e)))
             return None
-        except filling.Stopping:
+        except filling.ShuttingDown:
             return None
         names = "+".join(profile.name for profile in profiles)
         written = sum(profile.written_bytes_at_most for profile in profiles)
@@ -119,51 +119,53 @@ class ProbeSlot:
             is_of_life = any(profile.name == SLC for profile in profiles)
             reserved = budget.reserve(each.drive, names, written, on_demand=is_of_life)
         if file is None or reserved is None:
-            self._skip_all(profiles, Skip(Reason.BUDGET, "too little is left"))
+            self._record_skips(profiles, Skip(Reason.BUDGET, "too little is left"))
             return None
-        ended = self._ended(profiles, file)
+        ended = self._run_fio(profiles, file)
         if not self.tools.fio.is_stuck and any(map(filling.writes_whole, profiles)):
-            prepared.shorten()
+            filler.shorten()
         now = self.clock.monotonic()
         for profile in profiles:
             each.schedule.done(profile.name, now)
-        each.take(ended, profiles)
-        each.note_charge(budget.settle(ended.fio_bytes, ended.device_bytes))
+        each.record_run(ended, profiles)
+        each.record_charge(budget.settle(ended.fio_bytes, ended.device_bytes))
         words = "the probe %s of %s: %s in %.1f s"
-        log.info(words, names, each.results.device, ended.result.value, ended.ended - ended.begun)
+        log.info(
+            words, names, each.results.device, ended.result.value, ended.ended_at - ended.started_at
+        )
         return ended
 
-    def skip(self, profile: Profile, skip: Skip) -> None:
+    def record_skip(self, profile: Profile, skip: Skip) -> None:
         """A profile was due and does not run."""
         each = self.directory
-        each.note_skip(profile.name, skip)
+        each.record_skip(profile.name, skip)
         words = "the probe %s of %s does not run: %s: %s"
         where = each.results.device or each.path
         log.info(words, profile.name, where, skip.reason.value, skip.detail)
 
-    def _skip_all(self, profiles: Sequence[Profile], skip: Skip) -> None:
+    def _record_skips(self, profiles: Sequence[Profile], skip: Skip) -> None:
         for profile in profiles:
-            self.skip(profile, skip)
+            self.record_skip(profile, skip)
 
-    def _note(self, pid: int) -> None:
+    def _write_pid(self, pid: int) -> None:
         try:
-            self.tools.leftover.note(pid)
+            self.tools.pid_file.write(pid)
         except OSError as e:
             # It dies with us, and has the lock while it lives.
             log.warning("which process probes is not written down: %s", e.strerror or e)
 
-    def _ended(self, profiles: Sequence[Profile], file: Path) -> RunEnd:
+    def _run_fio(self, profiles: Sequence[Profile], file: Path) -> RunOutcome:
         each, tools = self.directory, self.tools
-        assert each.place is not None
-        tools.windows.begin((each.place.device, *each.place.leaves), self.clock.monotonic())
-        watch = each.watch(profiles)
+        assert each.location is not None
+        tools.windows.begin((each.location.device, *each.location.leaves), self.clock.monotonic())
+        watch = each.guard_sampler(profiles)
         try:
             return run_fio(
                 tools.fio,
                 profiles,
                 file,
                 lock=tools.lock,
-                started=self._note,
+                started=self._write_pid,
                 watch=watch,
                 avail=each.avail_bytes,
                 rules=self.rules,
@@ -173,4 +175,4 @@ class ProbeSlot:
         finally:
             tools.windows.end(self.clock.monotonic())
             if not tools.fio.is_stuck:
-                tools.leftover.clear()
+                tools.pid_file.clear()

@@ -63,7 +63,7 @@ class Place:
         mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
         mount = mountinfo.mount_containing(mounts, str(place.resolve()))
         assert mount is not None
-        if why := location.unfit(mount.fstype, copy_on_write=False):
+        if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
             lacking(f"{place}: {why}")
         self.path = place
         self.directory = place / "probe"

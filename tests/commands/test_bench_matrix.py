@@ -52,7 +52,7 @@ def test_what_is_shown_before_adds_up() -> None:
 
 def test_sequential_jobs_have_a_part_of_the_file_each() -> None:
     for cell in Matrix().cells():
-        found = dict(each.split("=") for each in fio.regions(cell))
+        found = dict(each.split("=") for each in fio.region_arguments(cell))
         if cell.jobs == 1 or cell.rw not in (Rw.READ, Rw.WRITE):
             assert {} == found
         else:

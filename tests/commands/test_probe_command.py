@@ -100,7 +100,7 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
     (drive,) = json.loads((place.state / "probe-budget.json").read_text())["spent"]
     seen = topology.read(Path("/sys"), Path("/proc"), Path("/"), look_for_servers=False).value
     profile = replace(PROFILES["page_read"], size_bytes=8 << 20, number_ios=100)
-    key = results.key(drive, seen.devices[device].identity.firmware or "", profile, "psync")
+    key = results.series_key(drive, seen.devices[device].identity.firmware or "", profile, "psync")
     rounds = RoundHistory()
     for at in range(5):
         rounds.add(key, Round(time.time() - 100 + at, 1e-9), lower_is_better=True)

@@ -6,7 +6,7 @@ import pytest
 
 from exporter.commands import probe_report
 from exporter.probe.fio_report import JobResult, Op, OpResult, ProbeRun, RunResult
-from exporter.probe.fio_run import ProfileResult, RunEnd
+from exporter.probe.fio_run import ProfileResult, RunOutcome
 from exporter.probe.profiles import PROFILES
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyWindow
 from exporter.report.content import Report, Table
@@ -16,17 +16,17 @@ WINDOW = SteadyWindow(mean=100e-6, least=95e-6, most=105e-6, deviation=3e-6, exc
 STEADY = SteadyState(SteadyPhase.STEADY, WINDOW, WINDOW, None)
 
 
-def ended(mean: float, result: ProfileResult = ProfileResult.SUCCESS) -> RunEnd:
+def ended(mean: float, result: ProfileResult = ProfileResult.SUCCESS) -> RunOutcome:
     bins = {mean / 2: 3, mean: 90, mean * 4: 7}
     its = OpResult(
         100, 1_638_400, 200.0, 3.2e6, mean, mean, mean * 4, mean * 4, mean * 4, mean, bins
     )
     ran = RunResult.SUCCESS if result is ProfileResult.SUCCESS else RunResult.ABORTED
     job = JobResult("page_read", ran, 0, 2.0, {Op.READ: its})
-    return RunEnd(result, ProbeRun(ran, 0, "3.33", (job,)), 0.0, 2.0)
+    return RunOutcome(result, ProbeRun(ran, 0, "3.33", (job,)), 0.0, 2.0)
 
 
-def report(run: RunEnd, kept: SteadyState | None = None, problem: str = "") -> Report:
+def report(run: RunOutcome, kept: SteadyState | None = None, problem: str = "") -> Report:
     found = [probe_report.compare_profile(READ, run, [READ], kept)]
     return probe_report.report(found, "nvme0n1", (("Drive", "nvme0n1"),), {}, problem)
 

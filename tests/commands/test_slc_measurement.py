@@ -12,7 +12,7 @@ from exporter.commands.slc_measurement import recovered_by_idle_seconds, recover
 from exporter.commands.slc_report import RecoveryStep
 from exporter.probe.cache_cliff import MIB, TraceSample
 from exporter.probe.profiles import PROFILES, Profile
-from exporter.probe.slc_watch import MayStop, WatchedWrite
+from exporter.probe.slc_watch import StopCondition, WatchedWrite
 from tests.fakes import FakeClock
 from tests.probe.test_slc_results import CLIFF
 
@@ -40,7 +40,7 @@ class Resting:
     def problem(self, _ended: Any) -> str:
         return self.problems.pop(0)
 
-    def write(self, profile: Profile, may_stop: MayStop) -> tuple[WatchedWrite, Any]:
+    def write(self, profile: Profile, may_stop: StopCondition) -> tuple[WatchedWrite, Any]:
         self.begun.append(self.clock.monotonic())
         left, total = self.back.pop(0), 0.0
         samples = []
@@ -50,7 +50,7 @@ class Resting:
             total += samples[-1].written_bytes
             if may_stop(samples[-1]):
                 break
-        return WatchedWrite(profile, Path("file"), tuple(samples), was_ended=False), None
+        return WatchedWrite(profile, Path("file"), tuple(samples), was_interrupted=False), None
 
     def climbed(
         self, *idle: int, device_bytes: Callable[[], int | None] = lambda: None

@@ -18,7 +18,7 @@ from exporter.probe.steady_state import SteadyPhase
 def kept(*profiles: Profile, drive: str = "a drive", runs: int = 5) -> Any:
     rounds = RoundHistory()
     for profile in profiles:
-        key = results.key(drive, "1.0", profile, "libaio")
+        key = results.series_key(drive, "1.0", profile, "libaio")
         for number in range(runs):
             rounds.add(key, Round(1000.0 + number, 1e-4), lower_is_better=True)
     return json.loads(json.dumps(rounds.to_state()))
@@ -29,10 +29,10 @@ def test_every_profile_is_read_back_as_it_was_judged(profile: Profile) -> None:
     ((drive, firmware, series),) = steady_state_command.series(kept(profile), None)
     assert ("a drive", "1.0", "libaio") == (drive, firmware, series.engine)
     found = series.profile
-    assert results.key("a drive", "1.0", found, "libaio") == (
-        results.key("a drive", "1.0", profile, "libaio")
+    assert results.series_key("a drive", "1.0", found, "libaio") == (
+        results.series_key("a drive", "1.0", profile, "libaio")
     )
-    assert results.is_latency(profile) == results.is_latency(found)
+    assert results.is_latency_judged(profile) == results.is_latency_judged(found)
     assert SteadyPhase.STEADY is series.judgement.phase
     assert "1970-01-01 00:16 UTC" == series.rounds[0].when
 

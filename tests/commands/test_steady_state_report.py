@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series, report
 from exporter.probe.profiles import PROFILES, Profile
-from exporter.probe.results import is_latency
+from exporter.probe.results import is_latency_judged
 from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state
 from exporter.report import content, html_page
 from exporter.report.content import Chart, Report, Table
@@ -31,7 +31,7 @@ def series(
     rounds = [CompletedRound(value, n in limited) for n, value in enumerate(values)]
     judgement = steady_state(
         [each.value for each in rounds if not each.is_host_limited],
-        lower_is_better=is_latency(profile),
+        lower_is_better=is_latency_judged(profile),
         rules=RULES,
         baseline=baseline,
     )

@@ -61,7 +61,7 @@ def flags(tmp_path: Path) -> tuple[str, ...]:
     mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
     mount = mountinfo.mount_containing(mounts, str(tmp_path.resolve()))
     assert mount is not None
-    if why := location.unfit(mount.fstype, copy_on_write=False):
+    if why := location.unsuitable_reason(mount.fstype, copy_on_write=False):
         lacking(f"{tmp_path}: {why}")
     root = tmp_path / "root"
     (root / "run" / "lock").mkdir(parents=True)

@@ -20,7 +20,7 @@ from exporter.config import Settings
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.measurement import ownership, session
 from exporter.measurement.admission import Streams
-from exporter.measurement.session import Edges, Measurement, Options
+from exporter.measurement.session import Measurement, MeasurementOptions, MeasurementTools
 from exporter.probe.host_lock import HostLock
 from exporter.probe.profiles import MIB, PROFILES, Profile, Rw
 from exporter.programs.child import Finished
@@ -64,15 +64,15 @@ class Host:
         argv = self.place.argv("probe")[4:]
         return cli.settings(cli.command_parser("probe").parse_args(argv))
 
-    def edges(self, person: io.StringIO | None = None) -> Edges:
-        return Edges(
+    def edges(self, person: io.StringIO | None = None) -> MeasurementTools:
+        return MeasurementTools(
             self.clock, lambda: self.fio, {}, Streams(person or io.StringIO(), io.StringIO())
         )
 
     def measuring(
         self, person: io.StringIO | None = None, *, anyway: bool = False
     ) -> contextlib.AbstractContextManager[Measurement]:
-        options = Options(self.place.directory, yes=person is None, anyway=anyway)
+        options = MeasurementOptions(self.place.directory, yes=person is None, anyway=anyway)
         return session.measuring(self.settings, options, [PROFILE], self.edges(person))
 
     @property
@@ -94,8 +94,8 @@ def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> N
     """The descriptor that it inherited is of the same open file: unlocking ours unlocks its."""
     lender = None
     with host.measuring() as measurement:
-        file = measurement.prepared("file", 4 * MIB, fill=False)
-        with measurement._turn.lock.lent():  # as `run_fio` lends it
+        file = measurement.prepare_file("file", 4 * MIB, fill=False)
+        with measurement._lock_session.lock.inheritable():  # as `run_fio` lends it
             lender = subprocess.Popen(["sleep", "60"], close_fds=False)
         host.fio.is_stuck = True
     try:
@@ -108,7 +108,7 @@ def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> N
 
 def test_at_the_end_the_lock_is_free_and_the_file_gone(host: Host) -> None:
     with host.measuring() as measurement:
-        measurement.prepared("file", 4 * MIB, fill=True)
+        measurement.prepare_file("file", 4 * MIB, fill=True)
         assert host.is_locked
     assert not host.is_locked
     assert not host.place.directory.exists()
@@ -167,7 +167,7 @@ def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_char
     host.place.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
     with host.measuring() as measurement:
         with pytest.raises(ReadError, match=r"not filled, for the filesystem is nearly full"):
-            measurement.prepared("file", 256 * MIB, fill=True)
+            measurement.prepare_file("file", 256 * MIB, fill=True)
         # A quarter of a second at 64 MiB/s, twice for the filesystem.
         assert 0 < measurement.charged_bytes <= 2 * 20 * MIB
     assert not host.place.directory.exists()
@@ -177,7 +177,7 @@ def test_a_refused_directory_is_charged_nothing(host: Host) -> None:
     host.place.directory.mkdir(0o755)
     with host.measuring() as measurement:
         with pytest.raises(ConfigError, match="open to other users"):
-            measurement.prepared("file", 4 * MIB, fill=True)
+            measurement.prepare_file("file", 4 * MIB, fill=True)
         assert 0 == measurement.charged_bytes
 
 
@@ -203,7 +203,9 @@ def test_a_bench_reports_what_was_measured_before_the_budget_could_not_be_writte
     host.fio.answer = breaking_state(host, after=2)
     matrix = Matrix((16384,), (1, 2, 4), (Rw.RANDREAD,), 4 * MIB, 1.0)
     out = io.StringIO()
-    wanted = bench.BenchRequest(Options(host.place.directory, yes=True), matrix, as_json=True)
+    wanted = bench.BenchRequest(
+        MeasurementOptions(host.place.directory, yes=True), matrix, as_json=True
+    )
     assert 3 == bench.run(host.settings, wanted, host.edges(), out)
     data = json.loads(out.getvalue())["data"]
     assert "probe-budget.json" in data["problem"]
@@ -213,7 +215,7 @@ def test_rounds_are_reported_though_the_budget_could_not_be_written_any_more(hos
     host.fio.answer = breaking_state(host, after=3)
     out = io.StringIO()
     wanted = steady_state_command.SteadyStateRequest(
-        Options(host.place.directory, yes=True), "page_read", 6, as_json=True
+        MeasurementOptions(host.place.directory, yes=True), "page_read", 6, as_json=True
     )
     assert 3 == steady_state_command.run(host.settings, wanted, host.edges(), out)
     (found,) = json.loads(out.getvalue())["data"]["series"]
@@ -227,7 +229,7 @@ BURST = "[probe.profile.burst]\nsize_bytes = 16777216\n"
 def burst(host: Host) -> int:
     host.place.config.write_text(BURST + SMALL + GATE)
     wanted = probe_command.ProbeRequest(
-        Options(host.place.directory, yes=True), "burst", as_json=True
+        MeasurementOptions(host.place.directory, yes=True), "burst", as_json=True
     )
     return probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
 
@@ -274,7 +276,9 @@ def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: 
     host.place.config.write_text(
         f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
     )
-    wanted = steady_state_command.SteadyStateRequest(Options(yes=True), "burst", 5, as_json=True)
+    wanted = steady_state_command.SteadyStateRequest(
+        MeasurementOptions(yes=True), "burst", 5, as_json=True
+    )
     assert 0 == steady_state_command.run(host.settings, wanted, host.edges(), io.StringIO())
     assert 8 * MIB == host.fio.files[0].stat().st_size
 
@@ -283,7 +287,7 @@ def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host
     host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
     for name in ("fsync", "page_read"):
         wanted = probe_command.ProbeRequest(
-            Options(host.place.directory, yes=True), name, as_json=True
+            MeasurementOptions(host.place.directory, yes=True), name, as_json=True
         )
         assert 0 == probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
     assert 16 * MIB == host.fio.files[-1].stat().st_size

@@ -15,15 +15,15 @@ from exporter.commands import bench_matrix, slc
 from exporter.config import ProbeSettings, Settings, StateSettings
 from exporter.errors import ConfigError, ReadError
 from exporter.measurement import admission, figures, guarded_run, measured_directory, session
-from exporter.measurement.admission import Plan, Streams
+from exporter.measurement.admission import Streams, WritePlan
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.probe_file import NoSpace
+from exporter.probe.probe_file import FilesystemFull
 from exporter.report.progress import Progress
 from tests.fakes import FakeClock
 
 GB = 10**9
-PLAN = Plan("/mnt/probe on sda", 2 * GB, 400.0, rated_bytes=100e12, left_bytes=3 * GB)
+PLAN = WritePlan("/mnt/probe on sda", 2 * GB, 400.0, rated_bytes=100e12, left_bytes=3 * GB)
 
 
 class Terminal(io.StringIO):
@@ -33,7 +33,7 @@ class Terminal(io.StringIO):
 
 def asked(answer: str) -> str:
     says = io.StringIO()
-    admission.ask(PLAN, Streams(Terminal(answer), says), yes=False)
+    admission.ask_consent(PLAN, Streams(Terminal(answer), says), yes=False)
     return says.getvalue()
 
 
@@ -45,13 +45,13 @@ def test_the_question_says_what_is_written_where_and_how_long() -> None:
 
 
 def test_more_than_the_day_has_left_is_said() -> None:
-    plan = Plan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
+    plan = WritePlan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
     assert "(scheduled probes may write 1 GB more today); takes at most 8 s" in plan.words()
     assert "rated life" not in plan.words(), "not known is not none"
 
 
 def test_who_only_reads_is_told_so() -> None:
-    assert "writes nothing" in Plan("/mnt/probe on sda", 0, 8.0).words()
+    assert "writes nothing" in WritePlan("/mnt/probe on sda", 0, 8.0).words()
 
 
 @pytest.mark.parametrize("answer", ["", "\n", "n\n", "no\n", "yep\n", "\0\n"])
@@ -67,20 +67,20 @@ def test_yes_is_yes(answer: str) -> None:
 
 def test_yes_beforehand_is_not_asked_again_and_still_told() -> None:
     says = io.StringIO()
-    admission.ask(PLAN, Streams(io.StringIO(), says), yes=True)
+    admission.ask_consent(PLAN, Streams(io.StringIO(), says), yes=True)
     assert "writes at most 2 GB" in says.getvalue()
     assert "go on?" not in says.getvalue()
 
 
 def test_nobody_there_is_no() -> None:
     with pytest.raises(ConfigError, match=r"this writes at most 2 GB .*; agree to it with --yes"):
-        admission.ask(PLAN, Streams(io.StringIO("y\n"), io.StringIO()), yes=False)
+        admission.ask_consent(PLAN, Streams(io.StringIO("y\n"), io.StringIO()), yes=False)
 
 
 def test_a_directory_s_name_steers_no_terminal() -> None:
     says = io.StringIO()
-    plan = Plan("/mnt/\x1b[2J on sda", 1, 1.0)
-    admission.ask(plan, Streams(Terminal("y\n"), says), yes=False)
+    plan = WritePlan("/mnt/\x1b[2J on sda", 1, 1.0)
+    admission.ask_consent(plan, Streams(Terminal("y\n"), says), yes=False)
     assert "\x1b" not in says.getvalue()
 
 
@@ -89,7 +89,7 @@ def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None
     with (tmp_path / "ssd-exporter-probe.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(ConfigError, match=r"\(process \d+\) is probing on this host"):
-            admission.acquire(
+            admission.wait_for_lock(
                 HostLock((tmp_path,)),
                 ProbePidFile(tmp_path),
                 (tmp_path,),
@@ -104,7 +104,7 @@ def test_a_lock_that_can_be_made_nowhere_is_said_at_once(tmp_path: Path) -> None
     none = tmp_path / "none"
     clock = FakeClock()
     with pytest.raises(ConfigError, match=r"cannot be made in .*none; run this as root"):
-        admission.acquire(
+        admission.wait_for_lock(
             HostLock((none,)),
             ProbePidFile(none),
             (none,),
@@ -148,11 +148,11 @@ def test_a_file_is_filled_at_a_bearable_pace(tmp_path: Path) -> None:
     place, size = tmp_path / "new", 4 << 20
     missing = guarded_run.missing_bytes(place, "file", size)
     assert size == missing
-    with guarded_run.removed(place, "file"):
+    with guarded_run.remove_afterwards(place, "file"):
         guarded_run.fill_paced(
             place, "file", size, missing=missing, clock=clock, filling=seen.append
         )
-        assert place / "file" == guarded_run.sized(place, "file", size)
+        assert place / "file" == guarded_run.prepare_length(place, "file", size)
         assert size == (place / "file").stat().st_size
         assert 0 == guarded_run.missing_bytes(place, "file", size)
     assert [1 << 20, 2 << 20, 3 << 20, 4 << 20] == seen
@@ -177,7 +177,7 @@ def test_after_a_stall_a_filling_does_not_catch_up(tmp_path: Path) -> None:
 
 def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
-    guarded_run.sized(tmp_path, "file", 4 << 20)
+    guarded_run.prepare_length(tmp_path, "file", 4 << 20)
     missing = guarded_run.missing_bytes(tmp_path, "file", 2 << 20)
     assert 2 << 20 == missing
     guarded_run.fill_paced(
@@ -196,7 +196,7 @@ def test_a_filling_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
         if at > 2 << 20:
             raise ReadError("enough")
 
-    with contextlib.suppress(ReadError), guarded_run.removed(tmp_path / "new", "file"):
+    with contextlib.suppress(ReadError), guarded_run.remove_afterwards(tmp_path / "new", "file"):
         guarded_run.fill_paced(
             tmp_path / "new",
             "file",
@@ -212,8 +212,8 @@ def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
     place = tmp_path / "there"
     place.mkdir(0o700)
     (place / "others").touch()
-    with guarded_run.removed(place, "file"):
-        guarded_run.sized(place, "file", 4096)
+    with guarded_run.remove_afterwards(place, "file"):
+        guarded_run.prepare_length(place, "file", 4096)
     assert ["others"] == [each.name for each in place.iterdir()]
 
 
@@ -222,7 +222,7 @@ def test_a_directory_that_may_not_be_used_is_a_mistake(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match=r"open to other users.*; a directory that does not exist"
     ):
-        guarded_run.sized(tmp_path / "open", "file", 4096)
+        guarded_run.prepare_length(tmp_path / "open", "file", 4096)
 
 
 def settings(*directories: Path, state: Path | None = None) -> Settings:
@@ -254,7 +254,7 @@ def test_the_daemon_s_state_is_used_and_a_new_one_made_where_there_is_none(tmp_p
 
 def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:
     def run() -> int:
-        raise NoSpace("/mnt/\x1b[2J: full")
+        raise FilesystemFull("/mnt/\x1b[2J: full")
 
     said = io.StringIO()
     assert 3 == session.status(run, said)

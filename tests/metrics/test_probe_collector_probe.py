@@ -94,5 +94,5 @@ def test_a_steady_drive_is_1() -> None:
 
 def _ran(profile: object, op: Op) -> ProfileResults:
     found = ProfileResults(profile, profile, "psync", "3.33")  # type: ignore[arg-type]
-    found.take(JobResult("name", RunResult.SUCCESS, 0, 2.5, {op: FOUND}))
+    found.record_job(JobResult("name", RunResult.SUCCESS, 0, 2.5, {op: FOUND}))
     return found

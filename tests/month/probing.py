@@ -50,23 +50,23 @@ class Probing:
         )
         self._is_running = False
 
-    def step(self, at: float, around: Around) -> None:
+    def step(self, at: float, context: Around) -> None:
         """One minute."""
         self._is_running = False
         for name, its in self._found.profiles.items():
             due = its.profile.interval_seconds
             if due and at % due < 60:
-                self._run(name, at, around)
+                self._run(name, at, context)
 
     def samples(self) -> Iterator[Sample]:
         """The page's."""
         yield from probe_collector.samples(self._found, is_running=self._is_running)
 
-    def _run(self, name: str, at: float, around: Around) -> None:
+    def _run(self, name: str, at: float, context: Around) -> None:
         its = self._found.profiles[name]
-        known = around.health or DriveHealth()
+        known = context.health or DriveHealth()
         state = GateState(
-            host_uptime_seconds=around.up_seconds,
+            host_uptime_seconds=context.up_seconds,
             writes=its.profile.writes,
             endurance_used_ratio=known.endurance.used_ratio if known.endurance else None,
             temperature_celsius=known.temperatures.get("drive"),
@@ -76,8 +76,8 @@ class Probing:
             size_bytes=3 << 40,
             avail_bytes=1 << 40,
             avail_inodes=1 << 20,
-            busy_ratio=around.busy_ratio,
-            pressure_ratio=around.pressure_ratio,
+            busy_ratio=context.busy_ratio,
+            pressure_ratio=context.pressure_ratio,
             cgroup_pressure_ratio=0.0,
             skips=its.skips,
         )
@@ -93,7 +93,9 @@ class Probing:
         self._is_running = self._chance.random() < 0.05
         op, p99 = _P99_SECONDS[name]
         p99 *= (
-            around.slowness * (1 + 2 * around.busy_ratio**2) * self._chance.lognormvariate(0, 0.25)
+            context.slowness
+            * (1 + 2 * context.busy_ratio**2)
+            * self._chance.lognormvariate(0, 0.25)
         )
         found = OpResult(
             operations=100,
@@ -104,4 +106,4 @@ class Probing:
             max_seconds=p99 * 2,
             bins={p99 / 3: 99, p99 * 2: 1},
         )
-        its.take(JobResult(name, RunResult.SUCCESS, None, 2.5, {op: found}))
+        its.record_job(JobResult(name, RunResult.SUCCESS, None, 2.5, {op: found}))

@@ -21,7 +21,7 @@ from exporter.probe.probe_directory import (
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
 from exporter.probe.scheduler import ProbeScheduler
-from exporter.probe.slot import SlotTools
+from exporter.probe.slot import ProbeTools
 from exporter.programs.child import End, Finished
 from tests.end_to_end.host import Host
 from tests.fakes import FakeClock
@@ -112,7 +112,7 @@ class Rig:
         self.rules = rules or GateRules(free_bytes=0, free_ratio=0.0)
         self.profiles = [replace(PROFILES[name], size_bytes=2 * MIB) for name in ON_BY_DEFAULT]
         self.busy_seconds: float | None = 0.0
-        self.fitness = DriveCondition()
+        self.drive_condition = DriveCondition()
         self.kept: object = None
         self.begin()
 
@@ -126,13 +126,13 @@ class Rig:
     def begin(self, *paths: Path) -> None:
         """The daemon starts."""
         seen = self.topology()
-        around = ProbeContext(
+        context = ProbeContext(
             proc=self.host.proc,
             sys=self.host.sys.root,
             topology=lambda: seen,
             busy_seconds=lambda _device: self.busy_seconds,
             identity=lambda device: f"serial of {device}",
-            fitness=lambda _drives: self.fitness,
+            drive_condition=lambda _drives: self.drive_condition,
             rated_bytes=self.rated,
         )
         self.rounds = RoundHistory(self.kept)
@@ -142,7 +142,7 @@ class Rig:
                 path,
                 self.profiles,
                 schedule=ProbeSchedule(self.profiles, first),
-                around=around,
+                context=context,
                 clock=self.clock,
                 rounds=self.rounds,
             )
@@ -161,20 +161,20 @@ class Rig:
             rated_bytes=self._rated_of_drives,
         )
 
-    def _tools(self) -> SlotTools:
+    def _tools(self) -> ProbeTools:
         self.budget = ProbeBudget(
             self.state, self.clock, self.boot_id, self.day_bytes, self._rated_of_drives
         )
         self.lock = HostLock((self.state,))
-        fio, leftover = self.program or self.fio, ProbePidFile(self.state)
-        return SlotTools(fio, self.budget, self.lock, leftover, self.windows)
+        fio, pid_file = self.program or self.fio, ProbePidFile(self.state)
+        return ProbeTools(fio, self.budget, self.lock, pid_file, self.windows)
 
     def run(self, seconds: float = FIRST, noted: float = 10.0) -> None:
         """So much time passes; the load is noted before what is due is run."""
         self.clock.advance(seconds - noted)
         for each in self.directories:
-            each.look()
-            each.note_load()
+            each.locate()
+            each.record_load()
         self.clock.advance(noted)
         self.probe.run_due()
 

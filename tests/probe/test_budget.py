@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError
 from exporter.probe import budget_ledger
 from exporter.probe.budget import DAY_BYTES, ProbeBudget
-from exporter.probe.budget_ledger import Ledger, Reservation, Spent, WriteLimits
+from exporter.probe.budget_ledger import Ledger, Reservation, SpentBytes, WriteLimits
 from tests.fakes import FakeClock
 
 MIB = 1 << 20
@@ -441,7 +441,7 @@ _COUNTS = st.integers(0, 1 << 62)
 _LEDGERS = st.builds(
     Ledger,
     st.integers(0, 100_000),
-    st.dictionaries(st.text(), st.builds(Spent, _COUNTS, _COUNTS)),
+    st.dictionaries(st.text(), st.builds(SpentBytes, _COUNTS, _COUNTS)),
     st.none() | _RESERVATIONS,
     st.none() | st.integers(0, 100_000),
     st.none() | _RESERVATIONS,
@@ -452,9 +452,9 @@ _LEDGERS = st.builds(
 def test_a_ledger_is_read_as_it_was_written_also_after_absurd_charges(
     ledger: Ledger, boot_id: str, owed: int
 ) -> None:
-    assert ledger == budget_ledger.parse(budget_ledger.to_text(ledger))
-    after = budget_ledger.recovered(ledger, boot_id, owed)
-    assert after == budget_ledger.parse(budget_ledger.to_text(after))
+    assert ledger == budget_ledger.parse(budget_ledger.serialize(ledger))
+    after = budget_ledger.with_recovery(ledger, boot_id, owed)
+    assert after == budget_ledger.parse(budget_ledger.serialize(after))
     assert after.reservation is None
 
 
@@ -472,6 +472,6 @@ def test_what_is_left_is_never_below_nothing_nor_above_the_limits(
     ledger: Ledger, today: int, day: int, life: int
 ) -> None:
     most = WriteLimits(day, life)
-    left = budget_ledger.left(budget_ledger.of_day(ledger, today), "sda", most)
+    left = budget_ledger.remaining(budget_ledger.rolled_over(ledger, today), "sda", most)
     assert 0 <= left.day_bytes <= day
     assert left.day_bytes <= left.life_bytes <= life

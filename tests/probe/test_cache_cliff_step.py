@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.cache_cliff import best_split, line, scatter
+from exporter.probe.cache_cliff import best_split, fit_line, squared_deviations
 
 SERIES = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30)
 
@@ -20,25 +20,27 @@ def test_there_must_be_room_for_two() -> None:
 
 
 def test_a_line_leaves_nothing_of_a_ramp() -> None:
-    ramp = line([1, 3, 5, 7])
+    ramp = fit_line([1, 3, 5, 7])
     assert pytest.approx(6.0) == ramp.gain
     assert pytest.approx(0.0) == ramp.left
-    assert 0.0 == line([2, 2, 2]).gain
+    assert 0.0 == fit_line([2, 2, 2]).gain
 
 
 @given(SERIES, st.integers(1, 5))
 def test_no_other_split_leaves_less(values: list[float], least: int) -> None:
     split = best_split(values, least)
     places = range(least, len(values) - least + 1)
-    left = [scatter(values[:place]) + scatter(values[place:]) for place in places]
+    left = [
+        squared_deviations(values[:place]) + squared_deviations(values[place:]) for place in places
+    ]
     assert (split is None) == (not left)
     if split is not None:
         assert least <= split <= len(values) - least
-        assert pytest.approx(min(left), abs=1e-6) == scatter(values[:split]) + scatter(
-            values[split:]
-        )
+        assert pytest.approx(min(left), abs=1e-6) == squared_deviations(
+            values[:split]
+        ) + squared_deviations(values[split:])
 
 
 @given(SERIES)
 def test_a_line_leaves_no_more_than_the_mean(values: list[float]) -> None:
-    assert -1e-9 <= line(values).left <= scatter(values) + 1e-9
+    assert -1e-9 <= fit_line(values).left <= squared_deviations(values) + 1e-9

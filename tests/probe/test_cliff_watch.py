@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.probe.cache_cliff import GIB, MIB, CacheCliff, CliffResult, TraceSample
-from exporter.probe.cliff_detector import CliffWatch, CliffWatchRules
+from exporter.probe.cliff_detector import CliffDetector, CliffDetectorRules
 from tests.probe.test_cache_cliff import CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
 from tests.probe.test_write_trace import ANY_SAMPLE
 from tests.probe.traces import GB, active
 
-WATCH_RULES = CliffWatchRules()
+WATCH_RULES = CliffDetectorRules()
 
 
 def watched(kind: Kind, seed: int) -> CacheCliff | None:
-    watch = CliffWatch(WATCH_RULES, RULES, int(kind.budget))
+    watch = CliffDetector(WATCH_RULES, RULES, int(kind.budget))
     for sample in active(kind.speed, random.Random(seed), kind.noise, kind.budget):
         if found := watch.observe(sample):
             return found
@@ -57,7 +57,7 @@ def second(megabytes: float) -> TraceSample:
 
 
 def test_a_hang_of_a_second_alarms_and_is_forgotten() -> None:
-    watch = CliffWatch(WATCH_RULES, RULES, 16 * GIB)
+    watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
     for _ in range(6):
         watch.observe(second(500))
     assert not watch.is_alarmed
@@ -69,7 +69,7 @@ def test_a_hang_of_a_second_alarms_and_is_forgotten() -> None:
 
 
 def test_the_trace_is_all_that_went_in() -> None:
-    watch = CliffWatch(WATCH_RULES, RULES, 16 * GIB)
+    watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
     samples = [second(500)] * 17 + [TraceSample(0.0, 1.0)] + [second(112)] * 9
     assert [None] * 27 == [watch.observe(sample) for sample in samples]
     assert samples == watch.trace
@@ -77,7 +77,7 @@ def test_the_trace_is_all_that_went_in() -> None:
 
 @given(st.lists(ANY_SAMPLE | st.builds(TraceSample, st.floats(0.01, 1), st.floats(0, 1e9))))
 def test_any_samples_can_be_watched(trace: list[TraceSample]) -> None:
-    watch = CliffWatch(WATCH_RULES, RULES, 512 * MIB)
+    watch = CliffDetector(WATCH_RULES, RULES, 512 * MIB)
     for sample in trace:
         found = watch.observe(sample)
         assert found is None or found.result is CliffResult.CLIFF

@@ -120,8 +120,8 @@ def test_every_argument_is_a_long_option(profiles: list[Profile]) -> None:
 
 def test_the_engines_stand_one_a_line() -> None:
     listed = "Available IO engines:\n\tcpuio\n\tpsync\n\tio_uring\n\tdev-dax\n"
-    assert {"cpuio", "psync", "io_uring", "dev-dax"} == fio.engines(listed)
-    assert frozenset() == fio.engines("fio: unrecognized option '--enghelp'\n")
+    assert {"cpuio", "psync", "io_uring", "dev-dax"} == fio.parse_engines(listed)
+    assert frozenset() == fio.parse_engines("fio: unrecognized option '--enghelp'\n")
 
 
 @pytest.mark.parametrize(
@@ -138,13 +138,13 @@ def test_the_engines_stand_one_a_line() -> None:
     ],
 )
 def test_a_version_is_its_first_two_numbers(text: str, expected: tuple[int, int] | None) -> None:
-    assert expected == fio.version(text)
+    assert expected == fio.parse_version(text)
 
 
 @given(st.text())
 def test_any_text_has_engines_and_a_version_or_none(text: str) -> None:
-    assert all(fio.engines(text))
-    found = fio.version(text)
+    assert all(fio.parse_engines(text))
+    found = fio.parse_version(text)
     assert found is None or min(found) >= 0
 
 
@@ -154,7 +154,7 @@ def test_any_text_has_engines_and_a_version_or_none(text: str) -> None:
 def short(profile: Profile, **changes: object) -> Profile:
     """A profile on a file of 1 MiB, quick enough for a test, with an engine that this fio has."""
     quick = replace(profile, size_bytes=MIB, rate_iops=None, number_ios=20)
-    available = fio.engines(subprocess.check_output(fio.engines_arguments("fio"), text=True))
+    available = fio.parse_engines(subprocess.check_output(fio.engines_arguments("fio"), text=True))
     return with_engine(replace(quick, **changes), available)  # type: ignore[arg-type]
 
 
@@ -189,7 +189,7 @@ def test_the_default_profiles_run_and_say_everything(tmp_path: Path) -> None:
             assert op.max_seconds is not None
             # A bin is named by its middle, within 1/64 of what it holds.
             assert pytest.approx(op.max_seconds, rel=0.02) == max(op.bins)
-    assert fio.version(found.fio_version) is not None
+    assert fio.parse_version(found.fio_version) is not None
 
 
 @pytest.mark.real

@@ -11,9 +11,9 @@ from exporter.probe.fio_report import JobResult, Op, OpResult, ProbeRun, RunResu
 from exporter.probe.fio_run import (
     HostShareRules,
     ProfileResult,
-    RunEnd,
+    RunOutcome,
+    host_share_of_run,
     limit_seconds,
-    share_outside,
 )
 from exporter.probe.production_load import GuardReading
 from exporter.probe.profiles import PROFILES
@@ -33,13 +33,13 @@ def job(name: str, op: Op, seconds: float, **found: float) -> JobResult:
 
 def ended(
     jobs: Sequence[JobResult], looks: Sequence[tuple[float, DiskStats]], end: float
-) -> RunEnd:
+) -> RunOutcome:
     run = ProbeRun(RunResult.SUCCESS, 0, "3.33", tuple(jobs))
     seen = tuple(GuardReading(at, each) for at, each in looks)
-    return RunEnd(ProfileResult.SUCCESS, run, 0.0, end, seen)
+    return RunOutcome(ProfileResult.SUCCESS, run, 0.0, end, seen)
 
 
-def reading(device_ms: float, others: int = 0) -> RunEnd:
+def reading(device_ms: float, others: int = 0) -> RunOutcome:
     """A read a 5 ms, 4.2 ms each by fio's word, after a second of fsync."""
     looks = [
         (at, disk(reads=int(r * 200) + others, read_ms=int(r * 200 * device_ms)))
@@ -57,7 +57,7 @@ def reading(device_ms: float, others: int = 0) -> RunEnd:
 def test_the_share_outside_the_device_in_its_own_part_of_the_run(
     device_ms: float, expected: float
 ) -> None:
-    share = share_outside(reading(device_ms), (REDO, READ), "page_read", RULES)
+    share = host_share_of_run(reading(device_ms), (REDO, READ), "page_read", RULES)
     assert expected == pytest.approx(share, abs=0.02)
 
 
@@ -67,19 +67,19 @@ def test_it_is_not_known_where_others_did_as_much() -> None:
         GuardReading(
             look.at, None if look.disk is None else disk(reads=int(look.at * 2000), read_ms=9)
         )
-        for look in run.looks
+        for look in run.readings
     )
-    run = replace(run, looks=crowded)
-    assert share_outside(run, (REDO, READ), "page_read", RULES) is None
+    run = replace(run, readings=crowded)
+    assert host_share_of_run(run, (REDO, READ), "page_read", RULES) is None
 
 
 def test_it_is_not_known_of_what_goes_into_the_page_cache() -> None:
-    assert share_outside(reading(0.2), (REDO, READ), "fsync", RULES) is None
+    assert host_share_of_run(reading(0.2), (REDO, READ), "fsync", RULES) is None
 
 
 def test_it_is_not_known_without_looks() -> None:
-    run = replace(reading(0.2), looks=())
-    assert share_outside(run, (REDO, READ), "page_read", RULES) is None
+    run = replace(reading(0.2), readings=())
+    assert host_share_of_run(run, (REDO, READ), "page_read", RULES) is None
 
 
 def test_what_the_device_wrote_counts_where_the_probe_did_most_of_it() -> None:

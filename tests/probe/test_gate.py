@@ -36,7 +36,7 @@ def reason(**changes: object) -> Reason | None:
 
 
 def test_a_host_at_rest_is_probed() -> None:
-    assert Run(smallest=False) == gate(REST, RULES)
+    assert Run(minimal=False) == gate(REST, RULES)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_host_at_rest_is_probed() -> None:
         ({"is_unacknowledged": True}, Reason.UNACKNOWLEDGED),
         ({"is_stuck": True}, Reason.STUCK),
         ({"is_locked": True}, Reason.LOCKED),
-        ({"unfit": "tmpfs is in memory"}, Reason.FILESYSTEM),
+        ({"unsuitable": "tmpfs is in memory"}, Reason.FILESYSTEM),
         ({"start_seconds": 1.0}, Reason.TOO_EARLY),
         ({"host_uptime_seconds": 599.0}, Reason.TOO_EARLY),
         ({"is_rebuilding": True}, Reason.REBUILDING),
@@ -96,7 +96,7 @@ def test_a_host_that_never_rests_is_probed_shortly_at_times() -> None:
     busy = replace(REST, busy_ratio=0.99, pressure_ratio=0.8)
     most = RULES.forced_after_skips
     assert isinstance(gate(replace(busy, skips=most - 1), RULES), Skip)
-    assert Run(smallest=True) == gate(replace(busy, skips=most), RULES)
+    assert Run(minimal=True) == gate(replace(busy, skips=most), RULES)
 
 
 @pytest.mark.parametrize("expected", Reason)
@@ -110,7 +110,7 @@ def test_only_load_is_overridden_and_only_load_counts(expected: Reason) -> None:
 
 def test_what_lasts_is_said_before_what_passes() -> None:
     assert Reason.UNACKNOWLEDGED == reason(is_unacknowledged=True, is_locked=True, busy_ratio=1.0)
-    assert Reason.FILESYSTEM == reason(unfit="nfs", start_seconds=5.0, busy_ratio=1.0)
+    assert Reason.FILESYSTEM == reason(unsuitable="nfs", start_seconds=5.0, busy_ratio=1.0)
 
 
 def test_the_words_hold_the_figure_and_the_limit() -> None:
@@ -155,9 +155,9 @@ def test_every_state_is_a_run_or_a_skip_with_words(state: GateState) -> None:
         assert found.detail
     else:
         assert state.busy_ratio is not None
-        assert state.unfit == ""
+        assert state.unsuitable == ""
         assert not any((state.is_unacknowledged, state.is_stuck, state.is_locked))
-        assert found.smallest <= (state.skips >= RULES.forced_after_skips)
+        assert found.minimal <= (state.skips >= RULES.forced_after_skips)
         assert state.needed_bytes == 0 or (state.budget_bytes or 0) >= state.needed_bytes
 
 

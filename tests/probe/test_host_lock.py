@@ -61,7 +61,7 @@ def test_a_program_that_was_lent_it_has_it_after_us_until_we_release_it(tmp_path
         "from exporter.probe.host_lock import HostLock\n"
         "lock = HostLock((pathlib.Path(sys.argv[1]),))\n"
         "lock.acquire()\n"
-        "with lock.lent():\n"
+        "with lock.inheritable():\n"
         "    child = subprocess.Popen(['sleep', '60'], close_fds=False)\n"
         "print(child.pid, flush=True)\n"
         "sys.stdin.read()\n"
@@ -87,10 +87,10 @@ def test_a_program_that_was_lent_it_has_it_after_us_until_we_release_it(tmp_path
 def test_what_a_dead_daemon_left_is_ended(tmp_path: Path, fio: subprocess.Popen[bytes]) -> None:
     owner = subprocess.Popen(["true"])
     owner.wait()
-    leftover = ProbePidFile(tmp_path)
-    leftover.note(fio.pid)
+    pid_file = ProbePidFile(tmp_path)
+    pid_file.write(fio.pid)
     _set_owner(tmp_path, [owner.pid, 1])
-    assert leftover.end()
+    assert pid_file.kill_leftover()
     assert -9 == fio.wait(5)
     assert not (tmp_path / "probe-process.json").exists()
 
@@ -98,9 +98,9 @@ def test_what_a_dead_daemon_left_is_ended(tmp_path: Path, fio: subprocess.Popen[
 def test_what_another_instance_runs_is_left_alone(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
-    leftover = ProbePidFile(tmp_path)
-    leftover.note(fio.pid)
-    assert leftover.end()
+    pid_file = ProbePidFile(tmp_path)
+    pid_file.write(fio.pid)
+    assert pid_file.kill_leftover()
     assert fio.poll() is None
     assert (tmp_path / "probe-process.json").exists()
 
@@ -112,10 +112,10 @@ def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
     file, pipe = tmp_path / "probe-process.json", tmp_path / "pipe"
     os.mkfifo(file)
     os.link(file, pipe)
-    reader = threading.Thread(target=ProbePidFile(tmp_path).end)
+    reader = threading.Thread(target=ProbePidFile(tmp_path).kill_leftover)
     reader.start()
     with pipe.open("wb"):
-        ProbePidFile(tmp_path).note(fio.pid)
+        ProbePidFile(tmp_path).write(fio.pid)
     reader.join()
     assert file.is_file()
 
@@ -123,23 +123,23 @@ def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
 def test_a_process_that_took_the_number_is_left_alone(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
-    leftover = ProbePidFile(tmp_path)
-    leftover.note(fio.pid)
+    pid_file = ProbePidFile(tmp_path)
+    pid_file.write(fio.pid)
     _set_owner(tmp_path, [2, 1])
     file = tmp_path / "probe-process.json"
     noted = json.loads(file.read_text())
     noted["child"][1] += 1
     file.write_text(json.dumps(noted))
-    assert leftover.end()
+    assert pid_file.kill_leftover()
     assert fio.poll() is None
 
 
 def test_a_process_that_is_no_fio_is_left_alone(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
-        leftover = ProbePidFile(tmp_path)
-        leftover.note(process.pid)
+        pid_file = ProbePidFile(tmp_path)
+        pid_file.write(process.pid)
         _set_owner(tmp_path, [2, 1])
-        assert leftover.end()
+        assert pid_file.kill_leftover()
         assert process.poll() is None
         process.kill()
 
@@ -150,7 +150,7 @@ def test_a_marker_that_is_none_is_no_process(
 ) -> None:
     place = tmp_path_factory.mktemp("marker")
     (place / "probe-process.json").write_text(text, encoding="utf-8", errors="replace")
-    assert ProbePidFile(place).end()
+    assert ProbePidFile(place).kill_leftover()
 
 
 def _set_owner(place: Path, owner: list[int]) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from exporter.probe.probe_file import (
-    NoSpace,
-    Refused,
+    FilesystemFull,
+    UnsafeProbeFile,
     check,
     missing_bytes,
     prepare,
@@ -149,7 +149,7 @@ def test_nothing_but_our_own_regular_file_is_touched(replaced: Path) -> None:
         lambda: check(replaced.parent, replaced.name, 1),
         lambda: remove(replaced.parent, replaced.name),
     ):
-        with pytest.raises(Refused, match=r"remove it|another's file"):
+        with pytest.raises(UnsafeProbeFile, match=r"remove it|another's file"):
             refuse()
     assert os.path.lexists(replaced)
 
@@ -158,7 +158,7 @@ def test_nothing_but_our_own_regular_file_is_touched(replaced: Path) -> None:
 def test_a_file_of_someone_else_is_refused(directory: Path) -> None:
     path = prepare(directory, "sda", 4096)
     os.chown(path, 12345, 12345)
-    with pytest.raises(Refused, match="belongs to user 12345"):
+    with pytest.raises(UnsafeProbeFile, match="belongs to user 12345"):
         check(directory, "sda", 4096)
 
 
@@ -166,7 +166,9 @@ def test_a_file_of_someone_else_is_refused(directory: Path) -> None:
 def test_a_directory_of_someone_else_is_refused(directory: Path) -> None:
     directory.mkdir(mode=0o700)
     os.chown(directory, 12345, 12345)
-    with pytest.raises(Refused, match="belongs to user 12345, not 0; probes need a directory"):
+    with pytest.raises(
+        UnsafeProbeFile, match="belongs to user 12345, not 0; probes need a directory"
+    ):
         prepare(directory, "sda", 4096)
     assert [] == os.listdir(directory)
 
@@ -175,22 +177,22 @@ def test_a_directory_of_someone_else_is_refused(directory: Path) -> None:
 def test_a_directory_that_others_may_enter_is_refused(directory: Path, mode: int) -> None:
     directory.mkdir()
     directory.chmod(mode)
-    with pytest.raises(Refused, match="chmod 0700"):
+    with pytest.raises(UnsafeProbeFile, match="chmod 0700"):
         prepare(directory, "sda", 4096)
 
 
 def test_a_link_to_a_directory_is_refused(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     directory.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(Refused, match="follow none"):
+    with pytest.raises(UnsafeProbeFile, match="follow none"):
         prepare(directory, "sda", 4096)
     assert [] == os.listdir(tmp_path / "elsewhere")
 
 
 def test_a_directory_that_is_gone_is_made_to_prepare_and_refused_to_check(directory: Path) -> None:
-    with pytest.raises(Refused, match="No such file"):
+    with pytest.raises(UnsafeProbeFile, match="No such file"):
         check(directory, "sda", 4096)
-    with pytest.raises(Refused, match="No such file"):
+    with pytest.raises(UnsafeProbeFile, match="No such file"):
         prepare(directory / "a" / "b", "sda", 4096)
 
 
@@ -198,10 +200,10 @@ def test_a_file_that_is_gone_or_cut_short_is_refused_before_a_run(directory: Pat
     """fio would delete the short one, and refuse to make it anew."""
     path = prepare(directory, "sda", SIZE)
     os.truncate(path, MIB)
-    with pytest.raises(Refused, match="shorter than"):
+    with pytest.raises(UnsafeProbeFile, match="shorter than"):
         check(directory, "sda", SIZE)
     path.unlink()
-    with pytest.raises(Refused, match="is gone"):
+    with pytest.raises(UnsafeProbeFile, match="is gone"):
         check(directory, "sda", SIZE)
 
 
@@ -225,11 +227,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_and_given_back(small_disk: Path) -> None:
     directory = small_disk / "probe"
     free = os.statvfs(small_disk).f_bfree
-    with pytest.raises(NoSpace, match="taken away again"):
+    with pytest.raises(FilesystemFull, match="taken away again"):
         prepare(directory, "sda", 64 * MIB)
     assert [] == os.listdir(directory)
     prepare(directory, "sda", MIB)
-    with pytest.raises(NoSpace):
+    with pytest.raises(FilesystemFull):
         prepare(directory, "sda", 64 * MIB)
     assert MIB == (directory / "sda").stat().st_size
     remove(directory, "sda")
@@ -242,7 +244,7 @@ def test_a_read_only_filesystem_is_refused_in_its_own_words(small_disk: Path) ->
     directory = small_disk / "probe"
     directory.mkdir(mode=0o700)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    with pytest.raises(Refused, match="Read-only file system"):
+    with pytest.raises(UnsafeProbeFile, match="Read-only file system"):
         prepare(directory, "sda", MIB)
 
 
@@ -261,6 +263,6 @@ def test_what_a_link_leads_to_is_not_shortened(directory: Path, tmp_path: Path) 
     precious = tmp_path / "precious"
     precious.write_bytes(b"data")
     (directory / "link").symlink_to(precious)
-    with pytest.raises(Refused):
+    with pytest.raises(UnsafeProbeFile):
         shorten(directory, "link", 0)
     assert b"data" == precious.read_bytes()

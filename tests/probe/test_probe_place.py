@@ -37,11 +37,11 @@ def test_the_longest_mount_above_it_counts(host: Host, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     mounted(host, ROOT, f"2 1 259:1 / {data} rw - xfs /dev/cciss/c0d0 rw")
-    place = location.read(data / "probe", seen(host), host.proc)
+    place = location.locate(data / "probe", seen(host), host.proc)
     assert ("cciss/c0d0", ("cciss/c0d0",)) == (place.device, place.leaves)
     assert ("xfs", str(data), False) == (place.fstype, place.mountpoint, place.readonly)
-    assert "" == place.unfit(copy_on_write=False)
-    assert "sda" == location.read(tmp_path, seen(host), host.proc).device
+    assert "" == place.unsuitable(copy_on_write=False)
+    assert "sda" == location.locate(tmp_path, seen(host), host.proc).device
 
 
 def test_a_link_on_the_way_is_followed_to_where_it_leads(host: Host, tmp_path: Path) -> None:
@@ -49,21 +49,21 @@ def test_a_link_on_the_way_is_followed_to_where_it_leads(host: Host, tmp_path: P
     data.mkdir()
     (tmp_path / "link").symlink_to(data)
     mounted(host, ROOT, f"2 1 259:1 / {data} rw - xfs /dev/cciss/c0d0 rw")
-    assert "cciss/c0d0" == location.read(tmp_path / "link/probe", seen(host), host.proc).device
+    assert "cciss/c0d0" == location.locate(tmp_path / "link/probe", seen(host), host.proc).device
 
 
 @pytest.mark.parametrize("line", [ROOT.replace("rw -", "ro -"), ROOT.removesuffix("rw") + "ro"])
 def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
     mounted(host, line)
-    place = location.read(tmp_path, seen(host), host.proc)
-    assert "/ is mounted read-only" == place.unfit(copy_on_write=False)
+    place = location.locate(tmp_path, seen(host), host.proc)
+    assert "/ is mounted read-only" == place.unsuitable(copy_on_write=False)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
         ("1 0 0:33 / / rw - tmpfs tmpfs rw", "is in memory"),
-        ("1 0 0:33 / / rw - overlay overlay rw", "lies on others"),
+        ("1 0 0:33 / / rw - overlay overlay rw", "is stacked on other filesystems"),
         ("1 0 0:33 / / rw - nfs4 server:/ rw", "on the network"),
         ("1 0 0:33 / / rw - ext4 /dev/sdz rw", "no block device that is known"),
         ("", "no mount is above it"),
@@ -72,12 +72,12 @@ def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
 def test_why_there_is_no_drive(host: Host, tmp_path: Path, line: str, words: str) -> None:
     mounted(host, *filter(None, [line]))
     with pytest.raises(ReadError, match=words):
-        location.read(tmp_path, seen(host), host.proc)
+        location.locate(tmp_path, seen(host), host.proc)
 
 
 def test_without_a_mount_table_it_is_not_known(host: Host, tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="not known"):
-        location.read(tmp_path, seen(host), host.proc)
+        location.locate(tmp_path, seen(host), host.proc)
 
 
 @given(text=st.text())
@@ -89,14 +89,14 @@ def test_any_mount_table_gives_a_place_or_none(
     host.disk("sda", 0)
     host.write("self/mountinfo", text.replace("\ud800", ""))
     with contextlib.suppress(ReadError):
-        location.read(place, seen(host), host.proc)
+        location.locate(place, seen(host), host.proc)
 
 
 def test_how_full_a_real_filesystem_is(tmp_path: Path) -> None:
-    space = location.space(tmp_path / "not there yet")
+    space = location.free_space(tmp_path / "not there yet")
     assert 0 < space.avail_bytes <= space.size_bytes
     with pytest.raises(ReadError):
-        location.space(Path("/nonexistent/at/all"))
+        location.free_space(Path("/nonexistent/at/all"))
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_an_array_that_is_rebuilt_below_is_seen(
     host.sys.link("block/md0", md)
     host.sys.link("class/block/md0", md)
     mounted(host, ROOT)
-    place = location.read(tmp_path, seen(host), host.proc)
+    place = location.locate(tmp_path, seen(host), host.proc)
     assert expected is location.is_rebuilding(place, seen(host))

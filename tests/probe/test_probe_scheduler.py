@@ -122,7 +122,7 @@ def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
         rig.run()
     rig.kept = json.loads(json.dumps(rig.rounds.to_state()))
     rig.begin()
-    rig.directories[0].look()
+    rig.directories[0].locate()
     assert _phase(rig) is SteadyPhase.STEADY
 
 
@@ -132,8 +132,8 @@ def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) ->
     for number in range(3):
         rig.busy_seconds = 1000.0 * number
         rig.clock.advance(FIRST)
-        rig.directories[0].look()
-        rig.directories[0].note_load()
+        rig.directories[0].locate()
+        rig.directories[0].record_load()
         rig.busy_seconds += 10.0
         rig.clock.advance(10.0)
         rig.probe.run_due()
@@ -151,8 +151,8 @@ def test_what_writes_the_whole_file_is_never_forced(rig: Rig, name: str) -> None
     for number in range(4):
         rig.busy_seconds = 1000.0 * number
         rig.clock.advance(FIRST)
-        rig.directories[0].look()
-        rig.directories[0].note_load()
+        rig.directories[0].locate()
+        rig.directories[0].record_load()
         rig.busy_seconds += 10.0
         rig.clock.advance(10.0)
         rig.probe.run_due()
@@ -192,20 +192,22 @@ def test_a_scheduled_slc_that_the_life_of_a_drive_does_not_hold_is_skipped(rig: 
 
 
 @pytest.mark.parametrize(
-    ("fitness", "reason"),
+    ("drive_condition", "reason"),
     [
         (DriveCondition(temperature_celsius=70.0), Reason.HOT),
         (DriveCondition(temperature_celsius=66.0, warning_celsius=70.0), Reason.HOT),
     ],
 )
-def test_a_hot_drive_is_not_probed(rig: Rig, fitness: DriveCondition, reason: Reason) -> None:
-    rig.fitness = fitness
+def test_a_hot_drive_is_not_probed(
+    rig: Rig, drive_condition: DriveCondition, reason: Reason
+) -> None:
+    rig.drive_condition = drive_condition
     rig.run()
     assert {reason: 1} == skipped(rig, "page_read")
 
 
 def test_a_worn_drive_is_only_read(rig: Rig) -> None:
-    rig.fitness = DriveCondition(endurance_used_ratio=0.9)
+    rig.drive_condition = DriveCondition(endurance_used_ratio=0.9)
     rig.run()
     assert [("page_read",)] == rig.fio.ran
     assert {Reason.WORN: 1} == skipped(rig, "page_write")
@@ -304,7 +306,7 @@ def test_a_drive_that_gets_hot_ends_the_run_that_heats_it(rig: Rig) -> None:
     rig.fio.seconds = 60.0
 
     def heating() -> None:
-        rig.fitness = DriveCondition(temperature_celsius=70.0)
+        rig.drive_condition = DriveCondition(temperature_celsius=70.0)
 
     rig.fio.meanwhile = heating
     before = rig.clock.monotonic()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.probe_directory import ProbeSchedule, splayed
+from exporter.probe.probe_directory import ProbeSchedule, splayed_delay
 from exporter.probe.profiles import PROFILES
 
 READ, WRITE, BURST, SLC = (PROFILES[n] for n in ("page_read", "page_write", "burst", "slc"))
@@ -66,9 +66,9 @@ def test_what_has_run_is_due_again_within_an_interval(
 
 @given(st.text(), st.floats(0, 86_400))
 def test_a_host_keeps_its_delay_within_a_fifth(host: str, delay: float) -> None:
-    assert splayed(delay, host) == splayed(delay, host)
-    assert delay * 0.799 <= splayed(delay, host) <= delay * 1.201
+    assert splayed_delay(delay, host) == splayed_delay(delay, host)
+    assert delay * 0.799 <= splayed_delay(delay, host) <= delay * 1.201
 
 
 def test_hosts_differ() -> None:
-    assert 100 == len({splayed(600.0, f"db{number}") for number in range(100)})
+    assert 100 == len({splayed_delay(600.0, f"db{number}") for number in range(100)})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from exporter.probe import production_load
 from exporter.probe.gate import GuardSample
-from exporter.probe.production_load import GuardWatch, LoadSample, ProductionLoad
+from exporter.probe.production_load import GuardSampler, LoadSample, ProductionLoad
 from tests.fakes import FakeClock
 
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 total={}\n"
@@ -17,7 +17,7 @@ PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 tot
 def load(*notes: LoadSample) -> ProductionLoad:
     made = ProductionLoad()
     for note in notes:
-        made.note(note)
+        made.add(note)
     return made
 
 
@@ -27,7 +27,7 @@ def test_nothing_is_known_without_a_past() -> None:
         load(LoadSample(0.0, 0.0, 0.0)),
         load(LoadSample(0.0, 0.0, 0.0), LoadSample(0.5, 0.5, 0.5)),
     ):
-        state = made.of()
+        state = made.ratios()
         assert (None, None, None) == (
             state.busy_ratio,
             state.pressure_ratio,
@@ -40,7 +40,7 @@ def test_the_device_is_looked_at_over_a_minute_and_pressure_over_ten_seconds() -
         LoadSample(at, 0.5 * at, 0.0 if at < 55 else at - 55, {"a": 0.1 * at, "b": 0.0})
         for at in range(0, 66, 5)
     ]
-    state = load(*map(_float, notes)).of()
+    state = load(*map(_float, notes)).ratios()
     assert 0.5 == pytest.approx(state.busy_ratio)
     assert 1.0 == pytest.approx(state.pressure_ratio)
     assert 0.1 == pytest.approx(state.cgroup_pressure_ratio), "of the worst group"
@@ -53,7 +53,7 @@ def _float(note: LoadSample) -> LoadSample:
 def test_a_sum_that_went_back_is_of_another_device() -> None:
     state = load(
         LoadSample(0.0, 50.0, 50.0, {"a": 5.0}), LoadSample(60.0, 1.0, 1.0, {"a": 1.0})
-    ).of()
+    ).ratios()
     assert state.busy_ratio is None
     assert state.pressure_ratio is None
     assert state.cgroup_pressure_ratio is None
@@ -64,7 +64,7 @@ NUMBER = st.none() | st.floats(0, 1e9)
 
 @given(st.lists(st.builds(LoadSample, st.floats(0, 1e6), NUMBER, NUMBER, st.just({}))))
 def test_a_share_is_one(notes: list[LoadSample]) -> None:
-    state = load(*notes).of()
+    state = load(*notes).ratios()
     for ratio in (state.busy_ratio, state.pressure_ratio):
         assert ratio is None or 0 <= ratio <= 1
 
@@ -73,23 +73,23 @@ def test_the_guard_sees_what_is_in_flight_and_how_mysqld_waits(tmp_path: Path) -
     clock = FakeClock()
     group = tmp_path / "fs/cgroup/system.slice/mysql.service"
     group.mkdir(parents=True)
-    groups = production_load.groups_of(
+    groups = production_load.cgroup_paths(
         tmp_path, ["/system.slice/mysql.service", "/", "", None, "/../x"]
     )
     assert (group,) == groups
-    watch = GuardWatch(tmp_path, groups, "sda", GuardSample(own_in_flight=4), clock)
-    assert GuardSample(own_in_flight=4) == watch.look(None), "nothing is there"
+    watch = GuardSampler(tmp_path, groups, "sda", GuardSample(own_in_flight=4), clock)
+    assert GuardSample(own_in_flight=4) == watch.sample(None), "nothing is there"
     (tmp_path / "diskstats").write_text("8 0 sda 0 0 0 0 0 0 0 0 30 0 0\n")
     (group / "io.pressure").write_text(PRESSURE.format(1_000_000, 0))
-    assert watch.look(5).cgroup_pressure_ratio is None
+    assert watch.sample(5).cgroup_pressure_ratio is None
     clock.advance(0.25)
     (group / "io.pressure").write_text(PRESSURE.format(1_125_000, 0))
-    sample = watch.look(5)
+    sample = watch.sample(5)
     assert (30, 0.5, 5) == (sample.in_flight, sample.cgroup_pressure_ratio, sample.avail_bytes)
-    assert [False, True, True] == [look.disk is not None for look in watch.looks]
+    assert [False, True, True] == [look.disk is not None for look in watch.readings]
 
 
 def test_pressure_that_cannot_be_read_is_not_known(tmp_path: Path) -> None:
-    assert production_load.host_waiting(tmp_path) is None
-    assert {} == production_load.waiting([tmp_path])
-    assert {} == production_load.stalled([tmp_path])
+    assert production_load.host_waiting_seconds(tmp_path) is None
+    assert {} == production_load.waiting_seconds([tmp_path])
+    assert {} == production_load.stalled_seconds([tmp_path])

@@ -73,7 +73,7 @@ def test_reads_write_nothing() -> None:
 
 def test_the_smallest_run_has_the_same_parameters_and_fewer_operations() -> None:
     for each in PROFILES.values():
-        small = each.smallest()
+        small = each.minimal()
         assert small.operations_at_most <= min(32, each.operations_at_most)
         assert (each.name, each.block_bytes, each.engine) == (
             small.name,

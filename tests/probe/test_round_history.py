@@ -99,24 +99,24 @@ def test_a_capped_rate_is_no_measurement(profile: Any, value: float) -> None:
     found = OpResult(operations=1, iops=2.0, bytes_per_second=3.0, mean_seconds=0.3)
     ops = {Op.READ: found, Op.WRITE: found, Op.SYNC: OpResult(operations=1, mean_seconds=0.9)}
     job = JobResult(profile.name, RunResult.SUCCESS, 0, 1.0, ops)
-    assert value == results.measured(profile, job)
+    assert value == results.round_value(profile, job)
 
 
 def test_what_is_not_said_is_not_measured() -> None:
     job = JobResult("page_read", RunResult.SUCCESS, 0, 1.0, {})
-    assert results.measured(READ, job) is None
+    assert results.round_value(READ, job) is None
 
 
 def test_every_label_tells_rounds_apart() -> None:
     made = [
-        results.key("drive", "1.0", READ, "psync"),
-        results.key("other", "1.0", READ, "psync"),
-        results.key("drive", "1.1", READ, "psync"),
-        results.key("drive", "1.0", READ, "io_uring"),
-        results.key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
-        results.key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
-        results.key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),
-        results.key("drive", "1.0", replace(READ, rate_iops=None), "psync"),
-        results.key("drive", "1.0", replace(READ, depth=2), "psync"),
+        results.series_key("drive", "1.0", READ, "psync"),
+        results.series_key("other", "1.0", READ, "psync"),
+        results.series_key("drive", "1.1", READ, "psync"),
+        results.series_key("drive", "1.0", READ, "io_uring"),
+        results.series_key("drive", "1.0", replace(READ, rw=Rw.READ), "psync"),
+        results.series_key("drive", "1.0", replace(READ, block_bytes=4096), "psync"),
+        results.series_key("drive", "1.0", replace(READ, size_bytes=4096), "psync"),
+        results.series_key("drive", "1.0", replace(READ, rate_iops=None), "psync"),
+        results.series_key("drive", "1.0", replace(READ, depth=2), "psync"),
     ]
     assert len(made) == len(set(made))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
-from exporter.probe.slc_results import SlcResult, by_device, parse, replaces, to_text
+from exporter.probe.slc_results import SlcResult, by_device, parse, serialize, supersedes
 
 CLIFF = CacheCliff(
     CliffResult.CLIFF,
@@ -49,18 +49,18 @@ RESULTS = st.builds(
 
 
 def changed(**changes: Any) -> str:
-    return json.dumps({**json.loads(to_text(RESULT)), **changes})
+    return json.dumps({**json.loads(serialize(RESULT)), **changes})
 
 
 def test_what_is_kept_is_read_back() -> None:
-    parsed = parse(to_text(RESULT))
+    parsed = parse(serialize(RESULT))
     assert RESULT == parsed.value
     assert () == parsed.faults
 
 
 @given(RESULTS)
 def test_so_is_any_other(result: SlcResult) -> None:
-    parsed = parse(to_text(result))
+    parsed = parse(serialize(result))
     assert result == parsed.value
     assert () == parsed.faults
 
@@ -88,7 +88,7 @@ def test_a_field_that_is_anything_else_costs_itself_or_the_file(name: str, value
     assert found.cliff.falloff_ratio is None or found.cliff.falloff_ratio >= 0
 
 
-@pytest.mark.parametrize("text", ["", "{", to_text(RESULT)[:200], "[]", "null", "1e999", "{}"])
+@pytest.mark.parametrize("text", ["", "{", serialize(RESULT)[:200], "[]", "null", "1e999", "{}"])
 def test_a_broken_file_is_said_to_be_one(text: str) -> None:
     with pytest.raises(ParseError):
         parse(text)
@@ -106,7 +106,7 @@ def test_a_file_that_does_not_say_of_which_drive_is_of_none(drives: object) -> N
 
 
 def test_a_speed_of_nothing_is_left_out_and_said() -> None:
-    cliff = json.loads(to_text(RESULT))["cliff"]
+    cliff = json.loads(serialize(RESULT))["cliff"]
     parsed = parse(changed(cliff={**cliff, "burst_bytes_per_second": 0}))
     assert parsed.value.cliff.burst_bytes_per_second is None
     assert parsed.value.cliff.falloff_ratio is None
@@ -124,11 +124,11 @@ def test_rests_are_bounded() -> None:
 
 def test_a_probe_that_was_ended_takes_away_nothing_that_is_known() -> None:
     aborted = replace(RESULT, cliff=ABORTED)
-    assert not replaces(aborted, RESULT)
-    assert replaces(aborted, None)
-    assert replaces(aborted, aborted)
-    assert replaces(RESULT, aborted)
-    assert replaces(RESULT, RESULT)
+    assert not supersedes(aborted, RESULT)
+    assert supersedes(aborted, None)
+    assert supersedes(aborted, aborted)
+    assert supersedes(RESULT, aborted)
+    assert supersedes(RESULT, RESULT)
 
 
 def test_a_drive_that_has_another_name_now_is_shown_by_that() -> None:

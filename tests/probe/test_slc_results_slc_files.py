@@ -12,7 +12,7 @@ import pytest
 
 from exporter.errors import ReadError
 from exporter.probe import slc_results, slc_watch
-from exporter.probe.slc_results import SlcResultFiles, kept, read_all, save
+from exporter.probe.slc_results import SlcResultStore, read_all, read_result, save
 from tests.probe.test_slc_results import ABORTED, RESULT
 
 OTHER = replace(RESULT, drives=("another",), device="sdb")
@@ -24,8 +24,8 @@ def test_each_drive_has_a_file_and_is_read_back(tmp_path: Path) -> None:
     found = read_all(tmp_path)
     assert {RESULT.drives: RESULT, OTHER.drives: OTHER} == {e.drives: e for e in found.value}
     assert () == found.faults
-    assert RESULT == kept(tmp_path, RESULT.drives)
-    assert kept(tmp_path, ("a third",)) is None
+    assert RESULT == read_result(tmp_path, RESULT.drives)
+    assert read_result(tmp_path, ("a third",)) is None
 
 
 def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_broken_file_costs_its_own_drive_and_is_said(tmp_path: Path) -> None:
     (fault,) = found.faults
     assert str(path) in str(fault)
     assert "the next ssd-exporter slc writes it anew" in str(fault)
-    assert kept(tmp_path, OTHER.drives) is None
+    assert read_result(tmp_path, OTHER.drives) is None
     save(tmp_path, OTHER)
     assert () == read_all(tmp_path).faults
 
@@ -97,13 +97,13 @@ def test_a_directory_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_probe_that_was_ended_leaves_the_earlier_result(tmp_path: Path) -> None:
-    assert slc_watch.keep(tmp_path, RESULT) is None
-    assert RESULT == slc_watch.keep(tmp_path, replace(RESULT, cliff=ABORTED))
+    assert slc_watch.save_result(tmp_path, RESULT) is None
+    assert RESULT == slc_watch.save_result(tmp_path, replace(RESULT, cliff=ABORTED))
     assert [RESULT] == read_all(tmp_path).value
 
 
 def test_a_result_that_is_left_is_shown_at_the_next_look(tmp_path: Path) -> None:
-    probes = SlcResultFiles(tmp_path)
+    probes = SlcResultStore(tmp_path)
     there = {"nvme0n1": RESULT.drives[0]}
     assert {} == probes.results(lambda: there)
     probes.look()

@@ -119,7 +119,7 @@ def test_a_write_is_seen_as_it_goes(tmp_path: Path) -> None:
     assert (End.EXITED, 0) == (finished.end, finished.status)
     (written,) = watching.over
     assert tuple(watching.seen) == written.samples
-    assert not written.was_ended
+    assert not written.was_interrupted
     assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
     assert all(pytest.approx(200e6) == s.written_bytes / s.seconds for s in written.samples)
 
@@ -138,7 +138,7 @@ def test_once_enough_is_seen_fio_is_ended_and_has_ended_well(tmp_path: Path) -> 
     finished = watching.run()
     assert 1 == watching.inner.ended
     assert Finished("fio", End.EXITED, 0, b"report") == finished
-    assert not watching.over[0].was_ended
+    assert not watching.over[0].was_interrupted
 
 
 def test_what_the_guard_ends_was_ended(tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_what_the_guard_ends_was_ended(tmp_path: Path) -> None:
 
     finished = watching.run(meanwhile=end)
     assert End.TIMED_OUT is finished.end
-    assert watching.over[0].was_ended
+    assert watching.over[0].was_interrupted
     assert watching.over[0].samples
 
 
@@ -159,7 +159,7 @@ def test_a_fio_that_had_to_be_killed_has_not_ended_well(tmp_path: Path) -> None:
     watching.may_stop = lambda _: True
     watching.inner.ends_with = Finished("fio", End.TIMED_OUT, -9, message="was killed")
     assert Finished("fio", End.EXITED, -9) == watching.run()
-    assert not watching.over[0].was_ended, "what was seen counts all the same"
+    assert not watching.over[0].was_interrupted, "what was seen counts all the same"
 
 
 def test_a_fio_that_cannot_be_ended_is_stuck(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_profiles_before_it_are_not_counted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "profiles",
-    [(PROFILES["fsync"],), (SLC, PROFILES["burst"]), (SLC.smallest(),)],
+    [(PROFILES["fsync"],), (SLC, PROFILES["burst"]), (SLC.minimal(),)],
     ids=["another", "not the last", "the smallest run of a busy host"],
 )
 def test_other_runs_are_left_alone(tmp_path: Path, profiles: Sequence[Profile]) -> None:
@@ -196,7 +196,7 @@ def test_where_the_process_may_not_be_asked_the_device_is(tmp_path: Path) -> Non
     watching.before = 10**12
     watching.run()
     (written,) = watching.over
-    assert written.is_of_device
+    assert written.is_device_total
     assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
 
 
@@ -220,11 +220,11 @@ def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
 
 def test_a_cache_s_end_is_found_and_the_write_ends_there(tmp_path: Path) -> None:
     watching = Watching(tmp_path, lambda done: 300e6 if done < 500e6 else 60e6)
-    watch = slc_watch.cliff_detector(SLC)
+    watch = slc_watch.new_detector(SLC)
     watching.may_stop = lambda sample: watch.observe(sample) is not None
     watching.run()
     (written,) = watching.over
-    cliff = slc_watch.judged(written, 10**12)
+    cliff = slc_watch.judge_write(written, 10**12)
     assert CliffResult.CLIFF is cliff.result
     assert pytest.approx(500e6, rel=0.1) == cliff.cache_bytes
     assert pytest.approx(0.2, rel=0.1) == cliff.falloff_ratio

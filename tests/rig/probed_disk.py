@@ -88,10 +88,10 @@ class ProbedDisk:
         """So much time passes, in no time, and what is due by then is run."""
         (directory,) = self.monitor._directories
         self._clock.ahead += seconds - _NOTED_SECONDS
-        directory.look()
-        directory.note_load()
+        directory.locate()
+        directory.record_load()
         self._clock.ahead += _NOTED_SECONDS
-        directory.note_load()
+        directory.record_load()
         self.monitor.probe.run_due()
 
     def values(self, family: str) -> dict[tuple[str, ...], float]:
