@@ -59,7 +59,7 @@ SCENES: tuple[Scene, ...] = (
         NVME,
         faults.softirq,
         _once("chat", "SSDCPUSoftirqBottleneck", ""),
-        "bottleneck of: nvme1n1",
+        "The CPU limits I/O on: nvme1n1",
     ),
     Scene("wear", NVME, faults.wear, _once("pager", "SSDWearCritical", "nvme1n1")),
     Scene("lost", NVME, faults.lost, _once("pager", "SSDDriveLost", "nvme1n1")),
@@ -80,8 +80,9 @@ SCENES: tuple[Scene, ...] = (
         NVME,
         faults.readonly,
         _once("pager", "SSDFilesystemReadonly", ""),
-        "/var/lib/mysql of readonly is read-only; ext4 and XFS do this when a drive fails them. "
-        "Drives under it: nvme1n1 (Flashworks F900 1.92TB, serial FW9B00000077)",
+        "The filesystem /var/lib/mysql on readonly is mounted read-only. ext4 remounts itself "
+        "read-only after an I/O error. If a database writes to it, fail over. "
+        "Underlying drives: nvme1n1 (Flashworks F900 1.92TB, serial FW9B00000077)",
     ),
     Scene(
         "probe",

@@ -97,7 +97,7 @@ def test_it_says_which_host_which_drive_how_bad_and_what_to_do(played: Stage, sc
         text = notice.annotations["description"]
         if "device" in notice.labels:
             expected |= {"model": model, "serial": serial}
-            assert f"{model}, serial {serial}, {notice.labels['device']} of {scene.name}: " in text
+            assert f"{model}, serial {serial}, {notice.labels['device']} on {scene.name}: " in text
         assert expected == {name: notice.labels.get(name) for name in expected}
         assert ("pager" if severity == "critical" else "chat") == notice.receiver
         assert scene.name in notice.annotations["summary"]
