@@ -1,9 +1,4 @@
-"""A histogram that takes weights: seconds, or operations.
-
-The worst value and the prevailing verdict of the last while.
-
-A counter that the kernel lets step back, made to grow only.
-"""
+"""Accumulates per-second values: weighted histograms, rolling windows and monotonic counters."""
 
 import math
 from bisect import bisect_left
@@ -13,14 +8,30 @@ from typing import Any, Generic, TypeVar
 
 from exporter.metrics.desc import Buckets, MetricDesc
 
-# Past the class's own constructor: a page asks five times a device.
+#: A rolling window moves in this many steps. Each device makes four observations per second, so an
+#: observation must be cheap: it changes one number.
+_WINDOW_STEPS = 6
+
+#: A step back of more than this is not jitter: the kernel restarted its count. Waiting for the
+#: count to catch up would hide everything in between. This happens after CPU hotplug; the cpu
+#: collector of node_exporter uses a similar limit.
+_MAX_JITTER_SECONDS = 5.0
+
+#: Limit for values from the state file: 4,096 CPUs for 23 years. A damaged number above it would
+#: stay in the counter until the next boot.
+_MAX_STORED_SECONDS = 3e12
+
+# Skips the class's own constructor. A page calls this five times per device.
 _new = tuple.__new__
+
+V = TypeVar("V", bound=Hashable)
 
 
 class WeightedHistogram:
-    """Cumulative over the daemon's life, so that it survives any scrape interval.
+    """A histogram whose observations carry a weight, in seconds or operations.
 
-    prometheus_client's Histogram counts single observations; seconds and operations weigh.
+    It is cumulative over the daemon's life, so it is correct at every scrape interval.
+    The Histogram of prometheus_client has no weights.
     """
 
     __slots__ = ("_edges", "_sum", "_weights")
@@ -31,54 +42,49 @@ class WeightedHistogram:
         self._sum = 0.0
 
     def observe(self, value: float, weight: float) -> None:
-        """An upper bound belongs to its own bucket, as Prometheus has it."""
+        """Add an observation. A value equal to a bucket's upper bound belongs to that bucket."""
         self._weights[bisect_left(self._edges, value)] += weight
         self._sum += value * weight
 
     def observe_zero(self, weight: float) -> None:
-        """What `observe(0.0, weight)` does, for the many devices that do nothing."""
+        """Do the same as `observe(0.0, weight)`, but faster: most devices are idle."""
         self._weights[0] += weight
 
     def buckets(self) -> Buckets:
         return _new(Buckets, (tuple(self._weights), self._sum))
 
 
-V = TypeVar("V", bound=Hashable)
-
-
-#: A window slides in so many steps. Every device is asked four times a second, so what an
-#: observation touches counts: here it is one number.
-_STEPS = 6
-
-
 class RollingMax:
-    """The largest value of the last `seconds`, or of up to a sixth more; no scrape resets it."""
+    """The largest value of a time window. A scrape does not reset it.
+
+    The window covers the last `seconds` and up to one sixth more.
+    """
 
     __slots__ = ("_largest", "_older", "_step", "_step_ends", "_step_seconds")
 
     def __init__(self, seconds: float) -> None:
-        self._step_seconds = seconds / _STEPS
+        self._step_seconds = seconds / _WINDOW_STEPS
         self._step = -1
         self._step_ends = -math.inf
         self._largest = 0.0
         self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
-        """Values are not negative, and times do not go back."""
+        """Add a value that is not negative, at a time that does not decrease."""
         if now < self._step_ends:
-            if value > self._largest:  # noqa: PLR1730  four a device and second: half of max()
+            if value > self._largest:  # noqa: PLR1730  half the time of max(), 4 per device and second
                 self._largest = value
             return
         step = int(now / self._step_seconds)
-        first = max(0, step - _STEPS)
-        seen = (*self._older, (self._step, self._largest))
-        self._older = tuple(each for each in seen if each[0] >= first)
+        first = max(0, step - _WINDOW_STEPS)
+        maxima = (*self._older, (self._step, self._largest))
+        self._older = tuple(maximum for maximum in maxima if maximum[0] >= first)
         self._step, self._largest = step, value
         self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
-        """None where nothing was observed in the window."""
-        first = max(0, int(now / self._step_seconds) - _STEPS)
+        """Return the maximum, or None if the window has no observation."""
+        first = max(0, int(now / self._step_seconds) - _WINDOW_STEPS)
         if self._step < first:
             return None
         largest = self._largest
@@ -89,70 +95,61 @@ class RollingMax:
 
 
 class RollingMode(Generic[V]):
-    """The value that held for most of the last `seconds`, or since `born` if that is shorter.
+    """The value that lasted longest within the last `seconds`, or since `created_at` if later.
 
-    Time that nothing was said of is the `default`'s. A tie goes to what was said, and said last.
+    Time without an observation counts for `default`. If two values lasted equally long, an observed
+    value wins over the default and a later value over an earlier one.
     """
 
-    __slots__ = ("_born", "_default", "_recent", "_seconds")
+    __slots__ = ("_created_at", "_default", "_recent", "_seconds")
 
-    def __init__(self, seconds: float, default: V, born: float) -> None:
+    def __init__(self, seconds: float, default: V, created_at: float) -> None:
         self._seconds = seconds
         self._default = default
-        self._born = born
+        self._created_at = created_at
         self._recent: deque[tuple[float, float, V]] = deque()
 
-    def observe(self, now: float, lasted: float, value: V) -> None:
-        self._recent.append((now, lasted, value))
-        self._forget(now)
+    def observe(self, now: float, seconds: float, value: V) -> None:
+        """Add a value that lasted for the `seconds` before `now`."""
+        self._recent.append((now, seconds, value))
+        self._drop_expired(now)
 
     def value(self, now: float) -> V:
-        self._forget(now)
-        held: dict[V, float] = {}
-        for _, lasted, value in reversed(self._recent):
-            held[value] = held.get(value, 0.0) + lasted
-        silent = min(self._seconds, now - self._born) - sum(held.values())
-        held[self._default] = held.get(self._default, 0.0) + silent
-        return max(held, key=lambda value: held[value])
+        self._drop_expired(now)
+        total_by_value: dict[V, float] = {}
+        for _, seconds, value in reversed(self._recent):
+            total_by_value[value] = total_by_value.get(value, 0.0) + seconds
+        unobserved = min(self._seconds, now - self._created_at) - sum(total_by_value.values())
+        total_by_value[self._default] = total_by_value.get(self._default, 0.0) + unobserved
+        return max(total_by_value, key=lambda value: total_by_value[value])
 
-    def _forget(self, now: float) -> None:
+    def _drop_expired(self, now: float) -> None:
         while self._recent and self._recent[0][0] <= now - self._seconds:
             self._recent.popleft()
 
 
-#: Beyond this a step back is no jitter: the kernel began to count anew, and waiting until it has
-#: caught up would hide all that it counts meanwhile (CPU hotplug, node_exporter's cpu collector).
-_JITTER_SECONDS = 5.0
-
-
-#: 4,096 CPUs for 23 years: a damaged number would stay until the next boot.
-_MOST_SECONDS = 3e12
-
-
 class MonotonicCounter:
-    """Continues a time counter over the steps back of its source.
+    """A counter of seconds that never decreases, although its source sometimes does.
 
-    A small step is waited out, for the source makes it good soon; adding up the steps forward
-    instead would count them twice. After a large one the counter goes on from where it stood.
-    `from_zero` begins at 0 whatever the source has counted already.
+    After a small step back the value stays the same until the source has caught up. Adding only the
+    steps forward would count that time twice. After a large step back the counter continues from
+    its last value. With `from_zero` the first reading of the source counts as 0.
     """
 
     __slots__ = ("_from_zero", "_offset", "_value")
 
-    def __init__(
-        self, at_least: float = 0.0, ahead: float = 0.0, *, from_zero: bool = False
-    ) -> None:
-        self._value = at_least
-        self._offset = ahead
+    def __init__(self, value: float = 0.0, offset: float = 0.0, *, from_zero: bool = False) -> None:
+        self._value = value
+        self._offset = offset
         self._from_zero = from_zero
 
-    def advance(self, counted: float) -> float:
-        """What to say for what the source has counted."""
+    def advance(self, reading: float) -> float:
+        """Record a reading of the source and return the counter's value."""
         if self._from_zero:
-            self._offset, self._from_zero = -counted, False
-        value = counted + self._offset
-        if value < self._value - _JITTER_SECONDS:
-            self._offset = self._value - counted
+            self._offset, self._from_zero = -reading, False
+        value = reading + self._offset
+        if value < self._value - _MAX_JITTER_SECONDS:
+            self._offset = self._value - reading
         self._value = max(self._value, value)
         return self._value
 
@@ -162,12 +159,15 @@ class MonotonicCounter:
 
     @property
     def offset(self) -> float:
-        """By how much it is ahead of its source; negative where it began at 0."""
+        """The counter's value minus its source's; negative if the counter started at 0."""
         return self._offset
 
 
 def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
-    """Plain values for the state file; `at_end` nothing more is said after them."""
+    """Return plain values for the state file.
+
+    at_end: the exporter is stopping and exposes no later value.
+    """
     return {
         "boot_id": boot_id,
         "seconds": counter.value,
@@ -176,22 +176,22 @@ def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> d
     }
 
 
-def restored_counter(kept: Any, boot_id: str) -> MonotonicCounter:
-    """The counter that goes on from what an earlier run kept, out of a file that may hold anything.
+def restored_counter(stored: Any, boot_id: str) -> MonotonicCounter:
+    """Return a counter that continues from `stored`, which may be any value from a damaged file.
 
-    An earlier run of this boot that was killed may have said more than it kept. A counter that
-    stepped back by a second would read as a reset to Prometheus, and all that it counts since boot
-    as having come in a moment; one that begins at 0 does no harm.
+    If the earlier run of this boot was killed, it may have exposed a larger value than it stored.
+    The counter then starts at 0. Prometheus would read a value one second smaller as a reset, and
+    would count all seconds since boot as a sudden increase. A start at 0 does no harm.
     """
-    if not isinstance(kept, dict) or not boot_id or kept.get("boot_id") != boot_id:
+    if not isinstance(stored, dict) or not boot_id or stored.get("boot_id") != boot_id:
         return MonotonicCounter()
-    seconds, ahead = kept.get("seconds"), kept.get("ahead_seconds")
+    seconds, offset = stored.get("seconds"), stored.get("ahead_seconds")
     if (
-        kept.get("at_end") is True
+        stored.get("at_end") is True
         and isinstance(seconds, int | float)
-        and isinstance(ahead, int | float)
-        and 0 <= seconds < _MOST_SECONDS
-        and abs(ahead) < _MOST_SECONDS
+        and isinstance(offset, int | float)
+        and 0 <= seconds < _MAX_STORED_SECONDS
+        and abs(offset) < _MAX_STORED_SECONDS
     ):
-        return MonotonicCounter(float(seconds), float(ahead))
+        return MonotonicCounter(float(seconds), float(offset))
     return MonotonicCounter(from_zero=True)

@@ -1,6 +1,7 @@
-"""What the sampler has seen of one device since it began to watch it.
+"""Accumulates intervals: histograms, counters, maxima and verdict of each device and of the CPUs.
 
-What the sampler has seen of the CPUs since it began to watch them.
+The sampler passes each interval to `DiskActivity.record` and `CpuActivity.record`. The collectors
+read the attributes.
 """
 
 from collections.abc import Callable
@@ -28,21 +29,22 @@ from exporter.io.write_falloff import WriteFalloffRules, WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
-#: The window of every rolling maximum, and its label value.
+#: The window of all rolling maxima, and the value of their `window` label.
 MAX_WINDOW_SECONDS = 60.0
 MAX_WINDOW = "1m"
 
-#: The verdict shown is the one that prevailed over so long: one odd second does not turn it.
+#: The exposed verdict is the one that lasted longest in this window. A single second does not
+#: change it.
 VERDICT_WINDOW_SECONDS = 10.0
 
-
-#: A second of silence is a stall; samples of a second come a little early too.
+#: Minimum length of a stall. Below 1.0, because a sample may come slightly less than a second
+#: after the one before.
 _STALL_SECONDS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """Every threshold of the judgement; the configuration's section names are the fields'."""
+    """All thresholds. The field names are the section names of the configuration file."""
 
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
@@ -54,8 +56,8 @@ class DiskRules:
 class DiskContext:
     """What the rest of the host did in the same interval.
 
-    is_cpu_bound: a CPU is bound by interrupts; False where the CPUs are not known.
-    pressure_ratio: the share of it in which some task waited for I/O; None without PSI.
+    is_cpu_bound: a CPU is saturated by interrupts; False if the CPUs are not sampled.
+    pressure_ratio: the share of the time in which some task waited for I/O; None without PSI.
     """
 
     is_cpu_bound: bool
@@ -63,19 +65,20 @@ class DiskContext:
 
 
 class DiskActivity:
-    """One device's distributions, counters, maxima, baselines and verdict.
+    """One device's histograms, counters, rolling maxima, baselines and verdict.
 
-    condition: what is known of its heat and its link; asked only while it is slow.
-    falloffs: None for what is no SSD of its own: they mean something else on a disk with tracks,
-        on a volume and on a stack.
+    evidence: returns the drive's temperature and link speed; called only while the drive is slow.
+    falloffs: None for rotational drives, volumes and stacked devices. Their throughput drops for
+        other reasons.
+    uncredited_seconds: see `DiskInterval`.
     """
 
     __slots__ = (
-        "_condition",
-        "_counted_seconds",
-        "_knees",
+        "_await_limits",
+        "_counted_stall_seconds",
+        "_evidence",
         "_rules",
-        "_silent_seconds",
+        "_stall_seconds",
         "baselines",
         "busy_ratio",
         "busy_ratio_max",
@@ -101,11 +104,11 @@ class DiskActivity:
         drive: Drive,
         rules: DiskRules,
         baselines: DriveBaselines,
-        born: float,
-        condition: Callable[[], SlowdownEvidence] = SlowdownEvidence,
+        created_at: float,
+        evidence: Callable[[], SlowdownEvidence] = SlowdownEvidence,
     ) -> None:
         self._rules = rules
-        self._condition = condition
+        self._evidence = evidence
         self.drive = drive
         self.busy_ratio = WeightedHistogram(metrics.BUSY_RATIO)
         self.queue_depth = WeightedHistogram(metrics.QUEUE_DEPTH)
@@ -121,42 +124,48 @@ class DiskActivity:
         self.uncredited_seconds = 0.0
         self.saturated_seconds = 0.0
         self.stalled_seconds = 0.0
-        self._silent_seconds = self._counted_seconds = 0.0
-        self.verdict: RollingMode[Verdict] = RollingMode(VERDICT_WINDOW_SECONDS, Verdict.NONE, born)
+        self._stall_seconds = self._counted_stall_seconds = 0.0
+        self.verdict: RollingMode[Verdict] = RollingMode(
+            VERDICT_WINDOW_SECONDS, Verdict.NONE, created_at
+        )
         self.baselines = baselines
-        self._knees = self._now_slow()
+        self._await_limits = self._current_limits()
         self.falloffs: WriteFalloffTracker | None = None
-        self._watch_falloffs()
+        self._update_falloff_tracker()
 
     def enable_request_sizes(self) -> None:
-        """Keep the sizes of requests too, from now on."""
+        """Start the histograms of request sizes, if they are not running yet."""
         if self.read_size is None:
             self.read_size = WeightedHistogram(metrics.READ_SIZE)
             self.write_size = WeightedHistogram(metrics.WRITE_SIZE)
 
     def reconfigure(self, rules: DiskRules) -> None:
-        """The settings were read again."""
+        """Apply new settings. An open write burst is forgotten if its rules have changed."""
         before, self._rules = self._rules, rules
-        self._knees = self._now_slow()
+        self._await_limits = self._current_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
             self.falloffs.reconfigure(rules.write_falloff)
 
     def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
-        """The survey has told what drive this is."""
+        """Replace the description and the baselines, after a survey."""
         self.drive, self.baselines = drive, baselines
-        self._knees = self._now_slow()
-        self._watch_falloffs()
+        self._await_limits = self._current_limits()
+        self._update_falloff_tracker()
 
     def record_idle(self, seconds: float) -> None:
-        """The device did nothing and has nothing in flight."""
+        """Record `seconds` without any request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
 
     def record(
-        self, now: float, disk: DiskInterval, around: DiskContext, *, is_probed: bool = False
+        self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
     ) -> None:
-        """Take in what the device did until `now`; what a probe of ours did saturates nothing."""
-        # Taken apart in one go: this runs for every busy device and second.
+        """Record and judge the interval that ended at `now`.
+
+        is_probed: a probe ran on the device. The interval then counts neither as saturated nor as
+            a falloff.
+        """
+        # Unpacked in one statement, for speed: this runs for every busy device and second.
         (
             seconds,
             reads,
@@ -190,12 +199,12 @@ class DiskActivity:
                 self.write_size.observe(written_bytes / writes, writes)
         if flushes:
             self.flush_await.observe(flush_seconds / flushes, flushes)
-        if stalled or self._silent_seconds:
+        if stalled or self._stall_seconds:
             self._count_stall(seconds, stalled=stalled)
         if not self.drive.leaf:
             return
         falloffs = self.falloffs
-        # A probe may write until the cache is full: nobody's work became slower then.
+        # A probe may write until the cache is full. That slows down no production work.
         slowed_by = (
             falloffs.observe(now, disk)
             if falloffs is not None
@@ -204,45 +213,45 @@ class DiskActivity:
             else None
         )
         if stalled or busy_ratio >= self._rules.bottleneck.work_busy_ratio:
-            self._judge(now, disk, around, slowed_by, is_probed=is_probed)
+            self._judge(now, disk, context, slowed_by, is_probed=is_probed)
         if busy_ratio < self._rules.baseline.calm_busy_ratio:
             self._learn(disk)
 
     def _count_stall(self, seconds: float, *, stalled: bool) -> None:
-        # A whole second, also where samples come ten times as often: then a slow request is none.
-        self._silent_seconds = self._silent_seconds + seconds if stalled else 0.0
-        if self._silent_seconds >= _STALL_SECONDS:
-            self.stalled_seconds += self._silent_seconds - self._counted_seconds
-            self._counted_seconds = self._silent_seconds
+        # A stall lasts a whole second. With ten samples per second, a slow request is not a stall.
+        self._stall_seconds = self._stall_seconds + seconds if stalled else 0.0
+        if self._stall_seconds >= _STALL_SECONDS:
+            self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
+            self._counted_stall_seconds = self._stall_seconds
         elif not stalled:
-            self._counted_seconds = 0.0
+            self._counted_stall_seconds = 0.0
 
     def _judge(
         self,
         now: float,
         disk: DiskInterval,
-        around: DiskContext,
+        context: DiskContext,
         slowed_by: Verdict | None,
         *,
         is_probed: bool,
     ) -> None:
         rules = self._rules
-        is_full = device_is_full(disk, self.drive.kind, self._knees, rules.saturation)
-        is_waited_for = tasks_wait_for_io(around.pressure_ratio, rules.saturation)
+        is_full = device_is_full(disk, self.drive.kind, self._await_limits, rules.saturation)
+        is_waited_for = tasks_wait_for_io(context.pressure_ratio, rules.saturation)
         if is_saturated(is_full=is_full, is_waited_for=is_waited_for) and not is_probed:
             self.saturated_seconds += disk.seconds
-        cause = bottleneck_verdict(
+        verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
-            # What is full is slow, and need not be asked twice.
-            is_slow=is_full or requests_are_slow(disk, self._knees),
+            # A full device is slow; this saves a second comparison.
+            is_slow=is_full or requests_are_slow(disk, self._await_limits),
             is_waited_for=is_waited_for,
-            is_cpu_bound=around.is_cpu_bound,
+            is_cpu_bound=context.is_cpu_bound,
             rules=rules.bottleneck,
             slowed_by=slowed_by,
         )
-        if cause is not Verdict.NONE:
-            self.verdict.observe(now, disk.seconds, cause)
+        if verdict is not Verdict.NONE:
+            self.verdict.observe(now, disk.seconds, verdict)
 
     def _learn(self, disk: DiskInterval) -> None:
         changed = False
@@ -251,16 +260,16 @@ class DiskActivity:
         if disk.writes:
             changed = self.baselines.write.observe(disk.writes, disk.write_seconds) or changed
         if changed:
-            self._knees = self._now_slow()
+            self._await_limits = self._current_limits()
 
-    def _watch_falloffs(self) -> None:
-        its = self.drive
-        if not its.leaf or its.volume or its.kind is DriveClass.ROTATIONAL:
+    def _update_falloff_tracker(self) -> None:
+        drive = self.drive
+        if not drive.leaf or drive.volume or drive.kind is DriveClass.ROTATIONAL:
             self.falloffs = None
         elif self.falloffs is None:
-            self.falloffs = WriteFalloffTracker(self._rules.write_falloff, self._condition)
+            self.falloffs = WriteFalloffTracker(self._rules.write_falloff, self._evidence)
 
-    def _now_slow(self) -> AwaitLimits:
+    def _current_limits(self) -> AwaitLimits:
         rules, kind = self._rules.saturation, self.drive.kind
         return AwaitLimits(
             await_limit(rules, kind, self.baselines.read.seconds),
@@ -270,10 +279,11 @@ class DiskActivity:
 
 @dataclass(slots=True)
 class CpuActivity:
-    """The CPUs' maxima and counters.
+    """The rolling maxima and counters of the CPUs.
 
-    hottest: the CPU with the largest softirq share in the last interval that could be compared.
-    idle, iowait: of all CPUs, as counters that never step back; by CPU only where that is wanted.
+    hottest: the CPU with the largest softirq share in the last interval; None before the first one.
+    idle, iowait: counters over all CPUs that never decrease.
+    idle_by_cpu, iowait_by_cpu: the same per CPU; empty unless they are enabled.
     """
 
     softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
@@ -286,7 +296,7 @@ class CpuActivity:
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
 
     def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
-        """Go on with what the kernel has counted until this sample."""
+        """Advance the idle and iowait counters to this sample."""
         if sampled.total is not None:
             self.idle.advance(sampled.total.idle)
             self.iowait.advance(sampled.total.iowait)
@@ -296,7 +306,7 @@ class CpuActivity:
                 self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
 
     def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
-        """Take in what the CPUs did in the `seconds` until `now`."""
+        """Record the interval of `seconds` that ended at `now`."""
         if (hottest := shares.hottest) is None:
             return
         self.hottest = hottest

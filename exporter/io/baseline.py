@@ -1,6 +1,7 @@
-"""A device's own await at low load: what its requests take while nothing stands in their way.
+"""Learns each drive's baseline: its await at low load, separately for reads and writes.
 
-The baselines of every drive ever seen here, in memory and in the kept state.
+`Baseline` is pure. `Baselines` keeps the baselines of all drives and converts them to and from the
+state file.
 """
 
 import logging
@@ -9,26 +10,31 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Bins grow by 10 %: the median is as exact as that, over 1 µs to 100 s.
-_SHORTEST_SECONDS = 1e-6
-_LONGEST_SECONDS = 100.0
-_GROWTH = math.log(1.1)
+log = logging.getLogger(__name__)
 
-#: The median is looked for after so many observations: one more of hundreds does not move it, and
-#: looking every second costs as much as all else that is done with a device.
-_SETTLES_AFTER = 10
+#: Each bin is 10 % wider than the one before, from 1 µs to 100 s. The median has that precision.
+_MIN_SECONDS = 1e-6
+_MAX_SECONDS = 100.0
+_LOG_BIN_WIDTH = math.log(1.1)
+
+#: The median is computed after this many observations. One observation among hundreds does not
+#: change it, and computing it every second would double the time spent on a device.
+_OBSERVATIONS_PER_UPDATE = 10
+
+#: Limits the state file and memory. No host has this many drives, including replaced ones.
+_MAX_DRIVES = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineRules:
-    """When a second counts as calm, and when enough of them have been seen.
+    """Defines which seconds train the baseline and how many are required.
 
-    calm_busy_ratio: a second in which the device was busy for less teaches.
-    operations: so many operations are pooled into one observation, for the kernel's millisecond
-        counters say nothing of one short request.
-    observations: so many make a baseline.
-    memory: beyond so many, all that was learned loses half its weight, so that the baseline
-        follows the device through its life, over weeks.
+    calm_busy_ratio: only seconds with a smaller busy ratio train the baseline.
+    operations: this many operations are pooled into one observation, because the kernel counts
+        milliseconds and one short request would read as 0 or 1.
+    observations: the baseline is valid after this many observations.
+    memory: when more observations than this are stored, all weights are halved. The baseline so
+        follows changes of the device over weeks.
     """
 
     calm_busy_ratio: float = 0.3
@@ -39,43 +45,46 @@ class BaselineRules:
 
 @dataclass(slots=True)
 class Baseline:
-    """The median await of one direction over calm seconds, learned observation by observation."""
+    """The median await of one direction over calm seconds.
+
+    bins: the weight of each logarithmic await bin.
+    """
 
     rules: BaselineRules
     bins: dict[int, float] = field(default_factory=dict)
     _pooled_operations: int = 0
     _pooled_seconds: float = 0.0
-    _unsettled: int = 0
+    _new_observations: int = 0
     _median: float | None = None
 
     @classmethod
     def restored(cls, rules: BaselineRules, bins: Iterable[tuple[int, float]]) -> "Baseline":
-        """A baseline from what `learned` gave.
+        """Return a baseline from the pairs that `weights` returned.
 
         Raises:
-            ValueError: a weight or a bin that no observation makes.
+            ValueError: a bin or a weight is out of range.
         """
-        known = dict(bins)
-        last = _bin(_LONGEST_SECONDS)
-        if not all(0 <= index <= last and 0 < weight < 1e9 for index, weight in known.items()):
+        weights = dict(bins)
+        last = _bin(_MAX_SECONDS)
+        if not all(0 <= index <= last and 0 < weight < 1e9 for index, weight in weights.items()):
             raise ValueError("a bin or a weight out of range")
-        baseline = cls(rules, known)
+        baseline = cls(rules, weights)
         baseline._update_median()
         return baseline
 
     @property
     def seconds(self) -> float | None:
-        """The learned await; None until enough calm was seen."""
+        """The learned await in seconds; None before there are enough observations."""
         return self._median
 
-    def learned(self) -> Iterator[tuple[int, float]]:
-        """What to keep over a restart: bins and their weights."""
+    def weights(self) -> Iterator[tuple[int, float]]:
+        """Return the bins and their weights, for the state file."""
         return iter(sorted(self.bins.items()))
 
     def observe(self, operations: int, seconds: float) -> bool:
-        """Take in a calm interval's operations and the time that they took together.
+        """Add the operations of a calm interval and the sum of their times.
 
-        True where the baseline has changed by it.
+        Returns True if this changed the baseline.
         """
         self._pooled_operations += operations
         self._pooled_seconds += seconds
@@ -84,32 +93,90 @@ class Baseline:
         index = _bin(self._pooled_seconds / self._pooled_operations)
         self.bins[index] = self.bins.get(index, 0.0) + 1.0
         self._pooled_operations, self._pooled_seconds = 0, 0.0
-        self._unsettled += 1
-        if self._median is not None and self._unsettled < _SETTLES_AFTER:
+        self._new_observations += 1
+        if self._median is not None and self._new_observations < _OBSERVATIONS_PER_UPDATE:
             return False
         before = self._median
         self._update_median()
         return before != self._median
 
     def _update_median(self) -> None:
-        self._unsettled = 0
+        self._new_observations = 0
         total = sum(self.bins.values())
         if total > self.rules.memory:
             self.bins = {index: weight / 2 for index, weight in self.bins.items() if weight > 1}
             total = sum(self.bins.values())
         if total >= self.rules.observations:
-            self._median = _seconds(_middle(self.bins, total))
+            self._median = _bin_seconds(_median_bin(self.bins, total))
 
 
 @dataclass(slots=True)
 class DriveBaselines:
-    """What was learned of one drive, per direction."""
+    """The baselines of one drive."""
 
     read: Baseline
     write: Baseline
 
 
-def _middle(bins: dict[int, float], total: float) -> int:
+class Baselines:
+    """The baselines of all drives by identity, so that they survive reboots and new device names.
+
+    stored: what `to_state` returned in an earlier run; any value from a damaged file is accepted.
+    """
+
+    def __init__(self, rules: BaselineRules, stored: Any = None) -> None:
+        self._rules = rules
+        self._by_identity: dict[str, DriveBaselines] = {}
+        if not isinstance(stored, Mapping | None):
+            log.warning("the stored baselines are not usable; the exporter learns new ones")
+            stored = None
+        for identity, directions in (stored or {}).items():
+            try:
+                self._by_identity[identity] = DriveBaselines(
+                    self._restored(directions["read"]), self._restored(directions["write"])
+                )
+            except (KeyError, TypeError, ValueError, OverflowError) as e:
+                log.warning(
+                    "the stored baseline of %s is not usable (%r); the exporter learns a new one",
+                    identity,
+                    e,
+                )
+
+    def for_drive(self, identity: str) -> DriveBaselines:
+        """Return the drive's baselines; empty ones for a drive that was never seen."""
+        baselines = self._by_identity.pop(identity, None)
+        if baselines is None:
+            baselines = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
+        # Reinserted at the end, so that the least recently seen drives are dropped first.
+        self._by_identity[identity] = baselines
+        while len(self._by_identity) > _MAX_DRIVES:
+            del self._by_identity[next(iter(self._by_identity))]
+        return baselines
+
+    def reconfigure(self, rules: BaselineRules) -> None:
+        """Apply new settings to all baselines."""
+        self._rules = rules
+        for drive in self._by_identity.values():
+            drive.read.rules = drive.write.rules = rules
+
+    def to_state(self) -> dict[str, Any]:
+        """Return plain values for the state file, without drives that have no observation."""
+        return {
+            identity: {
+                "read": [list(pair) for pair in drive.read.weights()],
+                "write": [list(pair) for pair in drive.write.weights()],
+            }
+            for identity, drive in self._by_identity.items()
+            if drive.read.bins or drive.write.bins
+        }
+
+    def _restored(self, pairs: Any) -> Baseline:
+        return Baseline.restored(
+            self._rules, [(int(index), float(weight)) for index, weight in pairs]
+        )
+
+
+def _median_bin(bins: dict[int, float], total: float) -> int:
     below = 0.0
     index = 0
     for index in sorted(bins):
@@ -120,71 +187,11 @@ def _middle(bins: dict[int, float], total: float) -> int:
 
 
 def _bin(seconds: float) -> int:
-    bounded = min(max(seconds, _SHORTEST_SECONDS), _LONGEST_SECONDS)
-    return int(math.log(bounded / _SHORTEST_SECONDS) / _GROWTH)
+    bounded = min(max(seconds, _MIN_SECONDS), _MAX_SECONDS)
+    return int(math.log(bounded / _MIN_SECONDS) / _LOG_BIN_WIDTH)
 
 
-def _seconds(index: int) -> float:
-    """The geometric middle of a bin, to two digits: the bins carry no more."""
-    middle = _SHORTEST_SECONDS * math.exp((index + 0.5) * _GROWTH)
+def _bin_seconds(index: int) -> float:
+    """Return the geometric middle of a bin, rounded to two digits: the bins have no more."""
+    middle = _MIN_SECONDS * math.exp((index + 0.5) * _LOG_BIN_WIDTH)
     return float(f"{middle:.2g}")
-
-
-log = logging.getLogger(__name__)
-
-#: More drives than any host has, with those that were replaced.
-_MOST_DRIVES = 8192
-
-
-class Baselines:
-    """Baselines by the drive's identity, so that they follow it through reboots and renaming.
-
-    `kept` is what `to_state` gave, out of a file that may hold anything.
-    """
-
-    def __init__(self, rules: BaselineRules, kept: Any = None) -> None:
-        self._rules = rules
-        self._by_identity: dict[str, DriveBaselines] = {}
-        if not isinstance(kept, Mapping | None):
-            log.warning("the kept baselines are not usable: learned anew")
-            kept = None
-        for identity, directions in (kept or {}).items():
-            try:
-                self._by_identity[identity] = DriveBaselines(
-                    self._restored(directions["read"]), self._restored(directions["write"])
-                )
-            except (KeyError, TypeError, ValueError, OverflowError) as e:
-                log.warning("the kept baseline of %s is not usable (%r): learned anew", identity, e)
-
-    def for_drive(self, identity: str) -> DriveBaselines:
-        """The drive's baselines, new ones if it was never seen."""
-        found = self._by_identity.pop(identity, None)
-        if found is None:
-            found = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
-        # At the end, so that those not seen for longest are the first to go.
-        self._by_identity[identity] = found
-        while len(self._by_identity) > _MOST_DRIVES:
-            del self._by_identity[next(iter(self._by_identity))]
-        return found
-
-    def reconfigure(self, rules: BaselineRules) -> None:
-        """The settings were read again."""
-        self._rules = rules
-        for drive in self._by_identity.values():
-            drive.read.rules = drive.write.rules = rules
-
-    def to_state(self) -> dict[str, Any]:
-        """Plain values for the state file; drives of which nothing was learned are left out."""
-        return {
-            identity: {
-                "read": [list(pair) for pair in drive.read.learned()],
-                "write": [list(pair) for pair in drive.write.learned()],
-            }
-            for identity, drive in self._by_identity.items()
-            if drive.read.bins or drive.write.bins
-        }
-
-    def _restored(self, pairs: Any) -> Baseline:
-        return Baseline.restored(
-            self._rules, [(int(index), float(weight)) for index, weight in pairs]
-        )

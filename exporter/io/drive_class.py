@@ -1,11 +1,11 @@
-"""What the judgements need to know of a drive, and nothing else."""
+"""Describes a block device as far as the verdicts need it."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class DriveClass(str, Enum):
-    """Classes of drives that differ in what is slow for them."""
+    """The classes of drives with different limits for a slow request."""
 
     NVME = "nvme"
     SSD = "ssd"
@@ -16,12 +16,13 @@ class DriveClass(str, Enum):
 class Drive:
     """One block device.
 
-    identity: under which its baseline is kept: WWN, else model and serial, else its name.
-    instance: changes when another device takes the same name (the kernel's disk sequence).
-    volume: not a drive but what a RAID controller, a SAN or a hypervisor makes of some: its cache
-        and whatever else works on it are out of sight.
-    leaf: a drive, as against a stack over drives: a dm's or md's queue is not a disk's
-        (https://github.com/netdata/netdata/issues/2646), so only leaves are judged.
+    identity: the key of its baseline: the WWN, else model and serial number, else the device name.
+    leaf: True for a drive, False for a dm or md device on top of drives. Only leaves get a verdict,
+        because the queue of a stacked device is not a drive's queue
+        (https://github.com/netdata/netdata/issues/2646).
+    instance: the kernel's disk sequence number. It changes when another device takes the same name.
+    volume: True for a volume of a RAID controller, a SAN or a hypervisor. Its cache and its other
+        users are not visible to this host.
     """
 
     identity: str
@@ -32,6 +33,6 @@ class Drive:
 
 
 def drive_from_name(device: str) -> Drive:
-    """What the name alone tells, while nothing has been read of a device."""
+    """Return what the device name reveals, for use until the first survey."""
     kind = DriveClass.NVME if device.startswith("nvme") else DriveClass.SSD
     return Drive(device, kind, leaf=not device.startswith(("dm-", "md")))

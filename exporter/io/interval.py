@@ -1,6 +1,6 @@
-"""What one device did between two samples.
+"""Computes the difference of two samples: one device's I/O, and the time of the CPUs.
 
-What the CPUs did between two samples.
+Pure: no files, no clock, no logs.
 """
 
 from collections.abc import Mapping
@@ -9,28 +9,32 @@ from typing import NamedTuple
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 
-#: A difference beyond half the wrap is no time that passed but a counter that went back.
-_PLAUSIBLE_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
+#: Upper limit for the difference of two time counters. A counter that stepped back shows as a
+#: difference of nearly a whole wrap.
+_MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
 
-#: More than any device completes: beyond it the counters are another device's.
-_PLAUSIBLE_OPERATIONS_PER_SECOND = 1e8
+#: No device completes more. A larger difference means that the counters belong to another device.
+_MAX_OPERATIONS_PER_SECOND = 1e8
 
-# Past the class's own constructor, which costs as much as all the differences.
+# Skips the class's own constructor, which takes as long as computing all the differences.
 _new = tuple.__new__
 
 
 class DiskInterval(NamedTuple):
-    """One device between two samples, `seconds` apart: operations, bytes, and seconds of them.
+    """What one device did between two samples; `disk_interval` makes it.
 
-    The kernel credits an operation's time and count when it *completes*
-    (https://docs.kernel.org/admin-guide/iostats.html), so a long one lands whole in the interval
-    in which it ended. Made by `disk_interval`.
+    The kernel adds an operation and its time to its counters when the operation *completes*
+    (https://docs.kernel.org/admin-guide/iostats.html). A long operation counts entirely in the
+    interval in which it ended.
 
-    stalled: nothing completed although something was in flight for most of the interval.
-    queue_depth: mean requests in flight.
-    busy_ratio: the share of the time in which the device was busy.
-    uncredited_seconds: time in flight that the queue depth of silent intervals, up to this one,
-        holds and that the kernel has not credited yet; for the next interval.
+    seconds: the time between the samples.
+    *_seconds: the sum of the times of all completed operations; more than `seconds` if they
+        overlapped.
+    stalled: requests were in flight for most of the interval, and none completed.
+    queue_depth: the mean number of requests in flight.
+    busy_ratio: the share of the time with at least one request in flight.
+    uncredited_seconds: request time that the queue depths of stalled intervals up to this one
+        include, but the kernel's counters do not yet. The caller passes it to the next interval.
     """
 
     seconds: float
@@ -51,17 +55,19 @@ class DiskInterval(NamedTuple):
 def disk_interval(
     then: DiskStats, now: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
-    """The differences, each modulo its own wrap, and what follows from them.
+    """Return the differences of two records, each corrected for its own counter wrap.
 
-    The queue comes from the sums of request times and never from diskstats' own weighted time,
-    which kernels before 5.7 count in whole jiffies (8cd5b8fc0071): 0.035 where 6.43 were in
-    flight.
+    Returns None if the two records are of different devices. Then the device number changed, or an
+    operation count decreased or grew impossibly fast, which happens only when the device was
+    created again (https://github.com/sysstat/sysstat/issues/355).
 
-    None where the two are not the same device: its number changed, or a count of operations went
-    back or leapt, which only a device that was made anew does
-    (https://github.com/sysstat/sysstat/issues/355).
+    uncredited_seconds: the value from the device's previous interval.
+
+    The queue depth is computed from the request times. The weighted time of diskstats is not used:
+    kernels before 5.7 count it in whole jiffies (8cd5b8fc0071). It gave 0.035 where 6.43 requests
+    were in flight.
     """
-    # Taken apart in one go each: this runs for every busy device and second.
+    # Unpacked in one statement each, for speed: this runs for every busy device and second.
     (
         _,
         number,
@@ -99,37 +105,39 @@ def disk_interval(
         return None
     completions = reads + writes + discards + flushes
     if (
-        completions > _PLAUSIBLE_OPERATIONS_PER_SECOND
-        and completions > _PLAUSIBLE_OPERATIONS_PER_SECOND * seconds
+        completions > _MAX_OPERATIONS_PER_SECOND
+        and completions > _MAX_OPERATIONS_PER_SECOND * seconds
     ):
         return None
     read_seconds = _elapsed(rt0, rt1)
     write_seconds = _elapsed(wt0, wt1)
-    # No flush time here: the request that asked for the flush is counted as a write, with the
-    # flush within its time (block/blk-flush.c, block/blk-mq.c; 100 fsyncs alone read as 100 writes
-    # and 100 flushes, both with their time). With it one fsync after the other makes a queue of 2.
-    ticks = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
+    # Flush time is left out. A request that asks for a flush counts as a write, and its time
+    # includes the flush (block/blk-flush.c, block/blk-mq.c; 100 fsyncs read as 100 writes and 100
+    # flushes, both with their time). Adding it would turn sequential fsyncs into a queue of 2.
+    request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
     io_ratio = min(_elapsed(io0, io1) / seconds, 1.0)
     if completions or not in_flight:
         stalled = False
-        # When a long request completes its whole life is credited at once; but none was in
-        # flight in this interval for longer than the interval, so the number of requests seen
-        # bounds the mean.
-        queue_depth = min(ticks / seconds, float(completions + in_flight))
+        # A long request counts its whole life when it completes, but it was in flight in this
+        # interval no longer than the interval. So the number of requests seen limits the mean.
+        queue_depth = min(request_seconds / seconds, float(completions + in_flight))
         if uncredited_seconds:
-            # What was in flight through silent intervals stands in their queue already.
+            # The queue depths of the stalled intervals already include these requests.
             ends = (in_flight_before + in_flight) / 2
-            queue_depth = min(queue_depth, max(ends, (ticks - uncredited_seconds) / seconds))
-            uncredited_seconds = max(0.0, uncredited_seconds - ticks) if in_flight else 0.0
-        # Kernels 5.0 to 6.9 count a whole jiffy per request ("10 % now 80 %", mended by
-        # 99dc422335d8), but a device is busy for no longer than requests were in flight: by
-        # Little's law the mean in flight bounds the utilisation.
+            queue_depth = min(
+                queue_depth, max(ends, (request_seconds - uncredited_seconds) / seconds)
+            )
+            uncredited_seconds = (
+                max(0.0, uncredited_seconds - request_seconds) if in_flight else 0.0
+            )
+        # Kernels 5.0 to 6.9 count a whole jiffy per request (fixed by 99dc422335d8, "10 % now
+        # 80 %"). By Little's law, the mean number in flight limits the utilisation.
         busy_ratio = min(io_ratio, queue_depth)
     else:
-        # The tick sums are silent until something completes: what is in flight is the only
-        # witness. In flight at both ends it was so throughout, also on kernels whose io_time
-        # stands still meanwhile. At the end alone it may have been submitted just now: then
-        # io_time must cover half the interval to call it stalled.
+        # The request times do not grow until something completes, so the number in flight is the
+        # only source. If requests are in flight at both ends, they were throughout, also on kernels
+        # whose io_time stands still during a stall. If only at the end, they may be new: then
+        # io_time must cover half of the interval for a stall.
         queue_depth = float(in_flight)
         uncredited_seconds += queue_depth * seconds
         busy_ratio = 1.0 if in_flight_before else io_ratio
@@ -154,14 +162,13 @@ def disk_interval(
 
 def _elapsed(then: int, now: int) -> float:
     milliseconds = (now - then) % TIME_WRAP_MILLISECONDS
-    return milliseconds / 1000 if milliseconds < _PLAUSIBLE_MILLISECONDS else 0.0
+    return milliseconds / 1000 if milliseconds < _MAX_ELAPSED_MILLISECONDS else 0.0
 
 
 class CpuShare(NamedTuple):
-    """One CPU's (or all CPUs') time between two samples, as ratios of what passed for it.
+    """The time of one CPU, or of all, between two samples, as ratios of the total.
 
-    `softirq` counts hard interrupts too: where the driver completes in the interrupt itself, the
-    same load shows there.
+    softirq: includes hard interrupts. Some drivers complete requests there, under the same load.
     """
 
     softirq: float
@@ -170,47 +177,50 @@ class CpuShare(NamedTuple):
 
 
 class CpuInterval(NamedTuple):
-    """Every CPU between two samples, and all of them together."""
+    """The CPUs between two samples: each one by its number, and `host` for all of them."""
 
     host: CpuShare
     cpus: dict[int, CpuShare]
 
     @property
     def hottest(self) -> int | None:
-        """The CPU with the largest softirq share; None where no CPU could be compared."""
+        """The CPU with the largest softirq share; None if no CPU could be compared."""
         return max(self.cpus, key=lambda cpu: self.cpus[cpu].softirq, default=None)
 
     @property
     def iowait_max(self) -> float | None:
+        """The largest iowait share of a CPU; None if no CPU could be compared."""
         return max((share.iowait for share in self.cpus.values()), default=None)
 
 
 def cpu_interval(then: Mapping[int, CpuTimes], now: Mapping[int, CpuTimes]) -> CpuInterval | None:
-    """The shares of each CPU that is in both samples; None where no time passed on any.
+    """Return the shares of each CPU that is in both samples; None if no time passed on any.
 
-    iowait and idle step back on idle CPUs (proc_stat(5) calls iowait unreliable), and a CPU that
-    was off line begins anew: a time that went back counts as none.
+    A time that decreased counts as 0. iowait and idle decrease on idle CPUs (proc_stat(5) calls
+    iowait unreliable), and a CPU that was offline restarts its counts.
     """
     cpus = {}
-    everything = softirq = iowait = idle = 0.0
+    total_ticks = softirq = iowait = idle = 0.0
     for number, times in now.items():
         if (before := then.get(number)) is None:
             continue
-        # Whole ticks, without the noise of binary fractions, which would name a hottest CPU.
-        passed = [
+        # Rounded to whole ticks: binary rounding errors would otherwise decide which is hottest.
+        elapsed = [
             round((b - a) * TICKS_PER_SECOND) if b > a else 0
             for a, b in zip(before, times, strict=True)
         ]
-        if (total := sum(passed)) <= 0:
+        if (ticks := sum(elapsed)) <= 0:
             continue
-        _, _, _, cpu_idle, cpu_iowait, cpu_irq, cpu_softirq, _ = passed
+        _, _, _, cpu_idle, cpu_iowait, cpu_irq, cpu_softirq, _ = elapsed
         cpus[number] = CpuShare(
-            (cpu_softirq + cpu_irq) / total, cpu_iowait / total, cpu_idle / total
+            (cpu_softirq + cpu_irq) / ticks, cpu_iowait / ticks, cpu_idle / ticks
         )
-        everything += total
+        total_ticks += ticks
         softirq += cpu_softirq + cpu_irq
         iowait += cpu_iowait
         idle += cpu_idle
     if not cpus:
         return None
-    return CpuInterval(CpuShare(softirq / everything, iowait / everything, idle / everything), cpus)
+    return CpuInterval(
+        CpuShare(softirq / total_ticks, iowait / total_ticks, idle / total_ticks), cpus
+    )

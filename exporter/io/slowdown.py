@@ -1,6 +1,6 @@
-"""What made a drive slower in the middle of a write: heat, its link, or its write cache?
+"""Finds out why a drive became slower during a write: heat, a slow link, or a full write cache.
 
-What may slow a drive down besides its own write cache: heat and its link.
+Pure: no files, no clock, no logs.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,46 @@ from exporter.drives.health import DriveHealth
 from exporter.io.verdict import Verdict
 from exporter.linux.links import LinkSpeed
 
-#: Data takes at least so much of the line rate of a link that is full: 120 of 150 MB/s on a SATA
-#: link at 1.5 Gb/s, 480 of 600 at 6; frames, commands and gaps take the rest.
+#: A full link carries at least this share of its line rate as data. Examples are 120 of 150 MB/s at
+#: SATA 1.5 Gb/s and 480 of 600 MB/s at 6 Gb/s. Frames, commands and gaps take the rest.
 _FULL_LINK_RATIO = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class SlowdownEvidence:
+    """The last known temperature and link speed of a drive; None means unknown.
+
+    over_temperature_seconds: the drive's lifetime count of seconds above its temperature limits.
+    link_*: line rate after encoding.
+    """
+
+    temperature_celsius: float | None = None
+    warning_celsius: float | None = None
+    over_temperature_seconds: float | None = None
+    link_bytes_per_second: float | None = None
+    link_max_bytes_per_second: float | None = None
+
+
+def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
+    """Combine the link speed from the kernel with the health from the last SMART poll.
+
+    The link speed from SMART is used only if the kernel reports none: it may be an hour old.
+    """
+    health = health or DriveHealth()
+    speed, max_speed = health.link_bytes_per_second, health.link_max_bytes_per_second
+    if link is not None and link.speed_bytes_per_second is not None:
+        speed, max_speed = link.speed_bytes_per_second, link.max_bytes_per_second or max_speed
+    limit = health.temperature_warning_celsius
+    # NVMe counts the time above the critical limit separately from the time above the warning one.
+    counts = (health.over_temperature_warning_seconds, health.over_temperature_critical_seconds)
+    known_counts = [seconds for seconds in counts if seconds is not None]
+    return SlowdownEvidence(
+        temperature_celsius=health.temperatures.get("drive"),
+        warning_celsius=health.temperature_critical_celsius if limit is None else limit,
+        over_temperature_seconds=sum(known_counts) if known_counts else None,
+        link_bytes_per_second=speed,
+        link_max_bytes_per_second=max_speed,
+    )
 
 
 def slowdown_verdict(
@@ -24,60 +61,26 @@ def slowdown_verdict(
     link_max_bytes_per_second: float | None = None,
     is_sudden: bool = True,
 ) -> Verdict | None:
-    """What made a drive slower during a write; None is unknown, in and out.
+    """Return why a drive became slower during a write, or None if unknown.
 
-    over_temperature_seconds: by how much the drive's own count of them grew meanwhile.
-    bytes_per_second: the speed since. A link below its maximum is to blame only where it is full:
-        a drive may sit on a slow link for years and still lose half of that to its cache.
-    is_sudden: a step, as the end of a cache is, and not a slow decline.
+    Every argument that is None is unknown.
+
+    bytes_per_second: the throughput since the slowdown. A link below its maximum is the cause only
+        if it is full: a drive may run on a slow link for years and still lose half of that
+        throughput when its write cache is full.
+    over_temperature_seconds: the increase of the drive's own count during the slowdown.
+    is_sudden: the throughput fell in one step, as at the end of a write cache; not gradually.
     """
     if over_temperature_seconds is not None and over_temperature_seconds > 0:
         return Verdict.THERMAL
     if _reaches(temperature_celsius, warning_celsius):
         return Verdict.THERMAL
     if link_bytes_per_second is not None and link_max_bytes_per_second is not None:
-        is_slow = link_bytes_per_second < link_max_bytes_per_second
-        if is_slow and _reaches(bytes_per_second, _FULL_LINK_RATIO * link_bytes_per_second):
+        link_is_slow = link_bytes_per_second < link_max_bytes_per_second
+        if link_is_slow and _reaches(bytes_per_second, _FULL_LINK_RATIO * link_bytes_per_second):
             return Verdict.LINK
     return Verdict.WRITE_CACHE if is_sudden else None
 
 
 def _reaches(value: float | None, limit: float | None) -> bool:
     return value is not None and limit is not None and value >= limit
-
-
-@dataclass(frozen=True, slots=True)
-class SlowdownEvidence:
-    """A drive as it was last heard of; None is unknown.
-
-    over_temperature_seconds: the drive's own count of them, over its life.
-    link_*: line rate after encoding.
-    """
-
-    temperature_celsius: float | None = None
-    warning_celsius: float | None = None
-    over_temperature_seconds: float | None = None
-    link_bytes_per_second: float | None = None
-    link_max_bytes_per_second: float | None = None
-
-
-def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
-    """What the kernel says of the link, and the drive of the rest.
-
-    The drive's word on the link counts only where the kernel has none: it may be an hour old.
-    """
-    its = health or DriveHealth()
-    speed, best = its.link_bytes_per_second, its.link_max_bytes_per_second
-    if link is not None and link.speed_bytes_per_second is not None:
-        speed, best = link.speed_bytes_per_second, link.max_bytes_per_second or best
-    limit = its.temperature_warning_celsius
-    # NVMe counts the time above the critical limit apart from that above the first one.
-    over = (its.over_temperature_warning_seconds, its.over_temperature_critical_seconds)
-    counted = [seconds for seconds in over if seconds is not None]
-    return SlowdownEvidence(
-        temperature_celsius=its.temperatures.get("drive"),
-        warning_celsius=its.temperature_critical_celsius if limit is None else limit,
-        over_temperature_seconds=sum(counted) if counted else None,
-        link_bytes_per_second=speed,
-        link_max_bytes_per_second=best,
-    )

@@ -1,4 +1,4 @@
-"""The survey: what is plugged in, mounted and run, looked at now and then and on change."""
+"""Refreshes the topology: block devices, mounts and MySQL servers, on a timer and on change."""
 
 from collections.abc import Callable, Mapping
 
@@ -10,21 +10,24 @@ from exporter.linux import topology
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 
-#: Going through 500 processes takes 20 ms of CPU, as much as a minute of sampling.
-_SERVERS_KNOWN_SECONDS = 300.0
-_SERVERS_UNKNOWN_SECONDS = 60.0
+#: How often to search for MySQL servers, in seconds, while one is known and while none is. Reading
+#: 500 processes takes 20 ms of CPU time, as much as a minute of sampling.
+_SERVER_SEARCH_SECONDS = 300.0
+_FIRST_SERVER_SEARCH_SECONDS = 60.0
 
-#: A queue's settings are what an administrator has set.
-_QUEUES_SECONDS = 300.0
+#: How often to read the queue settings, in seconds. Only an administrator changes them.
+_QUEUE_SECONDS = 300.0
 
-#: scsi is what no bus is known of: a RAID controller's volume.
-_OF_VOLUMES = frozenset({"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"})
+#: The transports of volumes. "scsi" stands for an unknown bus: the volume of a RAID controller.
+_VOLUME_TRANSPORTS = frozenset(
+    {"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"}
+)
 
 
 class TopologySurvey:
-    """Keeps the last topology, an immutable value that is swapped whole.
+    """Keeps the last topology, an immutable value that is replaced as a whole.
 
-    `found` is called with the drives after each look.
+    on_drives: called with the drives by device name after each refresh.
     """
 
     def __init__(
@@ -32,22 +35,22 @@ class TopologySurvey:
         settings: Settings,
         clock: Clock,
         collector_status: CollectorStatus,
-        found: Callable[[Mapping[str, Drive]], None],
+        on_drives: Callable[[Mapping[str, Drive]], None],
     ) -> None:
         self.settings = settings
         self._clock = clock
         self._collector_status = collector_status
-        self._found = found
-        self._looked_for_servers_at = self._read_queues_at = float("-inf")
+        self._on_drives = on_drives
+        self._servers_searched_at = self._queues_read_at = float("-inf")
         self.topology: Topology | None = None
         self.refreshed_at_unix_time: float | None = None
 
     def refresh(self) -> None:
-        """Read it all again; of what has not changed only what can have."""
+        """Read the topology again. Parts that cannot change are read only for new devices."""
         now, path = self._clock.monotonic(), self.settings.path
-        searching = self._is_time_for_servers(now)
-        with_queues = now - self._read_queues_at >= _QUEUES_SECONDS
-        seen = self._collector_status.collect(
+        searching = self._server_search_is_due(now)
+        with_queues = now - self._queues_read_at >= _QUEUE_SECONDS
+        current = self._collector_status.collect(
             "device",
             "survey",
             lambda: topology.read(
@@ -60,48 +63,51 @@ class TopologySurvey:
                 read_queues=with_queues,
             ),
         )
-        if seen is None:
+        if current is None:
             return
         if searching:
-            self._looked_for_servers_at = now
+            self._servers_searched_at = now
         if with_queues:
-            self._read_queues_at = now
-        self.topology = seen
+            self._queues_read_at = now
+        self.topology = current
         self.refreshed_at_unix_time = self._clock.wall()
-        self._found(drives_from_topology(seen, self.settings.device))
+        self._on_drives(drives_from_topology(current, self.settings.device))
 
-    def _is_time_for_servers(self, now: float) -> bool:
-        """A server is looked for now and then, and at once when one that was known has gone."""
+    def _server_search_is_due(self, now: float) -> bool:
+        """Return True if the search interval has passed or a known server has ended."""
         servers = () if self.topology is None else self.topology.servers
-        patience = _SERVERS_KNOWN_SECONDS if servers else _SERVERS_UNKNOWN_SECONDS
-        return now - self._looked_for_servers_at >= patience or not all(
+        interval = _SERVER_SEARCH_SECONDS if servers else _FIRST_SERVER_SEARCH_SECONDS
+        return now - self._servers_searched_at >= interval or not all(
             (self.settings.path.procfs / str(server.pid)).exists() for server in servers
         )
 
 
 def drives_from_topology(
-    seen: Topology, overrides: Mapping[str, DeviceSettings]
+    current: Topology, overrides: Mapping[str, DeviceSettings]
 ) -> dict[str, Drive]:
-    """What the judgements need to know of each block device."""
+    """Return the drive of each block device, by device name.
+
+    overrides: settings of single devices, by device name.
+    """
     return {
-        name: _drive(name, device, overrides.get(name)) for name, device in seen.devices.items()
+        name: _drive(name, device, overrides.get(name)) for name, device in current.devices.items()
     }
 
 
 def _drive(name: str, device: Device, override: DeviceSettings | None) -> Drive:
-    who = device.identity
+    identity = device.identity
     kind = DriveClass.SSD
     if override is not None and override.class_ is not None:
         kind = override.class_
-    elif who.protocol == "nvme":
+    elif identity.protocol == "nvme":
         kind = DriveClass.NVME
     elif device.block.queue.rotational:
         kind = DriveClass.ROTATIONAL
-    serial = f"{who.model or ''} {who.serial}" if who.serial else None
+    serial = f"{identity.model or ''} {identity.serial}" if identity.serial else None
     return Drive(
-        identity=who.wwn or serial or name,
+        identity=identity.wwn or serial or name,
         kind=kind,
         leaf=device.block.is_leaf,
         instance=device.block.diskseq,
-        volume=who.transport in _OF_VOLUMES,
+        volume=identity.transport in _VOLUME_TRANSPORTS,
     )

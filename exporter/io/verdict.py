@@ -1,9 +1,10 @@
-"""Is a device saturated: is no more to be had from it, and does somebody wait for it?
+"""Judges one interval of a device: was it saturated, and what was the bottleneck?
 
-Utilisation alone says neither (it counts time with one request in flight, and an SSD serves many
-at once), so busy, queue and await must agree that it is full, and pressure that somebody waits.
+Busy time alone does not show saturation: it also counts time with a single request in flight, and
+an SSD serves many at once. So a device is *full* only if busy ratio, queue depth and await agree.
+It is *saturated* if, in addition, pressure stall information (PSI) shows that tasks wait for I/O.
 
-What holds the work on a device back: the device, or something else?
+Pure: no files, no clock, no logs.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,21 @@ from enum import Enum
 
 from exporter.io.drive_class import DriveClass
 from exporter.io.interval import CpuInterval, DiskInterval
+
+
+class Verdict(str, Enum):
+    """The cause of the bottleneck. This is the closed set of values of the `cause` label.
+
+    WRITE_CACHE, THERMAL and LINK explain a drive that became slower during a write.
+    """
+
+    NONE = "none"
+    DEVICE = "device"
+    CPU_SOFTIRQ = "cpu_softirq"
+    WRITE_CACHE = "write_cache"
+    THERMAL = "thermal"
+    LINK = "link"
+    UNKNOWN = "unknown"
 
 
 def _queue_depths() -> dict[DriveClass, float]:
@@ -24,17 +40,17 @@ def _await_floors() -> dict[DriveClass, float]:
 
 @dataclass(frozen=True, slots=True)
 class SaturationRules:
-    """Where each of the four terms begins to hold.
+    """The thresholds of the four conditions of saturation.
 
-    busy_ratio: no idle time is left to give.
-    queue_depth: mean requests in flight, by class. One in flight is normal on an SSD: a rule of
-        this kind gave 41 false alerts in 7 days elsewhere.
-    await_factor: so many times its own low-load await makes a device slow: past that knee more
-        queue buys no more throughput.
-    await_floor_seconds: and no await below this is slow, by class. It stands in for the knee while
-        no low-load await has been learned.
-    pressure_ratio: the share of time in which some task on the host waited for I/O. Left out where
-        the kernel keeps no PSI (before 4.20, or psi=0): the other three then decide.
+    busy_ratio: the device is busy from this ratio on.
+    queue_depth: the queue is filled from this mean number of requests in flight on, by class. One
+        request in flight is normal on an SSD; such a rule raised 41 false alerts in 7 days.
+    await_factor: requests are slow from this multiple of the device's baseline await on. Beyond it
+        a deeper queue gives no more throughput.
+    await_floor_seconds: a shorter await is never slow, by class. It is the limit while the baseline
+        is not learned.
+    pressure_ratio: tasks wait for I/O if some task waited for this share of the time. Without PSI
+        (kernels before 4.20, or psi=0) the other three conditions decide.
     """
 
     busy_ratio: float = 0.95
@@ -45,79 +61,15 @@ class SaturationRules:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitLimits:
-    """From which await on a read and a write is slow on one drive, in seconds."""
-
-    read_seconds: float
-    write_seconds: float
-
-
-def await_limit(rules: SaturationRules, kind: DriveClass, learned_seconds: float | None) -> float:
-    """The await from which on one direction is slow."""
-    floor = rules.await_floor_seconds[kind]
-    return floor if learned_seconds is None else max(floor, rules.await_factor * learned_seconds)
-
-
-def requests_are_slow(disk: DiskInterval, knees: AwaitLimits) -> bool:
-    """The reads and writes of the interval took longer, all together, than at their knees.
-
-    One sum over both directions, so that a handful of slow reads beside thousands of fast writes
-    does not decide. False where neither completed.
-    """
-    if not disk.reads and not disk.writes:
-        return False
-    allowed = disk.reads * knees.read_seconds + disk.writes * knees.write_seconds
-    return disk.read_seconds + disk.write_seconds >= allowed
-
-
-def device_is_full(
-    disk: DiskInterval, kind: DriveClass, knees: AwaitLimits, rules: SaturationRules
-) -> bool:
-    """The device has nothing left to give: busy, its queue filled, its requests slow."""
-    return (
-        disk.busy_ratio >= rules.busy_ratio
-        and disk.queue_depth >= rules.queue_depth[kind]
-        and requests_are_slow(disk, knees)
-    )
-
-
-def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
-    """Some task on the host waited for I/O; None where the kernel keeps no PSI.
-
-    PSI does not see who waits in io_getevents(2): under a load of nothing but libaio it reads 0.
-    """
-    return None if pressure_ratio is None else pressure_ratio >= rules.pressure_ratio
-
-
-def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
-    """The device is full and somebody waits; without PSI the first decides alone."""
-    return is_full and is_waited_for is not False
-
-
-class Verdict(str, Enum):
-    """The closed set of verdicts.
-
-    write_cache, thermal and link are of a drive that became slower in the middle of a write.
-    """
-
-    NONE = "none"
-    DEVICE = "device"
-    CPU_SOFTIRQ = "cpu_softirq"
-    WRITE_CACHE = "write_cache"
-    THERMAL = "thermal"
-    LINK = "link"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
 class VerdictRules:
-    """When a device has work, and when a CPU is bound by interrupts.
+    """The thresholds of the verdict that are not about saturation.
 
-    work_busy_ratio: below it the device has no work worth a verdict.
-    softirq_ratio, idle_ratio: one CPU with at least so much softirq and irq and at most so much
-        idle time serves nothing else. One CPU, for the average over many hides it.
-    iowait_ratio: with more of the host's time than this in iowait, tasks wait for a device after
-        all. A guard only: iowait is idle time under another name and convicts nobody.
+    work_busy_ratio: a device that is less busy has too little work for a verdict.
+    softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
+        in softirq and irq and at most idle_ratio idle. This is checked per CPU, because an average
+        over many CPUs hides it.
+    iowait_ratio: if the host spends more than this in iowait, tasks do wait for a device, and the
+        verdict is not cpu_softirq. iowait is a kind of idle time and never sole evidence.
     """
 
     work_busy_ratio: float = 0.1
@@ -126,8 +78,61 @@ class VerdictRules:
     iowait_ratio: float = 0.05
 
 
+@dataclass(frozen=True, slots=True)
+class AwaitLimits:
+    """The awaits, in seconds, from which reads and writes of one drive are slow."""
+
+    read_seconds: float
+    write_seconds: float
+
+
+def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None) -> float:
+    """Return the await in seconds from which one direction is slow.
+
+    baseline_seconds: the drive's learned await; None while there is none.
+    """
+    floor = rules.await_floor_seconds[kind]
+    return floor if baseline_seconds is None else max(floor, rules.await_factor * baseline_seconds)
+
+
+def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
+    """Return True if reads and writes together took at least as long as at their limits.
+
+    Both directions are summed, so that a few slow reads among thousands of fast writes do not
+    decide. False if no read and no write completed.
+    """
+    if not disk.reads and not disk.writes:
+        return False
+    allowed = disk.reads * limits.read_seconds + disk.writes * limits.write_seconds
+    return disk.read_seconds + disk.write_seconds >= allowed
+
+
+def device_is_full(
+    disk: DiskInterval, kind: DriveClass, limits: AwaitLimits, rules: SaturationRules
+) -> bool:
+    """Return True if the device was busy, its queue was filled and its requests were slow."""
+    return (
+        disk.busy_ratio >= rules.busy_ratio
+        and disk.queue_depth >= rules.queue_depth[kind]
+        and requests_are_slow(disk, limits)
+    )
+
+
+def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
+    """Return whether tasks on the host waited for I/O; None without PSI.
+
+    PSI does not count tasks in io_getevents(2): a load of only libaio reads as 0.
+    """
+    return None if pressure_ratio is None else pressure_ratio >= rules.pressure_ratio
+
+
+def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
+    """Return True if the device is full and tasks wait for I/O; without PSI, if it is full."""
+    return is_full and is_waited_for is not False
+
+
 def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """One CPU spends its time in interrupts and has none left."""
+    """Return True if some CPU spent its time in interrupts and had no idle time left."""
     return any(
         share.softirq >= rules.softirq_ratio and share.idle <= rules.idle_ratio
         for share in cpu.cpus.values()
@@ -135,7 +140,7 @@ def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
 
 
 def cpu_is_bottleneck(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Some CPU is bound by interrupts, and hardly anybody waits for a device."""
+    """Return True if some CPU is saturated by interrupts and the host has little iowait."""
     return cpu.host.iowait <= rules.iowait_ratio and softirq_is_saturated(cpu, rules)
 
 
@@ -149,14 +154,15 @@ def bottleneck_verdict(
     rules: VerdictRules,
     slowed_by: Verdict | None = None,
 ) -> Verdict:
-    """The verdict over one interval.
+    """Return the verdict for one interval.
 
-    slowed_by: why the device is slower than it was when this write began; None where it is not,
-    or nobody knows why. A device that hangs is more than slow.
-    device: it hangs, or it is full, whether or not PSI sees anybody wait: InnoDB waits for its
-    own asynchronous I/O where PSI does not look.
-    unknown: requests are slow and somebody waits for them, and yet the device is not out of
-    parallelism and no CPU is bound: a throttled volume, a sick device, a single-threaded writer.
+    slowed_by: why the device became slower during the current write; None if it did not, or if the
+        cause is unknown.
+
+    DEVICE: the device is stalled or full. PSI is not required: it does not count InnoDB's waits for
+        its own asynchronous I/O. A stall has priority over `slowed_by`.
+    UNKNOWN: requests are slow and tasks wait, but the device is not full and no CPU is saturated.
+        Examples are a throttled volume, a failing device and a single-threaded writer.
     """
     if disk.stalled:
         return Verdict.DEVICE

@@ -74,9 +74,9 @@ def test_what_it_remembers_is_bounded() -> None:
 def test_what_was_learned_survives_a_restart(awaits: list[float]) -> None:
     """Whatever was observed, also awaits of nothing and of days."""
     before = taught(awaits)
-    after = Baseline.restored(RULES, before.learned())
+    after = Baseline.restored(RULES, before.weights())
     assert before.seconds == after.seconds
-    assert list(before.learned()) == list(after.learned())
+    assert list(before.weights()) == list(after.weights())
 
 
 @pytest.mark.parametrize(
