@@ -86,7 +86,7 @@ class Monitor:
             interval=settings.sampler.interval_seconds,
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
-            condition=self._condition,
+            evidence=self._slowdown_evidence,
             is_probed=self._probed.covers,
         )
         self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
@@ -261,7 +261,7 @@ class Monitor:
         seen = self.survey.topology
         return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
 
-    def _condition(self, device: str) -> SlowdownEvidence:
+    def _slowdown_evidence(self, device: str) -> SlowdownEvidence:
         seen = self.survey.topology
         known = None if seen is None else seen.devices.get(device)
         link = None if known is None else known.state.link

@@ -1,14 +1,12 @@
-"""What the kernel says at one moment, read on the second and made sense of later.
+"""Samples the kernel's I/O and CPU counters once per second and records what they show.
 
-After a second of sleep nothing of ours is in the CPU's caches, and a sample costs three times
-what it costs right behind another one. So the sampler only reads at each tick, and works through
-what it has read a few at a time, or when somebody looks.
+The sampler has its own timer, unlike most exporters, because a disk saturates within the seconds
+between two scrapes. All results are cumulative, so they do not depend on the scrape interval or on
+the number of scrapers.
 
-The per-second sampler: reads the kernel, takes differences, judges, and keeps what came of it.
-
-Sampling on a timer of its own is against the usual advice for exporters; the reason is that the
-seconds between two scrapes are where a disk saturates. Everything sampled is exposed cumulatively,
-so no scrape interval and no number of scrapers changes it.
+A tick only reads the files. The sampler parses and judges the pending samples together, up to
+twenty at a time or when a page is requested. After a second of sleep the CPU's caches are cold, and
+processing a single sample then takes three times as long as processing it right after another one.
 """
 
 import threading
@@ -33,9 +31,9 @@ from exporter.linux.proc_stat import CpuStat
 
 
 class RawSample(NamedTuple):
-    """What each source said at one moment; None where it is not watched.
+    """The unparsed contents of the files at one moment; None for a file that is not sampled.
 
-    seconds: what reading them took, all together.
+    seconds: the time to read all of them.
     """
 
     monotonic: float
@@ -47,12 +45,12 @@ class RawSample(NamedTuple):
 
     @property
     def devices(self) -> int:
-        """How many lines diskstats has: another number where a device has come or gone."""
+        """The number of lines in diskstats. It changes when a device appears or disappears."""
         return self.diskstats.content.count(b"\n") if self.diskstats else 0
 
 
 class CounterFiles:
-    """The files of one /proc that are read every second."""
+    """The files below /proc that are read every second. They stay open."""
 
     def __init__(
         self,
@@ -68,35 +66,37 @@ class CounterFiles:
         self._cpus = OpenFile(proc / "stat") if with_cpus else None
         self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
-    def read(self, *, look_up: bool = True) -> RawSample:
-        """Never raises; what a file's reading raised is kept with it.
+    def read(self, *, check_replaced: bool = True) -> RawSample:
+        """Read all files. Never raises: a read error is part of the file's `RawFile`.
 
-        Without `look_up` it is not noticed that another file has taken one's place.
+        check_replaced: also detect that a path now leads to another file.
         """
         now, boottime = self._clock.monotonic(), self._clock.boottime()
-        disks = self._disks.read(check_replaced=look_up) if self._disks else None
-        cpus = self._cpus.read(check_replaced=look_up) if self._cpus else None
-        waiting = self._pressure.read(check_replaced=look_up) if self._pressure else None
+        disks = self._disks.read(check_replaced=check_replaced) if self._disks else None
+        cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
+        waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
         return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
 
 
-#: A sample later than so many intervals is a gap: its mean says nothing of a second.
+#: A sample that comes later than this many intervals after the one before is a gap. Its mean values
+#: are not those of a single second.
 _GAP_INTERVALS = 3
 
-#: So many readings, or so many seconds of them, are worked through together where nobody looks:
-#: more than come between two scrapes at Prometheus' usual 15 s. Right before a page that work costs
-#: half of what it does by itself, with cold caches.
-_TOGETHER, _TOGETHER_SECONDS = 20, 20.0
+#: Pending samples are processed when there are this many, or when they span this many seconds. Both
+#: are more than Prometheus' usual scrape interval of 15 s: processing them for the page costs half
+#: as much as processing them alone, with cold caches.
+_MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
 
 T = TypeVar("T")
 
 
 class Sampler:
-    """Takes a sample at each `tick`; collectors read within `flushed`.
+    """Takes a sample at each `tick`. Collectors read the attributes within `flushed`.
 
-    `condition` tells of a device's heat and link and must not wait, `is_probed` whether a probe of
-    ours ran on it between two moments. `disks` and `stat` are the last
-    sample's records, None where the last reading failed.
+    wanted: returns True for devices that are exposed.
+    evidence: returns a device's temperature and link speed; it must not block.
+    is_probed: returns True if a probe ran on the device between two monotonic times.
+    disks, stat: the records of the last sample; None if it could not be read.
     """
 
     def __init__(
@@ -111,11 +111,11 @@ class Sampler:
         interval: float,
         per_cpu: bool = False,
         request_sizes: bool = False,
-        condition: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
+        evidence: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
         is_probed: Callable[[str, float, float], bool] = lambda *_: False,
     ) -> None:
         self._sources = sources
-        self._condition = condition
+        self._evidence = evidence
         self._is_probed = is_probed
         self._clock = clock
         self._collector_status = collector_status
@@ -125,12 +125,12 @@ class Sampler:
         self._per_cpu = per_cpu
         self._request_sizes = request_sizes
         self._drives: Mapping[str, Drive] = {}
-        self._changed: Callable[[], None] = _nothing
+        self._on_change: Callable[[], None] = _nothing
         self._pending: list[RawSample] = []
         self._flushed_at: float | None = None
         self._devices = 0
         self._lines: diskstats.RecordsByLine = {}
-        self._whole = True
+        self._is_complete = True
         self._boottime = 0.0
         self._waiting_seconds: float | None = None
         self._lock = threading.RLock()
@@ -145,33 +145,33 @@ class Sampler:
         self.gaps = 0
 
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
-        """Take over what the survey has found out about the devices."""
+        """Apply the result of a survey: the drive of each device."""
         with self._lock:
-            if self._is_news(drives):
+            if self._are_new(drives):
                 self._flush()
             self._drives = drives
             for device, activity in list(self.activities.items()):
                 drive = drives.get(device)
                 if drive is None or drive == activity.drive:
                     continue
-                before = activity.drive.instance
-                if before is not None and before != drive.instance:
-                    # Off the page until the next sample, which then has no past to compare with.
+                instance = activity.drive.instance
+                if instance is not None and instance != drive.instance:
+                    # Another device took the name. It is exposed from the next sample on.
                     del self.activities[device]
                     if self.disks is not None:
                         self.disks.pop(device, None)
                 else:
                     activity.set_drive(drive, self._baselines.for_drive(drive.identity))
 
-    def _is_news(self, drives: Mapping[str, Drive]) -> bool:
+    def _are_new(self, drives: Mapping[str, Drive]) -> bool:
         return any(
             activity.drive != drives.get(device, activity.drive)
             for device, activity in self.activities.items()
         )
 
-    def on_change(self, changed: Callable[[], None]) -> None:
-        """Have `changed` called when a device comes, goes, or is made anew."""
-        self._changed = changed
+    def on_change(self, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever a device appears, disappears or is created again."""
+        self._on_change = callback
 
     def reconfigure(
         self,
@@ -182,12 +182,12 @@ class Sampler:
         per_cpu: bool,
         request_sizes: bool,
     ) -> None:
-        """The settings were read again."""
+        """Apply new settings to the sampler and to all devices."""
         with self.flushed():
             self._rules, self._wanted, self.interval = rules, wanted, interval
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
-                # The page may ask for each CPU before the next sample.
+                # A page may need the counters per CPU before the next sample.
                 self.cpu.record_idle_time(self.stat, per_cpu=per_cpu)
             for activity in self.activities.values():
                 activity.reconfigure(rules)
@@ -195,68 +195,68 @@ class Sampler:
                     activity.enable_request_sizes()
 
     def tick(self) -> None:
-        """Take one sample; it shows in what collectors read once it is `flushed`."""
-        reading = self._sources.read(look_up=not self._pending)
+        """Take one sample. Collectors see it within `flushed`."""
+        sample = self._sources.read(check_replaced=not self._pending)
         with self._lock:
-            self._pending.append(reading)
-            self.sampled_at = reading.monotonic
+            self._pending.append(sample)
+            self.sampled_at = sample.monotonic
             self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
-            waiting, devices = len(self._pending), reading.devices
-            # A device that has come or gone is to be looked at, and not in a while.
+            pending, devices = len(self._pending), sample.devices
+            # A device that appears or disappears must be processed at once.
             changed, self._devices = devices != self._devices, devices
-            enough = waiting >= _TOGETHER or waiting * self.interval >= _TOGETHER_SECONDS
-            if changed or enough or self._flushed_at is None:
+            is_full = pending >= _MAX_PENDING or pending * self.interval >= _MAX_PENDING_SECONDS
+            if changed or is_full or self._flushed_at is None:
                 self._flush()
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
-        """Everything read until now is worked through, and nothing changes meanwhile."""
+        """Process all pending samples and hold the lock, so that nothing changes meanwhile."""
         with self._lock:
             self._flush()
             yield
 
     def _flush(self) -> None:
         pending, self._pending = self._pending, []
-        for reading in pending:
-            self._work_through(reading)
+        for sample in pending:
+            self._process(sample)
 
-    def _work_through(self, reading: RawSample) -> None:
-        now = reading.monotonic
-        spent = reading.seconds
-        lines = self._parsed("disk", reading.diskstats, self._parse_disks, spent)
-        cpus = self._parsed("cpu", reading.stat, _parse_stat, spent)
-        waiting = self._parsed("pressure", reading.pressure, _parse_waiting, spent)
+    def _process(self, sample: RawSample) -> None:
+        now = sample.monotonic
+        read_seconds = sample.seconds
+        lines = self._parsed("disk", sample.diskstats, self._parse_disks, read_seconds)
+        cpus = self._parsed("cpu", sample.stat, _parse_stat, read_seconds)
+        waiting = self._parsed("pressure", sample.pressure, _parse_waiting, read_seconds)
         seconds = 0.0 if self._flushed_at is None else now - self._flushed_at
-        slept = (reading.boottime - self._boottime) - seconds
-        gap = max(seconds, slept) > _GAP_INTERVALS * self.interval
+        suspended = (sample.boottime - self._boottime) - seconds
+        gap = max(seconds, suspended) > _GAP_INTERVALS * self.interval
         if self._flushed_at is not None and gap:
             self.gaps += 1
-        usable = self._flushed_at is not None and seconds > 0 and not gap
-        shares = self._advance_cpus(now, cpus, seconds, usable=usable)
-        around = DiskContext(
+        is_comparable = self._flushed_at is not None and seconds > 0 and not gap
+        shares = self._advance_cpus(now, cpus, seconds, is_comparable=is_comparable)
+        context = DiskContext(
             shares is not None and cpu_is_bottleneck(shares, self._rules.bottleneck),
-            self._pressure_ratio(waiting, seconds) if usable else None,
+            self._pressure_ratio(waiting, seconds) if is_comparable else None,
         )
-        self._advance_disks(now, lines, around, seconds, usable=usable)
+        self._advance_disks(now, lines, context, seconds, is_comparable=is_comparable)
         self._waiting_seconds = waiting
-        self._boottime = reading.boottime
+        self._boottime = sample.boottime
         self._flushed_at = now
 
     def _parsed(
         self,
         collector: str,
-        found: RawFile | None,
+        raw: RawFile | None,
         parse: Callable[[RawFile], Parsed[T]],
-        spent: float,
+        read_seconds: float,
     ) -> T | None:
-        if found is None:
+        if raw is None:
             return None
-        return self._collector_status.collect(collector, "tick", lambda: parse(found), spent)
+        return self._collector_status.collect(collector, "tick", lambda: parse(raw), read_seconds)
 
-    def _parse_disks(self, found: RawFile) -> Parsed[diskstats.RecordsByLine]:
-        parsed = diskstats.parse(diskstats.decode(found), self._lines)
-        self._whole = not parsed.faults
+    def _parse_disks(self, raw: RawFile) -> Parsed[diskstats.RecordsByLine]:
+        parsed = diskstats.parse(diskstats.decode(raw), self._lines)
+        self._is_complete = not parsed.faults
         return parsed
 
     def _pressure_ratio(self, waiting: float | None, seconds: float) -> float | None:
@@ -265,15 +265,15 @@ class Sampler:
         return min(max((waiting - self._waiting_seconds) / seconds, 0.0), 1.0)
 
     def _advance_cpus(
-        self, now: float, sampled: CpuStat | None, seconds: float, *, usable: bool
+        self, now: float, sampled: CpuStat | None, seconds: float, *, is_comparable: bool
     ) -> CpuInterval | None:
-        then, self.stat = self.stat, sampled
+        previous, self.stat = self.stat, sampled
         if sampled is None:
             return None
         self.cpu.record_idle_time(sampled, per_cpu=self._per_cpu)
-        if then is None or not usable:
+        if previous is None or not is_comparable:
             return None
-        shares = cpu_interval(then.cpus, sampled.cpus)
+        shares = cpu_interval(previous.cpus, sampled.cpus)
         if shares is not None:
             self.cpu.record(now, shares, seconds, self._rules.bottleneck)
         return shares
@@ -282,30 +282,30 @@ class Sampler:
         self,
         now: float,
         lines: diskstats.RecordsByLine | None,
-        around: DiskContext,
+        context: DiskContext,
         seconds: float,
         *,
-        usable: bool,
+        is_comparable: bool,
     ) -> None:
         if lines is None:
             self.disks = None
             return
-        then = self.disks if usable else None
+        previous = self.disks if is_comparable else None
         self._lines = lines
         disks = {
             name: disk
             for name, disk in diskstats.records_by_device(lines.values()).items()
             if self._wanted(name)
         }
-        # A device whose line was broken in this reading has not gone.
-        for device in self.activities.keys() - disks.keys() if self._whole else ():
+        # A device with an unparsable line in this sample has not disappeared.
+        for device in self.activities.keys() - disks.keys() if self._is_complete else ():
             del self.activities[device]
-            self._changed()
+            self._on_change()
         for device, disk in disks.items():
-            before = then.get(device) if then else None
+            before = previous.get(device) if previous else None
             activity = self.activities.get(device)
             if activity is None:
-                activity = self.activities[device] = self._begin(device, now)
+                activity = self.activities[device] = self._new_activity(device, now)
             elif before is disk and not disk.io_now:
                 activity.record_idle(seconds)
                 continue
@@ -313,34 +313,34 @@ class Sampler:
                 continue
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
             if interval is None:
-                # What the survey has told is of the device that was.
-                self.activities[device] = self._begin(device, now, drive_from_name(device))
+                # The last survey described the previous device of this name.
+                self.activities[device] = self._new_activity(device, now, drive_from_name(device))
             else:
                 is_probed = self._is_probed(device, now - seconds, now)
-                activity.record(now, interval, around, is_probed=is_probed)
+                activity.record(now, interval, context, is_probed=is_probed)
         self.disks = disks
 
-    def _begin(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
-        self._changed()
+    def _new_activity(self, device: str, now: float, drive: Drive | None = None) -> DiskActivity:
+        self._on_change()
         drive = drive or self._drives.get(device) or drive_from_name(device)
         activity = DiskActivity(
             drive,
             self._rules,
             self._baselines.for_drive(drive.identity),
             now,
-            partial(self._condition, device),
+            partial(self._evidence, device),
         )
         if self._request_sizes:
             activity.enable_request_sizes()
         return activity
 
 
-def _parse_stat(found: RawFile) -> Parsed[CpuStat]:
-    return proc_stat.parse(files.decode_required(found))
+def _parse_stat(raw: RawFile) -> Parsed[CpuStat]:
+    return proc_stat.parse(files.decode_required(raw))
 
 
-def _parse_waiting(found: RawFile) -> Parsed[float | None]:
-    return Parsed(pressure.parse(files.decode(found)).waiting_seconds)
+def _parse_waiting(raw: RawFile) -> Parsed[float | None]:
+    return Parsed(pressure.parse(files.decode(raw)).waiting_seconds)
 
 
 def _nothing() -> None:

@@ -1,11 +1,13 @@
-"""Did a device become slower in the middle of a long write, while nobody asked less of it?
+"""Detects falloffs: throughput drops during a long write by a writer that did not change.
 
-This is how a drive's write cache ends, or garbage collection begins, under production writes. It
-takes a writer that saturates the device for longer than the cache lasts: a restore, a load, an
-ALTER TABLE; InnoDB seldom is one otherwise. Samples should be at most 5 seconds apart, for a cache
-can be gone in 16. Not for rotational drives and RAID volumes: tracks and controllers do the same.
+A full write cache, garbage collection, heat or a slow link cause them. Only a writer that saturates
+the device for longer than its cache lasts can show one: a restore, a bulk load or an ALTER TABLE,
+but rarely normal InnoDB load. Samples should be at most 5 seconds apart, because a cache can be
+full after 16 seconds. Do not use this for rotational drives and RAID volumes: inner tracks and
+controllers have the same effect.
 
-The falloffs of one drive under production writes, and what slows it down while one lasts.
+`WriteFalloffDetector` finds a falloff. `WriteFalloffTracker` counts them and gets their cause. Both
+are pure: no files, no clock, no logs.
 """
 
 import math
@@ -16,25 +18,28 @@ from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
 from exporter.io.verdict import Verdict
 
+#: How often to look for the cause of a slowdown that lasts: a drive may report heat only later.
+_CAUSE_INTERVAL_SECONDS = 10.0
+
 
 @dataclass(frozen=True, slots=True)
 class WriteFalloffRules:
-    """When a device writes all it can, and when that has become less.
+    """Defines a saturating write and a falloff.
 
-    busy_ratio, read_share: at least so busy, and with less than this share of the bytes read, a
-        device is writing all that it can. The queue need not be asked: an interval's busy_ratio is
-        never more than its queue_depth, and one request at a time without a pause is all that the
-        device can do for a single writer.
-    rest_seconds: without such a sample for so long the burst is over.
-    reference_bytes, reference_samples, reference_seconds: its speed at first is the 75th percentile
-        over so many bytes, or over so many seconds if those come first, and of at least so many
-        samples.
-    reference_ratio, reference_most_seconds: later samples that are no farther off add to it, until
-        it holds so many seconds.
-    falloff_ratio: it is slower at so much of that speed. Two thirds: 410 to 260 MB/s counts.
-    size_ratio: its requests differ in size by no more than this share, or the writer has changed.
-    await_factor: its requests take so many times as long, or less was asked of it.
-    lasting_seconds: all of this over so many seconds taken together.
+    busy_ratio, read_share: a sample is a saturating write if the device is at least this busy and
+        reads less than this share of the bytes. The queue depth is not needed: busy_ratio is never
+        above it, and a single writer cannot do more than one request at a time without a pause.
+    rest_seconds: the burst ends after this time without such a sample.
+    reference_bytes, reference_samples, reference_seconds: the reference throughput is the 75th
+        percentile over this many bytes or seconds, whichever comes first, and over at least this
+        many samples.
+    reference_ratio, reference_most_seconds: later samples that differ by at most this ratio are
+        added to the reference, until it covers this many seconds.
+    falloff_ratio: throughput at or below this share of the reference is slow. With two thirds, a
+        drop from 410 to 260 MB/s counts.
+    size_ratio: if the mean request size differs by more than this ratio, the writer has changed.
+    await_factor: if the await has not grown by more than this factor, the writer has slowed down.
+    lasting_seconds: the slow samples together must cover this many seconds.
     """
 
     busy_ratio: float = 0.9
@@ -53,10 +58,10 @@ class WriteFalloffRules:
 
 @dataclass(frozen=True, slots=True)
 class WriteFalloff:
-    """A device became slower in the middle of a burst.
+    """One detected falloff.
 
-    burst_bytes: what the burst had written until then.
-    burst, sustained: the speed at first, and since.
+    burst_bytes: bytes written in the burst before it.
+    burst_bytes_per_second, sustained_bytes_per_second: the throughput before and after.
     """
 
     burst_bytes: int
@@ -65,12 +70,13 @@ class WriteFalloff:
 
     @property
     def ratio(self) -> float:
+        """The throughput after the falloff divided by that before."""
         return self.sustained_bytes_per_second / self.burst_bytes_per_second
 
 
 @dataclass(slots=True)
 class _Writes:
-    """Some samples taken together."""
+    """The sums over several intervals."""
 
     seconds: float = 0.0
     written_bytes: int = 0
@@ -98,17 +104,21 @@ class _Writes:
 
 @dataclass(slots=True)
 class _SlowRun(_Writes):
-    """Slow samples in a row, and what the burst had written before the first of them."""
+    """Consecutive slow intervals.
+
+    before_bytes: bytes written in the burst before the first of them.
+    """
 
     before_bytes: int = 0
     first: DiskInterval | None = None
 
 
 class WriteFalloffDetector:
-    """What one device writes, sample by sample; it remembers the burst that it is in.
+    """Detects falloffs in the intervals of one device.
 
-    is_slow: in this sample the device still is as slow as the falloff left it.
-    is_open: it is in a burst; else a sample less busy than the rules' busy_ratio may be left out.
+    is_open: a burst is open. While it is not, intervals with a smaller busy ratio than in the rules
+        need not be passed in.
+    is_slow: the device was still slow after a falloff in the last interval.
     """
 
     __slots__ = (
@@ -117,11 +127,11 @@ class WriteFalloffDetector:
         "_first_bytes",
         "_first_seconds",
         "_limit",
+        "_recovery_limit",
         "_reference",
         "_rules",
         "_saturated_at",
         "_slow",
-        "_told",
         "is_open",
         "is_slow",
     )
@@ -132,12 +142,12 @@ class WriteFalloffDetector:
         self._bytes = 0
         self._limit = 0.0
         self.is_open = False
-        self._begin()
+        self._reset()
 
     def observe(self, now: float, disk: DiskInterval) -> WriteFalloff | None:
-        """Take in what the device did until `now`, in seconds of any clock that never goes back.
+        """Record the interval that ended at `now`, in seconds of any monotonic clock.
 
-        The falloff, once a burst, in the sample that makes it certain.
+        Returns the falloff in the interval that confirms it, once per burst; else None.
         """
         rules = self._rules
         read_bytes, written_bytes = disk.read_bytes, disk.written_bytes
@@ -148,16 +158,16 @@ class WriteFalloffDetector:
                 self._pause(now, disk)
             return None
         if now - disk.seconds - self._saturated_at >= rules.rest_seconds and self.is_open:
-            self._begin()
+            self._reset()
         self.is_open = True
         self._saturated_at = now
         before_bytes = self._bytes
         self._bytes += written_bytes
         reference = self._reference
         if reference is None:
-            return self._learn(before_bytes, disk)
-        if self._told is not None:
-            self.is_slow = written_bytes <= self._told * disk.seconds
+            return self._build_reference(before_bytes, disk)
+        if self._recovery_limit is not None:
+            self.is_slow = written_bytes <= self._recovery_limit * disk.seconds
             return None
         if self._slow is not None or written_bytes <= self._limit * disk.seconds:
             return self._compare(before_bytes, disk, reference)
@@ -168,25 +178,25 @@ class WriteFalloffDetector:
                 self._limit = rules.falloff_ratio * reference.bytes_per_second
         return None
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self.is_open = self.is_slow = False
         self._bytes = self._first_bytes = 0
         self._first: list[tuple[int, DiskInterval]] = []
         self._first_seconds = 0.0
         self._reference: _Writes | None = None
         self._slow: _SlowRun | None = None
-        self._told: float | None = None
+        self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
-        """The device has room left, but its cache fills on."""
+        """Record an interval below saturation. It also fills the write cache."""
         if now - self._saturated_at >= self._rules.rest_seconds:
-            self._begin()
+            self._reset()
             return
         self._bytes += disk.written_bytes
         self._slow = None
         self.is_slow = False
 
-    def _learn(self, before_bytes: int, disk: DiskInterval) -> WriteFalloff | None:
+    def _build_reference(self, before_bytes: int, disk: DiskInterval) -> WriteFalloff | None:
         rules = self._rules
         self._first.append((before_bytes, disk))
         self._first_seconds += disk.seconds
@@ -198,11 +208,11 @@ class WriteFalloffDetector:
         if len(self._first) < rules.reference_samples or not is_enough:
             return None
         first, self._first, self._first_seconds, self._first_bytes = self._first, [], 0.0, 0
-        self._reference = reference = _fast([sample for _, sample in first], rules)
+        self._reference = reference = _reference_writes([sample for _, sample in first], rules)
         if reference is None:
             return None
         self._limit = rules.falloff_ratio * reference.bytes_per_second
-        # A small cache ends among the first samples of a slow drive already.
+        # On a slow drive, a small cache may be full within the reference samples.
         for before, sample in first:
             if falloff := self._compare(before, sample, reference):
                 return falloff
@@ -228,16 +238,19 @@ class WriteFalloffDetector:
             return None
         falloff = _falloff(slow, reference)
         self._slow = None
-        # Halfway back to the speed at first, the device is slow no more.
-        self._told = (falloff.sustained_bytes_per_second + falloff.burst_bytes_per_second) / 2
+        # The device has recovered when its throughput is halfway back to the reference.
+        self._recovery_limit = (
+            falloff.sustained_bytes_per_second + falloff.burst_bytes_per_second
+        ) / 2
         self.is_slow = True
         return falloff
 
 
-def _fast(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None:
-    """The samples about the 75th percentile of speed and above; None where nothing was written.
+def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None:
+    """Return the samples near or above the 75th percentile of throughput; None without writes.
 
-    Not all of them: on a fast drive with a small cache one of three samples is slow already.
+    Slower samples are left out: on a fast drive with a small cache, one of the first three samples
+    may be slow already.
     """
     speeds = sorted(disk.written_bytes / disk.seconds for disk in first)
     place = 0.75 * (len(speeds) - 1)
@@ -252,7 +265,7 @@ def _fast(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None
 
 
 def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
-    """The device became slower somewhere within the first slow sample, not at its beginning."""
+    """Return the falloff, whose exact time lies somewhere within the first slow interval."""
     fast, sustained = reference.bytes_per_second, slow.bytes_per_second
     burst_bytes = float(slow.before_bytes)
     if (first := slow.first) is not None and slow.seconds > first.seconds:
@@ -264,21 +277,18 @@ def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
     return WriteFalloff(int(burst_bytes), fast, sustained)
 
 
-#: A slow drive's condition is asked for again so often: heat may show only later.
-_ASK_SECONDS = 10.0
-
-
 class WriteFalloffTracker:
-    """How often the drive became slower in the middle of a write, and the last time.
+    """Counts the falloffs of one drive and determines the cause while one lasts.
 
-    busy_ratio, burst: while no burst is open, `observe` need not be called for samples less busy
-        than this, as nearly all of a device's seconds are.
+    events: the number of falloffs. last: the last one, or None.
+    busy_ratio, burst: while `burst` is not open, `observe` need not be called for intervals with a
+        smaller busy ratio. Those are nearly all.
     """
 
     __slots__ = (
-        "_asked_at",
         "_cause",
-        "_condition",
+        "_evidence",
+        "_explained_at",
         "_over_temperature_seconds",
         "burst",
         "busy_ratio",
@@ -286,47 +296,51 @@ class WriteFalloffTracker:
         "last",
     )
 
-    def __init__(self, rules: WriteFalloffRules, condition: Callable[[], SlowdownEvidence]) -> None:
-        self._condition = condition
+    def __init__(self, rules: WriteFalloffRules, evidence: Callable[[], SlowdownEvidence]) -> None:
+        self._evidence = evidence
         self.events = 0
         self.last: WriteFalloff | None = None
         self._cause: Verdict | None = None
-        self._asked_at = -math.inf
+        self._explained_at = -math.inf
         self._over_temperature_seconds: float | None = None
         self.reconfigure(rules)
 
     def reconfigure(self, rules: WriteFalloffRules) -> None:
-        """The settings were read again; a burst that is open is forgotten."""
+        """Apply new settings. An open burst is forgotten."""
         self.busy_ratio = rules.busy_ratio
         self.burst = WriteFalloffDetector(rules)
 
     def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
-        """Take in what the drive did until `now`: what slows it down, if something does."""
+        """Record the interval that ended at `now`.
+
+        Returns the cause while the drive is slow after a falloff; None if it is not, or if the
+        cause is unknown.
+        """
         burst = self.burst
         falloff = burst.observe(now, disk)
         if falloff is not None:
-            self._note(falloff)
+            self._record(falloff)
         if not burst.is_slow:
             return None
-        if now - self._asked_at >= _ASK_SECONDS:
-            self._asked_at = now
+        if now - self._explained_at >= _CAUSE_INTERVAL_SECONDS:
+            self._explained_at = now
             self._cause = self._explain()
         return self._cause
 
-    def _note(self, falloff: WriteFalloff) -> None:
+    def _record(self, falloff: WriteFalloff) -> None:
         self.events += 1
         self.last = falloff
-        self._over_temperature_seconds = self._condition().over_temperature_seconds
-        self._asked_at = -math.inf
+        self._over_temperature_seconds = self._evidence().over_temperature_seconds
+        self._explained_at = -math.inf
 
     def _explain(self) -> Verdict | None:
-        its = self._condition()
-        then, hot = self._over_temperature_seconds, its.over_temperature_seconds
+        evidence = self._evidence()
+        before, now = self._over_temperature_seconds, evidence.over_temperature_seconds
         return slowdown_verdict(
             bytes_per_second=self.last.sustained_bytes_per_second if self.last else None,
-            temperature_celsius=its.temperature_celsius,
-            warning_celsius=its.warning_celsius,
-            over_temperature_seconds=None if then is None or hot is None else hot - then,
-            link_bytes_per_second=its.link_bytes_per_second,
-            link_max_bytes_per_second=its.link_max_bytes_per_second,
+            temperature_celsius=evidence.temperature_celsius,
+            warning_celsius=evidence.warning_celsius,
+            over_temperature_seconds=None if before is None or now is None else now - before,
+            link_bytes_per_second=evidence.link_bytes_per_second,
+            link_max_bytes_per_second=evidence.link_max_bytes_per_second,
         )

@@ -59,7 +59,7 @@ class Machine:
         interval: float = 1.0,
         per_cpu: bool = False,
         wanted: Callable[[str], bool] = lambda _device: True,
-        condition: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
+        evidence: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
     ) -> Sampler:
         """A sampler that has seen nothing yet."""
         rules = DiskRules()
@@ -72,7 +72,7 @@ class Machine:
             wanted=wanted,
             interval=interval,
             per_cpu=per_cpu,
-            condition=condition,
+            evidence=evidence,
         )
 
     def disks(self, *disks: DiskStats) -> None:

@@ -33,7 +33,7 @@ def test_several_large_steps_add_up() -> None:
 
 
 def test_it_begins_at_what_was_said_before_a_restart() -> None:
-    assert [200, 200, 201] == advanced([198, 199, 201], value=200)
+    assert [200, 200, 201] == advanced([198, 199, 201], at_least=200)
 
 
 @given(st.lists(st.floats(0, 1e9)), st.floats(0, 1e9))

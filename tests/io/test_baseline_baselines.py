@@ -61,7 +61,7 @@ def test_garbage_costs_its_own_drive(caplog: pytest.LogCaptureFixture) -> None:
     again = Baselines(RULES, kept)
     assert again.for_drive("wwn-1").read.seconds is not None
     assert again.for_drive("wwn-9").read.seconds is None
-    assert "the kept baseline of wwn-9 is not usable" in caplog.text
+    assert "the stored baseline of wwn-9 is not usable" in caplog.text
 
 
 def test_drives_not_seen_for_longest_are_forgotten_first() -> None:

@@ -211,7 +211,7 @@ def test_the_sampler_asks_for_the_condition_of_the_very_device(machine: Machine)
         asked.append(device)
         return HOT
 
-    machine.sampler = machine.watch(condition=told)
+    machine.sampler = machine.watch(evidence=told)
     counted, idle = NEW, NEW._replace(device="sdy", number="8:16")
     machine.disks(counted, idle)
     machine.tick()
