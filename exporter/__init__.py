@@ -1,3 +1,3 @@
-"""ssd-exporter: a Prometheus exporter and health monitor for SSDs under MySQL."""
+"""ssd-exporter: SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint."""
 
 __version__ = "0.1.0"

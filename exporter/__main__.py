@@ -1,4 +1,4 @@
-"""python -m exporter: the same as the command ssd-exporter."""
+"""Runs the command line: `python -m exporter` is the same as the command `ssd-exporter`."""
 
 import sys
 

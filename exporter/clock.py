@@ -1,15 +1,18 @@
-"""The clock: one of the three edges that tests replace."""
+"""The clock. Tests replace it, as they replace external programs and the file system root."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Three readings of time, all in seconds.
+    """Readings of time in seconds.
 
-    `monotonic` never steps and stands still while the machine is suspended, as the kernel's I/O
-    accounting does; `boottime` counts suspension too, so the two together show it; `wall` is unix
-    time and may step. `sleep` waits; a fake one only adds.
+    monotonic: never steps, and stands still while the machine is suspended, like the kernel's I/O
+    accounting (CLOCK_MONOTONIC).
+    boottime: `monotonic` plus the time in suspension (CLOCK_BOOTTIME). A growing difference between
+    the two shows a suspension.
+    wall: Unix time, which may step.
+    sleep: blocks the calling thread. A fake clock only advances its time.
     """
 
     def monotonic(self) -> float: ...
@@ -19,9 +22,9 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The clocks of the machine."""
 
-    # C functions themselves: a call through Python is half of what they cost.
+    # The C functions themselves: a Python wrapper doubles the cost of a call.
     monotonic = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
     sleep = staticmethod(time.sleep)

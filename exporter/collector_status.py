@@ -1,7 +1,7 @@
-"""The one place that catches what a source of data raises.
+"""Runs the readings of collectors and records their success, duration and errors.
 
-A failure costs the source its own samples, and becomes a gauge, a counter with a reason, and one
-log line when the state changes, or it fails otherwise than it did; repeats are logged at debug.
+This is the only place that catches SourceError. A failed reading costs its own samples only. It is
+counted by reason and logged once: again only when its error changes, and at debug level otherwise.
 """
 
 import logging
@@ -19,14 +19,17 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-
-#: What fails in turns for two reasons says so this often.
-_SAY_AGAIN_SECONDS = 60.0
+#: A part whose error alternates between two kinds logs at most one warning in this time.
+_MIN_LOG_INTERVAL_SECONDS = 60.0
 
 
 @dataclass(slots=True)
 class CollectorResult:
-    """How one collector fares."""
+    """The result of the last reading of a collector or of one of its parts.
+
+    success: the reading was complete. seconds: its duration. errors: failed readings since the
+    start, by reason. message: the first problem of the last reading; empty without one.
+    """
 
     success: bool = True
     seconds: float = 0.0
@@ -35,28 +38,29 @@ class CollectorResult:
 
 
 class CollectorStatus:
-    """Runs readings by name and remembers how they went. Safe to use from several threads.
+    """Runs readings and records their results by collector. All methods are thread-safe.
 
-    A collector may read in several places (on the sampler's tick, on the page); each is a `part`,
-    and the collector succeeds if all its parts do.
+    A collector may read in several places, such as on the sampler's tick and for the page. Each of
+    them is a `part`. A collector succeeds if all its parts succeed.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._parts: dict[tuple[str, str], CollectorResult] = {}
-        #: What was logged last of a part that fails, and when.
-        self._said: dict[tuple[str, str], tuple[str, float]] = {}
+        #: The kind of the last logged problem of each failing part, and its monotonic time.
+        self._logged: dict[tuple[str, str], tuple[str, float]] = {}
 
     def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
     ) -> T | None:
-        """What `read` returns, or None where it raised a SourceError or an OSError.
+        """Returns the value that `read` returns, or None if it raises SourceError or OSError.
 
-        What is not there is no failure: this kernel or machine lacks it. `spent` seconds went
-        into it before.
+        NotAvailable is not a failure: this kernel or machine lacks the source.
+
+        spent: seconds of earlier work that belong to this reading's duration.
         """
-        begin = self._clock.monotonic()
+        start = self._clock.monotonic()
         value: T | None = None
         problems: tuple[SourceError, ...] = ()
         try:
@@ -67,13 +71,13 @@ class CollectorStatus:
         except SourceError as e:
             problems = (e,)
         except OSError as e:
-            # From a look at a path, such as whether it is a directory: closed, or too long a name.
+            # From a test of a path, such as is_dir(): permission denied, or the name is too long.
             problems = (ReadError(str(e)),)
-        self._note(collector, part, problems, spent + self._clock.monotonic() - begin)
+        self._record(collector, part, problems, spent + self._clock.monotonic() - start)
         return value
 
     def results(self) -> Iterator[tuple[str, CollectorResult]]:
-        """One outcome a collector, by name: of all its parts together."""
+        """Returns the result of each collector, merged over its parts and sorted by name."""
         merged: dict[str, CollectorResult] = {}
         with self._lock:
             for (name, _), part in sorted(self._parts.items()):
@@ -84,35 +88,35 @@ class CollectorStatus:
                     whole.errors[reason] = whole.errors.get(reason, 0) + count
         return iter(merged.items())
 
-    def _note(
+    def _record(
         self, collector: str, part: str, problems: tuple[SourceError, ...], seconds: float
     ) -> None:
         with self._lock:
-            outcome = self._parts.get((collector, part))
-            if outcome is None:
-                outcome = self._parts[collector, part] = CollectorResult()
-            was_good, outcome.success = outcome.success, not problems
-            outcome.seconds = seconds
+            result = self._parts.get((collector, part))
+            if result is None:
+                result = self._parts[collector, part] = CollectorResult()
+            was_successful, result.success = result.success, not problems
+            result.seconds = seconds
             for reason in {problem.reason for problem in problems}:
-                outcome.errors[reason] = outcome.errors.get(reason, 0) + 1
-            said, outcome.message = outcome.message, str(problems[0]) if problems else ""
-            is_new = bool(problems) and self._is_new((collector, part), problems[0], was_good)
+                result.errors[reason] = result.errors.get(reason, 0) + 1
+            last_message, result.message = result.message, str(problems[0]) if problems else ""
+            is_new = bool(problems) and self._is_new((collector, part), problems[0], was_successful)
         if problems:
             level = logging.WARNING if is_new else logging.DEBUG
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             log.log(level, "collector %s: %s%s", collector, problems[0], more)
-        elif not was_good:
-            log.info("collector %s: reads whole again, after %s", collector, said)
+        elif not was_successful:
+            log.info("collector %s: recovered; the last problem was: %s", collector, last_message)
 
-    def _is_new(self, which: tuple[str, str], problem: SourceError, was_good: bool) -> bool:
-        """Whether to log it: it is the first, or of another kind than was logged of late."""
-        # Numbers of lines and processes make no other kind.
+    def _is_new(self, key: tuple[str, str], problem: SourceError, was_successful: bool) -> bool:
+        """True if the problem is to be logged: the first one, or of a kind not logged recently."""
+        # Line numbers and process ids do not make a problem new.
         kind = f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"
         now = self._clock.monotonic()
-        before = self._said.get(which)
-        if not was_good and before is not None:
-            then, at = before
-            if kind == then or now - at < _SAY_AGAIN_SECONDS:
+        before = self._logged.get(key)
+        if not was_successful and before is not None:
+            last_kind, logged_at = before
+            if kind == last_kind or now - logged_at < _MIN_LOG_INTERVAL_SECONDS:
                 return False
-        self._said[which] = (kind, now)
+        self._logged[key] = (kind, now)
         return True

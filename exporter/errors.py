@@ -1,29 +1,29 @@
-"""What can go wrong, and whose business it is.
+"""The exceptions that this project raises, by who handles them.
 
 ::
 
     ExporterError
-    ├── ConfigError                   at start or reload, the operator's to mend: exit 2
-    └── SourceError        reason     one source failed, the others go on
-        ├── NotAvailable       not_there  this kernel or drive lacks it: no samples, and no failure
-        ├── ReadError      read       it is there and cannot be read: rights, I/O error, size
-        ├── ParseError     parse      it was read and not understood: file, place, the text itself
-        └── CommandError   command    a program could not be run, or ran and failed
+    ├── ConfigError                       start or reload: the operator corrects it, exit status 2
+    └── SourceError         reason        one data source failed; the other sources continue
+        ├── NotAvailable    not_there     this kernel or drive lacks the source: not a failure
+        ├── ReadError       read          the source exists and cannot be read
+        ├── ParseError      parse         the source was read and has an unexpected format
+        └── CommandError    command       a program did not start, failed or timed out
 
-``reason`` becomes a label value, so the set of reasons is closed here.
+``reason`` is the value of a metric label, so all reasons are defined here.
 """
 
 from typing import ClassVar
 
 
 class ExporterError(Exception):
-    """The root of everything this project raises on purpose."""
+    """The base class of all exceptions that this project raises on purpose."""
 
 
 class ConfigError(ExporterError):
-    """The operator asked for something that cannot be done; `hint` says what to do about it.
+    """The configuration is invalid or cannot be applied; `hint` states the remedy.
 
-    One line, whatever stands in the keys and paths that the message shows.
+    The message is always one line: unprintable characters of keys and paths are escaped.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -32,30 +32,30 @@ class ConfigError(ExporterError):
 
 
 class SourceError(ExporterError):
-    """One source of data failed."""
+    """One data source failed."""
 
     reason: ClassVar[str] = "source"
 
 
 class NotAvailable(SourceError):
-    """The kernel or the drive does not offer this."""
+    """The kernel or the drive does not offer this source."""
 
     reason = "not_there"
 
 
 class ReadError(SourceError):
-    """The source exists and could not be read."""
+    """The source exists and cannot be read: missing permission, I/O error, or too large."""
 
     reason = "read"
 
 
 class ParseError(SourceError):
-    """The source was read and not understood."""
+    """The source has an unexpected format. The message names the file, the place and the text."""
 
     reason = "parse"
 
 
 class CommandError(SourceError):
-    """A program could not be started, failed, or did not end in time."""
+    """A program could not be started, failed, or did not end before its timeout."""
 
     reason = "command"

@@ -1,4 +1,8 @@
-"""Log lines for the journal: one a line, key=value or JSON, on standard error."""
+"""Writes log records to standard error, one line each, as logfmt or JSON.
+
+Under systemd the lines carry the journal's priority prefix and no timestamp, because the journal
+records the time itself.
+"""
 
 import json
 import logging
@@ -6,12 +10,12 @@ import os
 import sys
 import time
 
-#: sd-daemon(3): a line that begins with <N> has priority N in the journal.
+#: A line that starts with <N> has priority N in the journal: sd-daemon(3).
 _PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
 
 
 class LineFormatter(logging.Formatter):
-    """One event, one line, whatever stands in the message."""
+    """Formats a record as one line, also when the message contains line breaks."""
 
     def __init__(self, layout: str, *, journal: bool) -> None:
         super().__init__()
@@ -37,7 +41,10 @@ class LineFormatter(logging.Formatter):
 
 
 def configure(level: str, layout: str) -> None:
-    """Send every log line to standard error."""
+    """Send all log records of `level` and above to standard error.
+
+    layout: "logfmt" or "json".
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(layout, journal="JOURNAL_STREAM" in os.environ))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

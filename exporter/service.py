@@ -1,12 +1,14 @@
-"""What signals ask of the daemon, and a wait that none of them is lost to.
+"""The interface between the process and its service manager: signals and sd_notify(3).
 
-Telling systemd how the service fares: sd_notify(3) in so few lines that a package is no gain.
+sd_notify needs so few lines that this module implements it, instead of a dependency.
 """
 
 import os
 import select
 import signal
 import time
+
+# The C module: the enumerations in `socket` take 0.6 MB, and the agent's memory limit is 16 MB.
 from _socket import AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, socket
 from types import FrameType
 from typing import Any
@@ -15,50 +17,50 @@ from exporter.threads import WakePipe
 
 
 class Signals:
-    """What SIGTERM, SIGINT and SIGHUP ask for while it is entered. For the main thread."""
+    """Records SIGTERM and SIGINT as `stop`, and SIGHUP as `reload`, inside a `with` block.
+
+    Use it on the main thread, which is where Python runs signal handlers.
+    """
 
     def __init__(self) -> None:
         self.stop = self.reload = False
         self._wake = WakePipe()
-        self._before: dict[int, Any] = {}
+        self._previous_handlers: dict[int, Any] = {}
 
     def wait(self, seconds: float) -> None:
-        """Until a signal comes, or so long."""
+        """Block until a signal arrives, at most so many seconds."""
         poll = select.poll()
         poll.register(self._wake.reading, select.POLLIN)
         poll.poll(seconds * 1000)
         self._wake.clear()
 
-    def __enter__(self) -> "Signals":  # noqa: PYI034 - Self came with Python 3.11
+    def __enter__(self) -> "Signals":  # noqa: PYI034 - typing.Self requires Python 3.11
         self._wake.wake_on_signals()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            self._before[number] = signal.signal(number, self._note)
+            self._previous_handlers[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *_error: object) -> None:
-        for number, handler in self._before.items():
+        for number, handler in self._previous_handlers.items():
             signal.signal(number, handler)
         self._wake.close()
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:
             self.reload = True
         else:
             self.stop = True
 
 
-# Not socket: its enumerations of all constants are 0.6 MB of an agent that may hold 16.
-
-
 def notify(*states: str) -> None:
-    """Send states such as READY=1; nothing where no manager listens.
+    """Send states such as READY=1 to the service manager.
 
-    A manager that went away costs the message and nothing else.
+    Does nothing without a manager. A manager that does not answer costs only this message.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
-    if address[0] == "@":  # an abstract socket: its name begins with a zero byte
+    if address[0] == "@":  # an abstract socket, whose name starts with a zero byte
         address = "\0" + address[1:]
     try:
         s = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC)
@@ -72,12 +74,15 @@ def notify(*states: str) -> None:
 
 
 def notify_reloading() -> None:
-    """A reload begins; Type=notify-reload wants the monotonic time with it."""
+    """Report the start of a reload. Type=notify-reload requires the monotonic time."""
     notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 def watchdog_seconds() -> float | None:
-    """How long systemd waits for WATCHDOG=1 before it restarts us; None without a watchdog."""
+    """Returns the watchdog timeout of the service in seconds, or None without a watchdog.
+
+    systemd restarts the service when no WATCHDOG=1 arrives within this time.
+    """
     if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
     microseconds = os.environ.get("WATCHDOG_USEC", "")

@@ -1,4 +1,7 @@
-"""What is kept over a restart: one JSON file, written whole, that survives kill -9."""
+"""Stores the values that survive a restart: one JSON file, replaced atomically.
+
+The file is complete after kill -9 and, with `wait_for_disk`, after a power failure.
+"""
 
 import json
 import logging
@@ -15,14 +18,15 @@ log = logging.getLogger(__name__)
 
 VERSION = 1
 
-#: 8,192 drives with full histograms make about 20 MB; what is larger was not written by us.
-_LARGEST_BYTES = 64 << 20
+#: The largest file that is read. 8,192 drives with full histograms take about 20 MB.
+_MAX_BYTES = 64 << 20
 
+#: The directory for root without $STATE_DIRECTORY.
 FALLBACK = Path("/var/lib/ssd-exporter")
 
 
 class StateFile:
-    """state.json in a directory that we own."""
+    """The file state.json in a directory that this process owns."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -30,10 +34,10 @@ class StateFile:
         self._lock = threading.Lock()
 
     def load(self) -> dict[str, Any]:
-        """What was saved last; empty if nothing was.
+        """Returns the values that were saved last; empty without a file.
 
-        A file that cannot be understood, or that a later version wrote, is kept aside under
-        another name, said, and begun anew.
+        A file that cannot be parsed, or that a later version wrote, is renamed and logged. The
+        result is empty then.
         """
         try:
             return self._read()
@@ -44,27 +48,31 @@ class StateFile:
             return {}
 
     def _read(self) -> dict[str, Any]:
-        if self._path.stat().st_size > _LARGEST_BYTES:
-            raise ValueError(f"it is larger than {_LARGEST_BYTES} bytes")
+        if self._path.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
         state = json.loads(self._path.read_text(encoding="utf-8"))
         if not isinstance(state, dict):
-            raise ValueError("it is no JSON object")  # noqa: TRY004  a bad file, no bad call
+            raise ValueError("it is not a JSON object")  # noqa: TRY004  the file is at fault
         if state.get("version") != VERSION:
-            raise ValueError(f"it is of version {state.get('version')!r}, not {VERSION}")
+            raise ValueError(f"its version is {state.get('version')!r}, not {VERSION}")
         return state
 
     def load_read_only(self) -> dict[str, Any]:
-        """What was saved last, for who does not own it; empty, and said, if it cannot be read."""
+        """Returns the values that were saved last, and leaves the file unchanged.
+
+        Commands use it, as the daemon owns the file. The result is empty without a file. It is
+        empty, with a warning in the log, when the file cannot be read.
+        """
         try:
             return self._read()
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as e:
-            log.warning("%s; what was here before is not known", self._unreadable(e))
+            log.warning("%s; continuing without saved values", self._unreadable(e))
             return {}
 
     def problem(self) -> str:
-        """Why what was saved cannot be read, for people; empty if it can, or there is nothing."""
+        """Returns why the file cannot be read; empty if it can be read or does not exist."""
         try:
             self._read()
         except FileNotFoundError:
@@ -78,16 +86,17 @@ class StateFile:
         return f"{self._path} cannot be read: {reason}"
 
     def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
-        """Write the file whole: what is there is the old one or the new one.
+        """Replace the file atomically: it contains either the old or the new values.
 
-        Without `wait_for_disk` that holds for kill -9 and not for a power cut, and a disk that
-        hangs holds nobody up.
+        Without `wait_for_disk` there is no fsync: a disk that hangs does not block the caller. The
+        file then survives kill -9, but may not survive a power failure.
 
         Raises:
-            OSError: the directory is full, gone or not writable; the old file stands.
+            OSError: the file system is full, or the directory is missing or not writable. The old
+                file is unchanged.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
-        # One name, so that what a kill leaves half written is written over the next time.
+        # A fixed name: the next save overwrites a file that a kill left incomplete.
         temporary = self._path.with_name(".state.json.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._lock:
@@ -103,48 +112,57 @@ class StateFile:
         aside = self._path.with_name(f"state.json.kept-{stamp}")
         try:
             os.replace(self._path, aside)
-            log.warning("%s is not usable: %s; kept as %s, begun anew", self._path, why, aside.name)
         except OSError as e:
-            log.warning("%s is not usable: %s; begun anew (%s)", self._path, why, e)
+            log.warning(
+                "%s is unusable: %s; starting without it. It could not be renamed: %s",
+                *(self._path, why, e),
+            )
+        else:
+            log.warning(
+                "%s is unusable: %s; renamed to %s, starting without it",
+                *(self._path, why, aside.name),
+            )
 
 
-def open_state_file(asked: Path | None, environment: dict[str, str]) -> StateFile | None:
-    """The state directory: the one asked for, or $STATE_DIRECTORY, /var/lib, the user's own.
+def open_state_file(configured: Path | None, environment: dict[str, str]) -> StateFile | None:
+    """Creates the state directory if needed, and returns its state file.
 
-    None, with a line in the log, where none of those that nobody asked for can be written.
+    The directory is the configured one. Without one it is $STATE_DIRECTORY if that is set, else the
+    first writable one of /var/lib/ssd-exporter and the user's XDG state directory. Returns None,
+    with a warning in the log, if none of these is writable.
 
     Raises:
-        ConfigError: the one asked for cannot be made or written.
+        ConfigError: the configured directory cannot be created or written.
     """
-    if asked is not None:
-        if problem := _unwritable(asked):
+    if configured is not None:
+        if problem := _write_problem(configured):
             raise ConfigError(
-                f"the state directory {asked} cannot be written: {problem}",
+                f"the state directory {configured} cannot be written: {problem}",
                 "make it writable for this user or set --state.directory",
             )
-        return StateFile(asked)
-    candidates = _usual(environment)
+        return StateFile(configured)
+    candidates = _default_directories(environment)
     for candidate in candidates:
-        problem = _unwritable(candidate)
+        problem = _write_problem(candidate)
         if not problem:
             return StateFile(candidate)
     log.warning(
-        "no state directory can be written (%s: %s): what is learned is lost at the next restart; "
-        "set --state.directory",
+        "no state directory is writable (%s: %s): baselines and counters are lost at the next "
+        "restart; set --state.directory",
         candidates[-1],
         problem,
     )
     return None
 
 
-def existing_directory(asked: Path | None, environment: dict[str, str]) -> Path | None:
-    """Where a daemon keeps its state: as asked for, else the first usual directory there is."""
-    candidates = _usual(environment) if asked is None else [asked]
-    return next((each for each in candidates if os.path.isdir(each)), None)
+def existing_directory(configured: Path | None, environment: dict[str, str]) -> Path | None:
+    """Returns the state directory of the daemon, or None if it does not exist; creates nothing."""
+    candidates = _default_directories(environment) if configured is None else [configured]
+    return next((directory for directory in candidates if os.path.isdir(directory)), None)
 
 
-def _usual(environment: dict[str, str]) -> list[Path]:
-    # systemd gives several, separated by colons, where a unit has several.
+def _default_directories(environment: dict[str, str]) -> list[Path]:
+    # systemd separates several directories by colons; the first one is ours.
     given = environment.get("STATE_DIRECTORY", "").split(":")[0]
     home = environment.get("XDG_STATE_HOME") or os.path.join(
         environment.get("HOME") or "/nonexistent", ".local", "state"
@@ -152,7 +170,8 @@ def _usual(environment: dict[str, str]) -> list[Path]:
     return [Path(given)] if given else [FALLBACK, Path(home) / "ssd-exporter"]
 
 
-def _unwritable(directory: Path) -> str:
+def _write_problem(directory: Path) -> str:
+    """Returns why the directory cannot be created or written; empty if it can."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
         with tempfile.TemporaryFile(dir=directory):

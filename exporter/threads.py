@@ -1,9 +1,4 @@
-"""What ends a wait on descriptors: another thread, or a signal.
-
-Standing back: drives can wait where a database wants the CPU.
-
-A thread of its own for what happens at a steady pace.
-"""
+"""Threads that call a function periodically or in a loop, CPU priority, and a wake-up pipe."""
 
 import contextlib
 import logging
@@ -15,80 +10,82 @@ from collections.abc import Callable
 
 from exporter.clock import Clock
 
-_MOST_BYTES = 4096
+log = logging.getLogger(__name__)
+
+#: The niceness of threads that poll drives or run probes, and of the programs that they start.
+NICE = 10
+
+#: The pause after a step that raised, so that a step that always fails does not fill the log.
+_PAUSE_AFTER_ERROR_SECONDS = 10.0
+
+#: One read empties the wake-up pipe unless more wake-ups than this are pending.
+_READ_BYTES = 4096
 
 
 class WakePipe:
-    """A pipe. `reading` is readable from `set` until `clear`, for whoever polls it."""
+    """A pipe that wakes a thread which polls the descriptor `reading`."""
 
     def __init__(self) -> None:
         self.reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._hears = False
+        self._wakes_on_signals = False
 
     def set(self) -> None:
-        """End the wait that goes on, or the next; from any thread. Nothing once it is closed."""
-        # Full is as readable as it gets.
+        """Make `reading` readable until `clear`. Any thread may call it.
+
+        A call after `close` has no effect.
+        """
+        # A full pipe is readable too.
         if self._writing >= 0:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writing, b"\0")
 
     def clear(self) -> bool:
-        """Whether it was set."""
+        """Empty the pipe. Returns True if it was set."""
         try:
-            os.read(self.reading, _MOST_BYTES)
+            os.read(self.reading, _READ_BYTES)
         except BlockingIOError:
             return False
         return True
 
     def wake_on_signals(self) -> None:
-        """Be set by each signal that has a handler, before that runs. For the main thread.
+        """Set the pipe at each signal that has a handler. Call it on the main thread.
 
-        A handler of Python's runs when the main thread comes to it: one that arrives just before
-        a wait begins, or at another thread, would be heard when the wait is over (signal(7) calls
-        the remedy the self-pipe trick).
+        Python runs a signal handler when the main thread next executes Python code. A signal that
+        arrives just before a wait starts, or at another thread, would therefore take effect only
+        when the wait ends. This is the self-pipe trick of signal(7).
         """
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
-        self._hears = True
+        self._wakes_on_signals = True
 
     def close(self) -> None:
-        """From the main thread, where it hears signals."""
-        if self._hears:
-            # Before its number is another file's.
+        """Close both ends. Call it on the main thread after `wake_on_signals`."""
+        if self._wakes_on_signals:
+            # Before another file can take the descriptor's number.
             signal.set_wakeup_fd(-1)
-            self._hears = False
-        # First, for a signal may come between the two.
+            self._wakes_on_signals = False
+        # Reset first: a signal handler that runs between the two lines may call `set`.
         writing, self._writing = self._writing, -1
         os.close(writing)
         os.close(self.reading)
 
 
-#: Of every thread of ours that asks drives, and of the programs that it starts.
-NICE = 10
-
-
 def lower_priority() -> None:
-    """Make the calling thread nice, and what it starts from now on; never less than it was.
+    """Raise the calling thread's niceness to NICE; programs that it starts inherit it.
 
-    On Linux niceness is each thread's own (setpriority(2), NOTES). Nothing is lost where it is not
-    allowed, as by the filter of a unit that has set it already.
+    On Linux each thread has its own niceness: setpriority(2), NOTES. Where a system call filter
+    forbids the call, the niceness that the unit has set stays.
     """
     with contextlib.suppress(OSError):
         now = os.getpriority(os.PRIO_PROCESS, 0)
         os.setpriority(os.PRIO_PROCESS, 0, max(NICE, now))
 
 
-log = logging.getLogger(__name__)
-
-#: A step that fails at once must not fill the log.
-_AFTER_MISTAKE_SECONDS = 10.0
-
-
 class PeriodicThread:
-    """Calls `step` every `interval()` seconds until `stop`, or sooner when `trigger` asks for it.
+    """Calls `step` every `interval()` seconds until `stop`, and earlier after `trigger`.
 
-    Steps stand on a grid from the first one, so that they do not drift; one that takes too long
-    costs those that it overlaps, and never piles them up. `least` seconds lie between two steps
-    that are hurried.
+    Steps lie on a fixed grid, so that they do not drift. A step that takes longer than the interval
+    skips the steps that it overlaps. A triggered step starts at least `min_interval_seconds` after
+    the previous step.
     """
 
     def __init__(
@@ -97,14 +94,14 @@ class PeriodicThread:
         step: Callable[[], None],
         interval: Callable[[], float],
         clock: Clock,
-        least: float = 0.0,
+        min_interval_seconds: float = 0.0,
     ) -> None:
         self._name = name
         self._step = step
         self._interval = interval
         self._clock = clock
-        self._least = least
-        # A poll on a descriptor, for a threading.Event takes as long to wake as a sample to parse.
+        self._min_interval_seconds = min_interval_seconds
+        # poll() on a descriptor: threading.Event.wait takes as long to wake as a sample to parse.
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
@@ -112,20 +109,20 @@ class PeriodicThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin; the first step comes one interval from now."""
+        """Start the thread. The first step runs after one interval."""
         self._thread.start()
 
     def trigger(self) -> None:
-        """Ask for a step soon."""
+        """Request a step as soon as `min_interval_seconds` permits. Any thread may call it."""
         os.eventfd_write(self._wake, 1)
 
     def request_stop(self) -> None:
-        """End after the step under way."""
+        """Let the thread end after the current step. Any thread may call it."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
 
     def stop(self, timeout: float) -> bool:
-        """`request_stop`, and wait for it; False where that takes longer than `timeout`."""
+        """Request a stop and wait. Returns False if the thread still runs after `timeout`."""
         self.request_stop()
         self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -133,19 +130,19 @@ class PeriodicThread:
     def _run(self) -> None:
         monotonic, poll = self._clock.monotonic, self._poll.poll
         due = last = monotonic()
-        hurried = False
+        triggered = False
         while True:
-            # A hurried step comes before the one that is due, and does not stand for it.
-            if not hurried or due <= monotonic():
-                due = self._next(due)
-            # Few calls between two steps: with cold caches each costs microseconds, every second.
+            # A triggered step is additional: the step that is due on the grid still runs.
+            if not triggered or due <= monotonic():
+                due = self._next_due(due)
+            # Few calls between two steps: each costs microseconds every second, with cold caches.
             left = due - monotonic()
-            hurried = bool(poll(int(left * 1000) + 1 if left > 0 else 0))
-            if hurried:
+            triggered = bool(poll(int(left * 1000) + 1 if left > 0 else 0))
+            if triggered:
                 if not self._stopping:
-                    # A device that comes and goes ten times a second hurries no more than this.
-                    self._rest(last + self._least)
-                # In this order, or a stop that comes in between is cleared and not seen.
+                    self._sleep_until(last + self._min_interval_seconds)
+                # Read before `_stopping` is checked. Otherwise a stop that arrives in between is
+                # cleared and lost.
                 os.eventfd_read(self._wake)
             if self._stopping:
                 return
@@ -153,24 +150,25 @@ class PeriodicThread:
             try:
                 self._step()
             except Exception:
-                # The last line of a thread that must not end: a mistake of ours costs one step.
+                # A bug in a step costs that step. The thread must continue.
                 log.exception("%s: a step failed; please report this", self._name)
 
-    def _next(self, due: float) -> float:
+    def _next_due(self, due: float) -> float:
         interval, now = self._interval(), self._clock.monotonic()
         due += interval
         return due if due > now else now + interval - (now - due) % interval
 
-    def _rest(self, until: float) -> None:
+    def _sleep_until(self, until: float) -> None:
         while not self._stopping and (left := until - self._clock.monotonic()) > 0:
             self._clock.sleep(min(left, 0.1))
 
 
 class LoopThread:
-    """A thread that calls `step` again and again; each waits for itself.
+    """Calls `step` in a loop. Each step blocks until it has work or `wake` is called.
 
-    `wake` lets a step under way return soon, `close` is called on the thread after the last.
-    low_priority: our other threads, and all else that runs here, go first.
+    wake: makes a running step return soon; it is called on the thread that requests the stop.
+    close: is called on this thread after the last step.
+    low_priority: the thread runs with the niceness NICE.
     """
 
     def __init__(
@@ -183,7 +181,7 @@ class LoopThread:
         low_priority: bool = False,
     ) -> None:
         self._name = name
-        self._stands_back = low_priority
+        self._low_priority = low_priority
         self._step = step
         self._wake = wake
         self._close = close
@@ -191,29 +189,29 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin with the first step."""
+        """Start the thread with the first step."""
         self._thread.start()
 
     def request_stop(self) -> None:
-        """End after the step under way."""
+        """Let the thread end after the current step. Any thread may call it."""
         self._stopping.set()
         self._wake()
 
     def stop(self, timeout: float) -> bool:
-        """`request_stop`, and wait for it; False where that takes longer than `timeout`."""
+        """Request a stop and wait. Returns False if the thread still runs after `timeout`."""
         self.request_stop()
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        if self._stands_back:
+        if self._low_priority:
             lower_priority()
         while not self._stopping.is_set():
             try:
                 self._step()
             except Exception:
-                # The last line of a thread that must not end: a mistake of ours costs one step.
+                # A bug in a step costs that step. The thread must continue.
                 log.exception("%s: a step failed; please report this", self._name)
-                self._stopping.wait(_AFTER_MISTAKE_SECONDS)
+                self._stopping.wait(_PAUSE_AFTER_ERROR_SECONDS)
         self._close()

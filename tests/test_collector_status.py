@@ -90,7 +90,7 @@ def test_one_line_is_logged_when_the_state_changes(
         status.collect("cpu", "tick", read)
     expected = [
         ("WARNING", "collector cpu: /proc/stat: Input/output error"),
-        ("INFO", "collector cpu: reads whole again, after /proc/stat: Input/output error"),
+        ("INFO", "collector cpu: recovered; the last problem was: /proc/stat: Input/output error"),
         ("WARNING", "collector cpu: /proc/stat: Input/output error"),
     ]
     assert expected == [(record.levelname, record.message) for record in caplog.records]

@@ -47,9 +47,9 @@ def test_what_was_saved_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None
         ("", "Expecting value"),
         ('{"version": 1, "baselines": {"a', "Unterminated string"),
         ("\0" * 4096, "Expecting value"),
-        ("[]", "it is no JSON object"),
-        ("{}", "it is of version None, not 1"),
-        ('{"version": 2}', "it is of version 2, not 1"),
+        ("[]", "it is not a JSON object"),
+        ("{}", "its version is None, not 1"),
+        ('{"version": 2}', "its version is 2, not 1"),
         ("[" * 100_000, "recursion"),
     ],
     ids=["empty", "cut off", "zeros after a power cut", "list", "none", "future", "deep"],
@@ -77,7 +77,7 @@ def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
     state = StateFile(tmp_path)
     why = f"{tmp_path}/state.json cannot be read: Is a directory"
     assert ({}, why) == (state.load_read_only(), state.problem())
-    assert [f"{why}; what was here before is not known"] == caplog.messages
+    assert [f"{why}; continuing without saved values"] == caplog.messages
     assert ["state.json"] == os.listdir(tmp_path)
 
 

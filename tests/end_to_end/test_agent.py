@@ -296,7 +296,7 @@ def test_a_forged_document_is_refused_and_said(
         os.replace(new, file)
         await_page(daemon, lambda page: 1 == page.value("ssd_collector_success", collector="smart"))
         assert 3 == daemon.page().value("ssd_smart_media_errors_total", device="rig3")
-        assert "reads whole again" in daemon.log
+        assert "recovered; the last problem was" in daemon.log
 
 
 def test_a_directory_that_others_can_write_is_not_believed_at_all(

@@ -28,10 +28,10 @@ def test_a_state_that_is_not_usable_is_kept_aside_and_begun_anew(tmp_path: Path,
     (aside,) = state.glob("state.json.*")
     assert kept == aside.read_text()
     (complaint,) = daemon.complaints
-    assert f"kept as {aside.name}" in complaint
-    assert "begun anew" in complaint
-    anew = json.loads((state / "state.json").read_text())
-    assert 1 == anew["version"]
+    assert f"renamed to {aside.name}" in complaint
+    assert "starting without it" in complaint
+    new = json.loads((state / "state.json").read_text())
+    assert 1 == new["version"]
     assert {aside, state / "state.json"} == set(state.iterdir())
 
 

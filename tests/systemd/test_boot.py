@@ -284,6 +284,6 @@ def test_it_runs_on_a_root_that_is_read_only() -> None:
             await_drive(machine)
             assert "active\nactive" == machine.systemctl("is-active", *BOTH)
             [line] = complaints(machine.said(EXPORTER))
-            assert "what is learned is lost at the next restart" in line
+            assert "baselines and counters are lost at the next restart" in line
     except Unavailable as e:
         lacking(str(e))
