@@ -14,6 +14,10 @@ from pathlib import Path
 from bench.kernel import Kernel
 
 COMMAND = (sys.executable, "-m", "exporter")
+#: As the launcher of the packages: isolated, without site-packages (packaging/install.sh).
+_PLACE = str(Path(__file__).parents[1])
+_START = f"import sys; sys.path.append({_PLACE!r}); from exporter.cli import main; sys.exit(main())"
+LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
 NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NANOSECONDS = 1e9

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from exporter import __version__, allocator, logs
+from exporter import __version__, logs
 from exporter.commands.command_line import COMMANDS
 from exporter.config import COLLECTORS, Settings
 from exporter.config_validation import parse_record, validated
@@ -169,14 +169,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         if command is not None:
             arguments = command_parser(given[0]).parse_args(given[1:])
+            # smart-agent reads the settings again at SIGHUP.
+            arguments.read_settings = lambda: settings(arguments, USUAL_FILE)
             chosen = settings(arguments, USUAL_FILE)
             logs.configure(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
         arguments = parser().parse_args(given)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)
-        if argv is None and not arguments.config_check and not arguments.once:
-            allocator.begin_anew()
         # After the flags: --help and mistakes need nothing of the daemon's.
         from exporter import daemon  # noqa: PLC0415
 

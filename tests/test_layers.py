@@ -49,9 +49,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": {"collector_status", "drives", "errors", "io", "linux", "probe", "smart"},
     "web": {"", "drives", "errors", "io", "linux", "metrics"},
     # The half with rights: nothing that knows a network, and nothing that is not Python's own.
-    "handover": {"smart.discovery", "smart.poller"},
     "agent": {
-        *("clock", "handover", "logs", "programs", "service", "threads"),
+        *("clock", "errors", "logs", "programs", "service", "threads"),
         *("smart.document_directory", "smart.poll_document", "smart.poller"),
     },
     # Commands that a person runs.
@@ -78,9 +77,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("", "clock", "config", "errors", "logs", "metrics", "monitor", "programs"),
         *("service", "smart", "state", "threads", "web"),
     },
-    "allocator": set(),
     "cli": {
-        *("", "allocator", "commands", "config", "config_validation", "daemon", "errors"),
+        *("", "commands", "config", "config_validation", "daemon", "errors"),
         "logs",
     },
     "__main__": {"cli"},

@@ -16,6 +16,7 @@ from exporter.config import Settings
 from exporter.errors import ConfigError
 
 if TYPE_CHECKING:
+    from exporter.agent import AgentSettings
     from exporter.commands.smart_reader import SmartReader
 
 
@@ -37,25 +38,26 @@ def _agent_arguments(p: argparse.ArgumentParser) -> None:
 
 def _smart_agent(chosen: Settings, arguments: argparse.Namespace) -> int:
     from exporter import agent  # noqa: PLC0415
-    from exporter.smart import polling_plan  # noqa: PLC0415
 
     if arguments.config_check:
         sys.stdout.write("the configuration is good\n")
         return 0
-    path = chosen.path
-    try:
-        agent.begin(
-            polling_plan.of(chosen),
-            chosen.smart.directory,
-            sysfs=path.sysfs,
-            root=path.rootfs,
-            level=chosen.log.level,
-        )
-    except OSError as e:
-        raise ConfigError(
-            f"the settings cannot be handed to the agent: {e.strerror}",
-            "they name more drives than one host has",
-        ) from e
+    agent.run(_agent_settings(chosen), lambda: _agent_settings(arguments.read_settings()))
+    return 0
+
+
+def _agent_settings(chosen: Settings) -> "AgentSettings":
+    from exporter.agent import AgentSettings  # noqa: PLC0415
+    from exporter.smart import polling_plan  # noqa: PLC0415
+
+    return AgentSettings(
+        polling_plan.of(chosen),
+        chosen.smart.directory,
+        sysfs=chosen.path.sysfs,
+        root=chosen.path.rootfs,
+        log_level=chosen.log.level,
+        log_format=chosen.log.format,
+    )
 
 
 def _check_arguments(p: argparse.ArgumentParser) -> None:

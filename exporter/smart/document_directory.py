@@ -49,6 +49,13 @@ class DocumentWriter:
         with self._opened():
             pass
 
+    def close(self) -> None:
+        """Release the lock, if this writer holds it."""
+        self._holds = False
+        if self._held >= 0:
+            os.close(self._held)
+            self._held = -1
+
     def write(self, document: PollDocument | Heartbeat) -> None:
         """Write one document whole; the directory is made anew if it has vanished.
 

@@ -11,10 +11,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import exporter
 from tests.end_to_end.daemon import environment
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 10.0
+#: As /usr/bin/ssd-exporter of the packages starts it (packaging/install.sh): isolated, and without
+#: site-packages. Python 3.10 has no tomllib, so the directory of tomli is added.
+_PLACES = [str(Path(exporter.__file__).parents[1])]
+if sys.version_info < (3, 11):
+    import tomli
+
+    _PLACES.append(str(Path(tomli.__file__).parents[1]))
+LAUNCHER = (
+    *(sys.executable, "-I", "-S", "-c"),
+    f"import sys; sys.path += {_PLACES!r}; from exporter.cli import main; sys.exit(main())",
+)
+
 _RSS = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
 
 
@@ -32,7 +45,7 @@ class Agent:
         self.config = directory / "agent.toml"
         self.config.write_text(config)
         self._log = directory / "agent.log"
-        self._argv = [sys.executable, "-m", "exporter", "smart-agent"]
+        self._argv = [*LAUNCHER, "smart-agent"]
         self._argv += [f"--config.file={self.config}", *flags]
 
     def __enter__(self) -> "Agent":  # noqa: PYI034 - Self came with Python 3.11

@@ -117,12 +117,12 @@ def test_a_reload_takes_new_settings_and_keeps_the_processes(machine: Machine) -
     with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
         machine.systemctl("reload", *BOTH)
         machine.await_("read again", lambda: "settings read again" in ear.last(EXPORTER))
-        machine.await_("it begins anew", lambda: "asks the drives" in ear.last(AGENT))
+        machine.await_("the agent too", lambda: "settings were read again" in ear.last(AGENT))
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     machine.await_("ready again", lambda: "running" == machine.show(AGENT, "SubState"))
     ear = Ear(machine)
     machine.systemctl("reload", *BOTH)
-    machine.await_("as before", lambda: "asks the drives" in ear.last(AGENT))
+    machine.await_("as before", lambda: "settings were read again" in ear.last(AGENT))
 
 
 def test_a_reload_with_a_mistake_says_it_and_the_old_process_lives_on(machine: Machine) -> None:
