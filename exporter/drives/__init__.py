@@ -1,1 +1,1 @@
-"""What a drive's own report means: one vocabulary for NVMe, ATA and SCSI."""
+"""Interprets SMART reports: one vocabulary for NVMe, ATA and SCSI drives, without I/O."""

@@ -1,11 +1,9 @@
-"""The device statistics log (ACS-3 and later, GP log 04h), page by page.
+"""Parses the health of an ATA drive: attribute table, device statistics, SCT and logs (ACS).
 
-What an ATA drive counts of errors, failures and reserves.
-
-Device statistics first, where they have it; then vendor attributes. Raw values may be packed:
-smartctl unpacks those whose format its database knows, and prints the count first.
-
-An ATA drive's health: the SMART attribute table, device statistics, SCT and the logs (ACS).
+A counter is read from the device statistics if the drive has them, because the standard defines
+these. Otherwise it is read from vendor attributes, with the rules of `ata_count_table`. The raw
+value of an attribute can hold several packed numbers. smartctl unpacks the formats that its
+database knows, and prints the count first.
 """
 
 import re
@@ -13,32 +11,53 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from exporter.drives import self_test_log
-from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, CountRule
+from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter, CountRule
 from exporter.drives.ata_endurance import ata_endurance
-from exporter.drives.fields import Fields, celsius, device_statistic, power_on_seconds, smart_passed
+from exporter.drives.fields import (
+    Fields,
+    celsius,
+    device_statistic,
+    power_on_seconds,
+    smart_passed,
+)
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
 from exporter.drives.makes import identify_make
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
 
-#: General errors: reported uncorrectable errors; transport: interface CRC errors (ACS-4, 9.5).
-_STANDARD = {"media_errors": (4, 0x08), "interface_errors": (6, 0x18)}
+#: Page and offset of a counter in the device statistics (ACS-4, 9.5): number of reported
+#: uncorrectable errors, and number of interface CRC errors.
+_DEVICE_STATISTICS: Mapping[Counter, tuple[int, int]] = {
+    "media_errors": (4, 0x08),
+    "interface_errors": (6, 0x18),
+}
 
-#: Counters of flash; what turns has none, though smartctl's default names promise them.
-_OF_FLASH = frozenset({"program_failures", "erase_failures"})
+#: Counters that only flash has. smartctl's default names assign them to hard disks as well.
+_FLASH_COUNTERS: frozenset[Counter] = frozenset({"program_failures", "erase_failures"})
 
-#: Counts of events have 32 bits at most, all ones meaning "not valid".
-_MOST = (1 << 32) - 2
+#: Event counters have at most 32 bits; all ones means "not valid".
+_MAX_COUNT = (1 << 32) - 2
 
-#: "12", "12 (0 3)" (raw16(raw16)), and "3/40", grown and factory bad blocks.
+_MAX_32_BITS = (1 << 32) - 1
+_MAX_RAW = (1 << 64) - 1
+
+#: Rows of the attribute table. The standard has room for 30.
+_MAX_ATTRIBUTES = 256
+
+#: "12" and "12 (0 3)", smartctl's format raw16(raw16).
 _COUNT_FIRST = re.compile(r"([0-9]{1,15})(?: \(.*\))?")
-_LATER_THEN_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")
-_PAIRED = re.compile(r"Bad_Blk_Ct_Lat/Erl")
+#: "3/40": bad blocks since the start of use, and bad blocks of the factory.
+_LATER_AND_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")
+_LATER_AND_EARLY_NAME = re.compile(r"Bad_Blk_Ct_Lat/Erl")
 
 
 @dataclass(frozen=True, slots=True)
 class AtaCounts:
-    """Whole life counts; spare_ratio 1 is an untouched reserve."""
+    """Lifetime event counters and spare blocks of an ATA drive.
+
+    spare_ratio: the share of reserve blocks that is left; 1 for a new drive.
+    spare_threshold_ratio: the drive reports a failure at or below this share.
+    """
 
     media_errors: int | None = None
     reallocated_sectors: int | None = None
@@ -51,99 +70,8 @@ class AtaCounts:
     spare_threshold_ratio: float | None = None
 
 
-def ata_counts(
-    fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
-) -> AtaCounts:
-    make = identify_make(identity)
-    rows = {attribute.id: attribute for attribute in attributes}
-
-    def counted(counter: str) -> int | None:
-        if counter in _OF_FLASH and identity.rotational:
-            return None
-        page = _STANDARD.get(counter)
-        standard = None if page is None else device_statistic(fields, *page, maximum=_MOST)
-        return _by_rules(counter, make, rows) if standard is None else standard
-
-    spare = None if identity.rotational else _spare(identity, make, rows)
-    return AtaCounts(
-        media_errors=counted("media_errors"),
-        reallocated_sectors=counted("reallocated_sectors"),
-        pending_sectors=counted("pending_sectors"),
-        program_failures=counted("program_failures"),
-        erase_failures=counted("erase_failures"),
-        interface_errors=counted("interface_errors"),
-        unsafe_shutdowns=counted("unsafe_shutdowns"),
-        spare_ratio=None if spare is None else _percent(spare.value),
-        spare_threshold_ratio=None if spare is None else _percent(spare.threshold),
-    )
-
-
-def event_count(attribute: AtaAttribute) -> int | None:
-    """The count in a raw value; None where it is packed in a way that hides it, or not valid."""
-    number: int | None = attribute.raw
-    if attribute.raw_text:
-        first = _COUNT_FIRST.fullmatch(attribute.raw_text)
-        if first is None and _PAIRED.fullmatch(attribute.name):
-            first = _LATER_THEN_EARLY.fullmatch(attribute.raw_text)
-        number = None if first is None else int(first[1])
-    return None if number is None or number > _MOST else number
-
-
-def _by_rules(counter: str, make: str | None, rows: Mapping[int, AtaAttribute]) -> int | None:
-    for rule in COUNT_RULES:
-        if rule.counter == counter and make not in rule.not_makes:
-            for attribute in _named(rule, make, rows):
-                if (number := event_count(attribute)) is not None:
-                    return number
-    return None
-
-
-def _named(
-    rule: CountRule, make: str | None, rows: Mapping[int, AtaAttribute]
-) -> Iterator[AtaAttribute]:
-    for number in rule.attributes:
-        attribute = rows.get(number)
-        if attribute is None:
-            continue
-        is_named = rule.name and re.fullmatch(rule.name, attribute.name)
-        if is_named or (make in rule.makes and attribute.name.startswith("Unknown_")):
-            yield attribute
-
-
-def _spare(
-    identity: DriveIdentity, make: str | None, rows: Mapping[int, AtaAttribute]
-) -> AtaAttribute | None:
-    """The first row that tells the reserve.
-
-    Only of drives that somebody knows: 232 is Available_Reservd_Space for want of another name
-    on all others, whatever they count there.
-    """
-    if make is None and not identity.family:
-        return None
-    for rule in SPARE_RULES:
-        for number in rule.attributes:
-            attribute = rows.get(number)
-            if (
-                attribute is not None
-                and re.fullmatch(rule.name, attribute.name)
-                and _percent(attribute.value) is not None
-            ):
-                return attribute
-    return None
-
-
-def _percent(value: int | None) -> float | None:
-    """A normalized value as a ratio; 0, and what is above 100, is "not supported"."""
-    return None if value is None or not 1 <= value <= 100 else value / 100
-
-
-#: The table has room for 30.
-_MOST_ATTRIBUTES = 256
-
-_LARGEST_RAW = (1 << 64) - 1
-
-
 def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    """The health values of an ATA drive in a smartctl report."""
     table = parse_attributes(fields)
     counts = ata_counts(fields, identity, table)
     written = ata_written(fields, identity, table)
@@ -154,7 +82,7 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         spare_ratio=counts.spare_ratio,
         spare_threshold_ratio=counts.spare_threshold_ratio,
         temperatures={} if drive_celsius is None else {"drive": drive_celsius},
-        # SCT status and temperature history, and page 5 of the device statistics.
+        # smartctl reads both limits from SCT, or from page 5 of the device statistics.
         temperature_warning_celsius=celsius(fields, "temperature", "op_limit_max"),
         temperature_critical_celsius=celsius(fields, "temperature", "limit_max"),
         over_temperature_warning_seconds=_over_temperature_seconds(fields),
@@ -178,20 +106,112 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 
 
 def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
-    """The table's rows, one per id: of a second one with the same id nobody knows what it means."""
-    found: dict[int, AtaAttribute] = {}
-    for row in fields.rows("ata_smart_attributes", "table", maximum=_MOST_ATTRIBUTES):
+    """The rows of the attribute table. A repeated id is a fault, and its first row counts."""
+    attributes: dict[int, AtaAttribute] = {}
+    for row in fields.rows("ata_smart_attributes", "table", maximum=_MAX_ATTRIBUTES):
         attribute = _attribute(row)
-        if attribute is not None and attribute.id in found:
+        if attribute is not None and attribute.id in attributes:
             row.fault(("ata_smart_attributes", "table", "id"), attribute.id)
         elif attribute is not None:
-            found[attribute.id] = attribute
-    return tuple(found.values())
+            attributes[attribute.id] = attribute
+    return tuple(attributes.values())
+
+
+def ata_counts(
+    fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
+) -> AtaCounts:
+    """The event counters and spare blocks of an ATA drive. A hard disk has no spare_ratio."""
+    make = identify_make(identity)
+    rows = {attribute.id: attribute for attribute in attributes}
+
+    def count(counter: Counter) -> int | None:
+        if counter in _FLASH_COUNTERS and identity.rotational:
+            return None
+        location = _DEVICE_STATISTICS.get(counter)
+        if location is not None:
+            standard = device_statistic(fields, *location, maximum=_MAX_COUNT)
+            if standard is not None:
+                return standard
+        return _count_by_rules(counter, make, rows)
+
+    spare = None if identity.rotational else _spare(identity, make, rows)
+    return AtaCounts(
+        media_errors=count("media_errors"),
+        reallocated_sectors=count("reallocated_sectors"),
+        pending_sectors=count("pending_sectors"),
+        program_failures=count("program_failures"),
+        erase_failures=count("erase_failures"),
+        interface_errors=count("interface_errors"),
+        unsafe_shutdowns=count("unsafe_shutdowns"),
+        spare_ratio=None if spare is None else _ratio(spare.value),
+        spare_threshold_ratio=None if spare is None else _ratio(spare.threshold),
+    )
+
+
+def event_count(attribute: AtaAttribute) -> int | None:
+    """The count in a raw value. None if it is not valid, or packed in an unknown format."""
+    number: int | None = attribute.raw
+    if attribute.raw_text:
+        match = _COUNT_FIRST.fullmatch(attribute.raw_text)
+        if match is None and _LATER_AND_EARLY_NAME.fullmatch(attribute.name):
+            match = _LATER_AND_EARLY.fullmatch(attribute.raw_text)
+        number = None if match is None else int(match[1])
+    return None if number is None or number > _MAX_COUNT else number
+
+
+def _count_by_rules(
+    counter: Counter, make: str | None, rows: Mapping[int, AtaAttribute]
+) -> int | None:
+    for rule in COUNT_RULES:
+        if rule.counter == counter and make not in rule.not_makes:
+            for attribute in _matching_rows(rule, make, rows):
+                if (number := event_count(attribute)) is not None:
+                    return number
+    return None
+
+
+def _matching_rows(
+    rule: CountRule, make: str | None, rows: Mapping[int, AtaAttribute]
+) -> Iterator[AtaAttribute]:
+    for number in rule.attributes:
+        attribute = rows.get(number)
+        if attribute is None:
+            continue
+        has_name = rule.name and re.fullmatch(rule.name, attribute.name)
+        if has_name or (make in rule.makes and attribute.name.startswith("Unknown_")):
+            yield attribute
+
+
+def _spare(
+    identity: DriveIdentity, make: str | None, rows: Mapping[int, AtaAttribute]
+) -> AtaAttribute | None:
+    """The first attribute that a spare rule matches.
+
+    Only for drives that `makes` or smartctl's database knows. For every other drive smartctl
+    names attribute 232 Available_Reservd_Space, whatever it means there.
+    """
+    if make is None and not identity.family:
+        return None
+    for rule in SPARE_RULES:
+        for number in rule.attributes:
+            attribute = rows.get(number)
+            if (
+                attribute is not None
+                and re.fullmatch(rule.name, attribute.name)
+                and _ratio(attribute.value) is not None
+            ):
+                return attribute
+    return None
+
+
+def _ratio(value: int | None) -> float | None:
+    """A normalized value as a ratio. None for 0 and for values above 100: not supported."""
+    return None if value is None or not 1 <= value <= 100 else value / 100
 
 
 def _attribute(row: Fields) -> AtaAttribute | None:
     number = row.integer("id", minimum=1, maximum=255)
-    raw = row.integer("raw", "value", maximum=_LARGEST_RAW)
+    raw = row.integer("raw", "value", maximum=_MAX_RAW)
     if number is None or raw is None:
         return None
     return AtaAttribute(
@@ -208,13 +228,14 @@ def _attribute(row: Fields) -> AtaAttribute | None:
 
 
 def _over_temperature_seconds(fields: Fields) -> float | None:
-    minutes = fields.integer("temperature", "lifetime_over_limit_minutes", maximum=(1 << 32) - 1)
+    minutes = fields.integer("temperature", "lifetime_over_limit_minutes", maximum=_MAX_32_BITS)
     return None if minutes is None else float(minutes * 60)
 
 
 def _error_log_entries(fields: Fields) -> int | None:
-    """Errors that the drive has logged in its life; the summary log repeats the extended one."""
-    extended = fields.integer("ata_smart_error_log", "extended", "count", maximum=(1 << 32) - 1)
-    if extended is not None:
-        return extended
-    return fields.integer("ata_smart_error_log", "summary", "count", maximum=(1 << 32) - 1)
+    """The lifetime number of logged errors. Both logs hold the same count."""
+    for log in ("extended", "summary"):
+        count = fields.integer("ata_smart_error_log", log, "count", maximum=_MAX_32_BITS)
+        if count is not None:
+            return count
+    return None

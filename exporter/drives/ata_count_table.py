@@ -1,25 +1,43 @@
-"""Which attributes count errors and failures, by id and name, or by id and make: data only.
+"""Table of the vendor attributes that count errors, failures and spare blocks. Data only.
 
-smartctl's names come from its drive database and say what the vendor means, so a row asks for id
-and name; where an old database knows no name, for id and make.
+smartctl's drive database names an attribute as its vendor defines it, so a rule matches the id
+and the name. An old database has no name for the attribute ("Unknown_Attribute"); a rule with
+`makes` then matches the id and the make of the drive.
+
+To extend the table, append a rule after those of the same counter. The first matching attribute
+that holds a count is used.
 """
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
-#: Makes of drives that fall to Unknown_Attribute in old databases and have the same ids.
+#: The fields of `ata.AtaCounts` that the rules fill.
+Counter: TypeAlias = Literal[
+    "media_errors",
+    "reallocated_sectors",
+    "pending_sectors",
+    "program_failures",
+    "erase_failures",
+    "interface_errors",
+    "unsafe_shutdowns",
+]
+
+#: Makes that old databases do not know and whose attribute ids are the same within a group.
 _INTEL = ("intel", "intel_540", "intel_lenovo")
 _MICRON = ("micron_5000", "micron_client", "micron_m500dc", "micron_m4")
 
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """counter: a field of `AtaCounts`; the first row that yields a number counts.
+    """One counter, and the attributes that may hold it.
 
-    name: the whole name, a regular expression. makes: enough without the name.
-    not_makes: this is not what the name says on these.
+    attributes: ids, tried in this order.
+    name: a regular expression that matches the whole name of the attribute.
+    makes: on drives of these makes an attribute without a name matches, too.
+    not_makes: on drives of these makes the attribute has another meaning.
     """
 
-    counter: str
+    counter: Counter
     attributes: tuple[int, ...]
     name: str
     makes: tuple[str, ...] = ()
@@ -37,7 +55,7 @@ COUNT_RULES: tuple[CountRule, ...] = (
         "media_errors",
         (160, 13, 1),
         r"Uncorrectable_(Error_Cnt|Sectors|ECC_Cnt)|UECC_Sector_Count|(Lifetime_)?UECC_Ct",
-        not_makes=("storfly",),  # its older firmware counts down the life left there
+        not_makes=("storfly",),  # its older firmware counts the remaining life down there
     ),
     CountRule("media_errors", (195,), r"Uncorrectable_Err(or)?_Cn?t"),
     CountRule("media_errors", (197,), r"Total_Unc_Read_Failures"),
@@ -93,7 +111,10 @@ COUNT_RULES: tuple[CountRule, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SpareRule:
-    """A reserve whose normalized value is the percentage left and whose threshold its limit."""
+    """Attributes whose normalized value is the percentage of spare blocks left.
+
+    The threshold of the attribute is the limit in percent. `name` matches the whole name.
+    """
 
     attributes: tuple[int, ...]
     name: str

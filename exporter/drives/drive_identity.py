@@ -1,14 +1,20 @@
-"""Who a drive says it is, in the same words as sysfs."""
+"""Parses the identity of a drive from smartctl's JSON, in the notation of sysfs.
+
+This is the only place that parses it. `identify` is the public function.
+"""
 
 import re
 
 from exporter.drives.fields import Fields, counter
 from exporter.drives.health import DriveIdentity, Protocol
 
+#: The vendor that a SAT layer reports for an ATA drive (SAT, INQUIRY data).
+ATA_VENDOR = "ATA"
+
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
-#: Logs that only one kind of drive has, where smartctl does not name the protocol.
-_LOGS = {
+#: Fields that only one protocol has, for a report in which smartctl does not name the protocol.
+_PROTOCOL_OF_FIELD = {
     "nvme_smart_health_information_log": Protocol.NVME,
     "nvme_version": Protocol.NVME,
     "ata_smart_attributes": Protocol.ATA,
@@ -19,16 +25,15 @@ _LOGS = {
     "scsi_version": Protocol.SCSI,
 }
 
-#: What SAT puts in place of a vendor for a drive that speaks ATA (SAT, INQUIRY data).
-ATA_VENDOR = "ATA"
-
 _LOGICAL_UNIT = re.compile(r"0x((?:[0-9a-f]{16}|[0-9a-f]{24}|[0-9a-f]{32}))", re.IGNORECASE)
 
-#: The first digit of an NAA designator says its form: 2, 3 and 5 have 16 digits, 6 has 32 (SPC).
-_NAA = {16: "235", 32: "6"}
+#: The first digits of NAA designators by number of digits: formats 2, 3 and 5 have 16 digits,
+#: format 6 has 32 (SPC).
+_NAA_FORMATS = {16: "235", 32: "6"}
 
 
 def identify(fields: Fields) -> DriveIdentity:
+    """The identity of the drive in a smartctl report. Fields that are absent are None."""
     protocol = _protocol(fields)
     return DriveIdentity(
         protocol=protocol,
@@ -44,15 +49,22 @@ def identify(fields: Fields) -> DriveIdentity:
 
 
 def scsi_vendor(fields: Fields) -> str | None:
-    """T10 vendor identification; smartctl before 7.3 called it `vendor`."""
+    """The T10 vendor identification. smartctl before 7.3 names the field `vendor`."""
     return _first_text(fields, "scsi_vendor", "vendor")
 
 
 def _protocol(fields: Fields) -> Protocol | None:
-    named = fields.text("device", "protocol")
-    if named is not None and named.lower() in _PROTOCOLS:
-        return _PROTOCOLS[named.lower()]
-    return next((found for log, found in _LOGS.items() if fields.get(log) is not None), None)
+    name = fields.text("device", "protocol")
+    if name is not None and name.lower() in _PROTOCOLS:
+        return _PROTOCOLS[name.lower()]
+    return next(
+        (
+            protocol
+            for field, protocol in _PROTOCOL_OF_FIELD.items()
+            if fields.get(field) is not None
+        ),
+        None,
+    )
 
 
 def _first_text(fields: Fields, *keys: str) -> str | None:
@@ -69,7 +81,7 @@ def _model(fields: Fields) -> str | None:
 
 
 def _serial(fields: Fields) -> str | None:
-    """None for the placeholders of drives and bridges that have no serial number."""
+    """None for the placeholders, such as zeros, of drives and bridges without a serial number."""
     serial = fields.text("serial_number")
     return serial if serial and re.search(r"[1-9A-Za-z]", serial) else None
 
@@ -79,7 +91,7 @@ def _wwn(fields: Fields) -> str | None:
 
 
 def _ata_wwn(fields: Fields) -> str | None:
-    """From IDENTIFY DEVICE words 108 to 111."""
+    """The world wide name from IDENTIFY DEVICE words 108 to 111."""
     naa = fields.integer("wwn", "naa", maximum=0xF)
     oui = fields.integer("wwn", "oui", maximum=(1 << 24) - 1)
     unique = fields.integer("wwn", "id", maximum=(1 << 36) - 1)
@@ -89,32 +101,32 @@ def _ata_wwn(fields: Fields) -> str | None:
 
 
 def _scsi_wwn(fields: Fields) -> str | None:
-    """From the logical unit's designator, of which smartctl tells the digits and not the kind."""
+    """The designator of the logical unit. smartctl prints its digits but not its type."""
     match = _LOGICAL_UNIT.fullmatch(fields.text("logical_unit_id") or "")
     if match is None or not match[1].strip("0"):
         return None
     digits = match[1].lower()
-    kind = "naa" if digits[0] in _NAA.get(len(digits), "") else "eui"
+    kind = "naa" if digits[0] in _NAA_FORMATS.get(len(digits), "") else "eui"
     return f"{kind}.{digits}"
 
 
 def _nvme_wwn(fields: Fields) -> str | None:
-    """The EUI-64 of the lowest namespace; smartctl prints no NGUID and no UUID."""
-    found = []
+    """The EUI-64 of the namespace with the lowest number. smartctl prints no NGUID or UUID."""
+    names = []
     for namespace in fields.rows("nvme_namespaces"):
         oui = namespace.integer("eui64", "oui", maximum=(1 << 24) - 1)
         extension = namespace.integer("eui64", "ext_id", maximum=(1 << 40) - 1)
         if oui is not None and extension is not None and oui + extension:
             number = namespace.integer("id", maximum=(1 << 32) - 1)
-            found.append((1 << 32 if number is None else number, oui, extension))
-    if not found:
+            names.append((1 << 32 if number is None else number, oui, extension))
+    if not names:
         return None
-    _, oui, extension = min(found)
+    _, oui, extension = min(names)
     return f"eui.{oui:06x}{extension:010x}"
 
 
 def _capacity_bytes(fields: Fields, protocol: Protocol | None) -> int | None:
-    """The whole drive's: of NVMe `user_capacity` is the namespace that was asked."""
+    """The capacity of the whole drive. For NVMe, `user_capacity` is that of one namespace."""
     user = counter(fields, "user_capacity", "bytes") or None
     if protocol is Protocol.NVME:
         return counter(fields, "nvme_total_capacity") or user
@@ -132,5 +144,5 @@ def _rotational(fields: Fields, protocol: Protocol | None) -> bool | None:
     rate = fields.integer("rotation_rate", maximum=1_000_000)
     if protocol is Protocol.NVME:
         return False
-    # ACS and SBC: 1 is "not rotating"; smartctl prints 0 for it.
+    # In ACS and SBC the value 1 means "non-rotating"; smartctl prints 0 for it.
     return None if rate is None else rate > 1

@@ -1,25 +1,37 @@
-"""Looking into smartctl's JSON field by field: a surprise in one loses that one only.
+"""Reads typed values from smartctl's JSON, field by field.
 
-A report is what `json.loads` gives; nothing of its shape is trusted, for smartctl moves keys
-between versions, and drives print what they like.
+smartctl renames keys between versions, and drives report values that violate the standards. So
+every field is checked, and a field that cannot be parsed costs only itself.
 
-Readings that stand under the same keys whatever a drive speaks.
+The functions at the end read the fields that all protocols have in common.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
+#: A JSON object as `json.loads` returns it.
 Json: TypeAlias = Mapping[str, object]
 
-#: Longer than any model, serial number or message of a drive.
-_LONGEST_TEXT = 256
+#: Characters of a text; no model, serial number or message of a drive is longer.
+_MAX_TEXT_CHARACTERS = 256
+
+#: Digits of an integer in a text. 128 bits have 39 digits, and Python refuses to convert
+#: thousands of them.
+_MAX_DIGITS = 40
+
+#: Faults that one report may add; more would be noise.
+_MAX_FAULTS = 100
+
+#: Drives work between these temperatures; a sensor that reports another one is broken or absent.
+_MIN_CELSIUS = -40.0
+_MAX_CELSIUS = 150.0
 
 
 class Fields:
-    """Reads typed values out of a report by path, and notes what was there but not usable.
+    """Reads values of a JSON object by path, and records the fields that cannot be parsed.
 
-    A step of a path is a key, or an index into a list. What is missing, or null, is None and no
-    fault; what is of another kind or out of range is None and a fault.
+    A path consists of keys of objects and indices of lists. A missing field and null yield None.
+    A value of the wrong type or out of range yields None and adds a fault.
     """
 
     __slots__ = ("_faults", "report")
@@ -30,149 +42,151 @@ class Fields:
 
     @property
     def faults(self) -> tuple[str, ...]:
+        """Descriptions of the fields that could not be parsed, in the order of reading."""
         return tuple(self._faults)
 
     def get(self, *path: str | int) -> object:
-        """Whatever stands there; None where any step is missing."""
-        found: object = self.report
+        """The value at the path, unchecked. None if any step of the path is missing."""
+        value: object = self.report
         for step in path:
-            # What json.loads makes is a dict or a list; to ask whether it is a Mapping takes ten
-            # times as long, and a report is asked two hundred times.
-            if type(found) is dict:
-                found = found.get(step)
-            elif found is None:
+            # json.loads returns dicts and lists. isinstance(value, Mapping) takes ten times as
+            # long as this comparison, and reading one report takes two hundred of them.
+            if type(value) is dict:
+                value = value.get(step)
+            elif value is None:
                 return None
             elif isinstance(step, str):
-                if not isinstance(found, Mapping):
+                if not isinstance(value, Mapping):
                     return None
-                found = found.get(step)
-            elif isinstance(found, list) or _is_sequence(found):
-                found = found[step] if -len(found) <= step < len(found) else None
+                value = value.get(step)
+            elif isinstance(value, list) or _is_sequence(value):
+                value = value[step] if -len(value) <= step < len(value) else None
             else:
                 return None
-        return found
+        return value
 
     def integer(
         self, *path: str | int, minimum: int = 0, maximum: int = (1 << 128) - 1
     ) -> int | None:
-        """A whole number; NVMe counts in 128 bits. "12" and 12.0 are 12, as some versions print."""
-        found = self.get(*path)
-        if found is None or (type(found) is int and minimum <= found <= maximum):
-            return found
+        """The integer at the path, which may be up to 128 bits long, as in NVMe logs.
+
+        Accepts "12" and 12.0 for 12, because some versions of smartctl print these.
+        """
+        value = self.get(*path)
+        if value is None or (type(value) is int and minimum <= value <= maximum):
+            return value
         number: int | None = None
-        if isinstance(found, str):
-            # Python refuses to make a number of thousands of digits.
-            number = int(found) if found.strip().isdecimal() and len(found) <= 40 else None
-        elif isinstance(found, int) and not isinstance(found, bool):
-            number = found
-        elif isinstance(found, float) and found.is_integer():
-            number = int(found)
+        if isinstance(value, str):
+            is_number = value.strip().isdecimal() and len(value) <= _MAX_DIGITS
+            number = int(value) if is_number else None
+        elif isinstance(value, int) and not isinstance(value, bool):
+            number = value
+        elif isinstance(value, float) and value.is_integer():
+            number = int(value)
         if number is None or not minimum <= number <= maximum:
-            self.fault(path, found)
+            self.fault(path, value)
             return None
         return number
 
     def number(
         self, *path: str | int, minimum: float = 0.0, maximum: float = float("inf")
     ) -> float | None:
-        """A number with a fraction, also where it stands as text; never NaN or infinite."""
-        found = self.get(*path)
-        if found is None:
+        """The number at the path as a float; it may be a text. Never NaN or infinite."""
+        value = self.get(*path)
+        if value is None:
             return None
-        if isinstance(found, bool) or not isinstance(found, int | float | str):
-            self.fault(path, found)
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            self.fault(path, value)
             return None
         try:
-            number = float(found)
+            number = float(value)
         except (ValueError, OverflowError):
-            self.fault(path, found)
+            self.fault(path, value)
             return None
         if not minimum <= number <= maximum or number == float("inf"):
-            self.fault(path, found)
+            self.fault(path, value)
             return None
         return number
 
     def flag(self, *path: str | int) -> bool | None:
-        found = self.get(*path)
-        if found is None or isinstance(found, bool):
-            return found
-        self.fault(path, found)
+        """The boolean at the path."""
+        value = self.get(*path)
+        if value is None or isinstance(value, bool):
+            return value
+        self.fault(path, value)
         return None
 
     def text(self, *path: str | int) -> str | None:
-        """Text with its spaces put in order; None where it is empty."""
-        found = self.get(*path)
-        if found is None:
+        """The text at the path, with runs of white space reduced to one space.
+
+        At most 256 characters. None if the text is empty.
+        """
+        value = self.get(*path)
+        if value is None:
             return None
-        if not isinstance(found, str):
-            self.fault(path, found)
+        if not isinstance(value, str):
+            self.fault(path, value)
             return None
-        # Most is in order, and a drive's table has fifty of them.
-        usual = found.isalnum() and len(found) <= _LONGEST_TEXT
-        return found if usual else " ".join(found.split())[:_LONGEST_TEXT] or None
+        # Most texts need no change, and the attribute table of one drive holds fifty.
+        is_clean = value.isalnum() and len(value) <= _MAX_TEXT_CHARACTERS
+        return value if is_clean else " ".join(value.split())[:_MAX_TEXT_CHARACTERS] or None
 
     def rows(self, *path: str | int, maximum: int = 4096) -> Iterator["Fields"]:
-        """The objects of a list, each to be read by itself; their faults are this one's."""
-        found = self.get(*path)
-        if found is None:
+        """The objects of the list at the path, at most `maximum`.
+
+        Each one is a `Fields` of its own that adds its faults to this one.
+        """
+        value = self.get(*path)
+        if value is None:
             return
-        if not isinstance(found, list) and not _is_sequence(found):
-            self.fault(path, found)
+        if not isinstance(value, list) and not _is_sequence(value):
+            self.fault(path, value)
             return
-        for index, row in enumerate(found[:maximum]):
+        for index, row in enumerate(value[:maximum]):
             if isinstance(row, dict) or isinstance(row, Mapping):  # noqa: SIM101  see get
                 yield Fields(row, self._faults)
             elif row is not None:
                 self.fault((*path, index), row)
 
-    def fault(self, path: Sequence[str | int], found: object) -> None:
-        """Note that what stands at `path` is not usable."""
-        if len(self._faults) < 100:
-            self._faults.append(f"{'.'.join(map(str, path))}: {str(found)[:80]!r} is not usable")
-
-
-def _is_sequence(found: object) -> TypeGuard[Sequence[object]]:
-    return isinstance(found, Sequence) and not isinstance(found, str)
-
-
-#: Beyond these a sensor is broken or not there; no drive works there.
-_COLDEST_CELSIUS = -40.0
-_HOTTEST_CELSIUS = 150.0
+    def fault(self, path: Sequence[str | int], value: object) -> None:
+        """Record that the value at the path cannot be used."""
+        if len(self._faults) < _MAX_FAULTS:
+            self._faults.append(f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable")
 
 
 def counter(fields: Fields, *path: str) -> int | None:
     """A counter of up to 128 bits.
 
-    Above 2^53 smartctl also prints the number as text under `<key>_s`, for readers of JSON that
-    know no larger whole number (lib/json.cpp).
+    smartctl also prints a number above 2^53 as text in `<key>_s`, for JSON parsers that have
+    only floats (lib/json.cpp).
     """
     number = fields.integer(*path)
     return fields.integer(*path[:-1], f"{path[-1]}_s") if number is None else number
 
 
 def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
-    """The sum of those counters that the report holds; None where it holds none.
+    """The sum of those counters that the report contains. None if it contains none.
 
-    None, too, where one of them is not usable: a sum without it would be a counter set back.
+    Also None if one of them cannot be parsed: a sum without it would go backward.
     """
-    there = [path for path in paths if fields.get(*path) is not None]
-    numbers = [fields.integer(*path) for path in there]
-    known = [number for number in numbers if number is not None]
-    return sum(known) if known and len(known) == len(there) else None
+    present = [path for path in paths if fields.get(*path) is not None]
+    numbers = [fields.integer(*path) for path in present]
+    parsed = [number for number in numbers if number is not None]
+    return sum(parsed) if parsed and len(parsed) == len(present) else None
 
 
 def celsius(fields: Fields, *path: str | int) -> float | None:
-    """A temperature in °C; 0 is what drives and bridges print for "no sensor"."""
-    return fields.number(*path, minimum=_COLDEST_CELSIUS, maximum=_HOTTEST_CELSIUS) or None
+    """A temperature in °C. 0 yields None: drives and bridges without a sensor print 0."""
+    return fields.number(*path, minimum=_MIN_CELSIUS, maximum=_MAX_CELSIUS) or None
 
 
 def smart_passed(fields: Fields) -> bool | None:
-    """The drive's own verdict."""
+    """True if the drive's own health assessment is "passed"."""
     return fields.flag("smart_status", "passed")
 
 
 def power_on_seconds(fields: Fields) -> float | None:
-    """How long the drive has been powered in its life; few drives count the minutes."""
+    """The total power-on time of the drive in seconds. Most drives count whole hours."""
     hours = fields.integer("power_on_time", "hours", maximum=1 << 64)
     if hours is None:
         return None
@@ -183,13 +197,18 @@ def power_on_seconds(fields: Fields) -> float | None:
 def device_statistic(
     fields: Fields, page: int, offset: int, maximum: int = (1 << 64) - 1
 ) -> int | None:
-    """One statistic; None where the drive does not keep it, or says that it is not valid.
+    """One value of the ATA device statistics log (ACS-3 and later, GP log 04h).
 
-    Takes smartctl's whole report; page numbers and offsets are those of the standard.
+    Page number and offset are those of the standard. None if the drive does not report the
+    statistic or marks it as not valid.
     """
-    for found in fields.rows("ata_device_statistics", "pages"):
-        if found.report.get("number") == page:
-            for row in found.rows("table"):
+    for statistics_page in fields.rows("ata_device_statistics", "pages"):
+        if statistics_page.report.get("number") == page:
+            for row in statistics_page.rows("table"):
                 if row.report.get("offset") == offset and row.get("flags", "valid") is True:
                     return row.integer("value", maximum=maximum)
     return None
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, str)

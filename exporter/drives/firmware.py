@@ -1,7 +1,8 @@
-"""Firmware that is known to lose data or drives: which drives have it, and how long they have.
+"""Detects drives that run firmware with a known fatal defect.
 
-Only what a vendor has admitted, or what the fix's own notes say; the model and the exact releases
-decide, so a drive with the fix yields nothing.
+The table contains only defects that the vendor confirmed, or that the release notes of the fix
+describe. A rule matches the model and the exact defective releases, so a drive with fixed
+firmware has no issue. To extend the table, add a `FirmwareRule` with its source.
 """
 
 import re
@@ -12,10 +13,10 @@ from exporter.drives.health import DriveHealth, DriveIdentity
 
 @dataclass(frozen=True, slots=True)
 class FirmwareIssue:
-    """A known fault of the firmware that a drive runs.
+    """A known defect of the firmware that a drive runs.
 
-    hours_left: of power-on time until it strikes, 0 where it is due; None where it has no hour
-    or the drive tells no age.
+    hours_left: power-on hours until the defect occurs; 0 if that time has passed. None if the
+        defect does not depend on time, or the drive does not report its power-on time.
     """
 
     name: str
@@ -26,9 +27,12 @@ class FirmwareIssue:
 
 @dataclass(frozen=True, slots=True)
 class FirmwareRule:
-    """name, advice and source as in `FirmwareIssue`; strikes_hours: the power-on time it waits.
+    """A firmware defect and the drives that have it.
 
-    model is searched for, firmware must match whole: the releases that have the fault.
+    model: a regular expression that is searched in the model.
+    firmware: a regular expression that matches the whole firmware version: the releases with
+        the defect.
+    strikes_hours: the power-on time in hours at which the defect occurs.
     """
 
     name: str
@@ -47,8 +51,8 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         r"|3200JFFCL)|VK(000960JWSSQ|001920JWSSR|003840JWSST|007680JWSSU))\b",
         firmware=r"HPD[0-7]",
         strikes_hours=32_768,
-        advice="install firmware HPD8 or later before 32,768 hours of power-on time: then the "
-        "drive and its data are lost, and those of its age with it",
+        advice="install firmware HPD8 or later before 32,768 hours of power-on time: after that "
+        "the drive fails and its data is lost, and other drives of the same age fail with it",
         source="HPE a00092491en_us",
     ),
     FirmwareRule(
@@ -56,8 +60,8 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         model=r"\b(EK0800JVYPN|EO1600JVYPP|MK0800JVYPQ|MO1600JVYPR)\b",
         firmware=r"HPD[0-6]",
         strikes_hours=40_000,
-        advice="install firmware HPD7 or later before 40,000 hours of power-on time: then the "
-        "drive and its data are lost, and those of its age with it",
+        advice="install firmware HPD7 or later before 40,000 hours of power-on time: after that "
+        "the drive fails and its data is lost, and other drives of the same age fail with it",
         source="HPE a00097382en_us",
     ),
     FirmwareRule(
@@ -65,8 +69,8 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         model=r"\bLT(0[248]00MO|1600MO|0[248]00WM|0800RO|1600RO)\b",
         firmware=r"D(3\d\d|40\d|41[0-6])",
         strikes_hours=40_000,
-        advice="install Dell's firmware D417 or later before 40,000 hours of power-on time: then "
-        "the drive and its data are lost, and those of its age with it",
+        advice="install Dell's firmware D417 or later before 40,000 hours of power-on time: after "
+        "that the drive fails and its data is lost, and other drives of the same age fail with it",
         source="Dell's urgent release D417 for SanDisk SAS drives, February 2020",
     ),
     FirmwareRule(
@@ -74,31 +78,31 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         model=r"^(M4-CT(032|064|128|256|512)M4SSD[123]|C400-MTFDDA[ACK](064|128|256|512)MAM)$",
         firmware=r"000[0-9]",
         strikes_hours=5_184,
-        advice="install firmware 0309 or later: from 5,184 hours of power-on time on the drive "
-        "hangs every hour until it is powered off",
+        advice="install firmware 0309 or later: after 5,184 hours of power-on time the drive hangs "
+        "once an hour until it is power-cycled",
         source="Crucial m4 firmware 0309 release notes; a warning of drivedb",
     ),
     FirmwareRule(
         name="samsung-980-pro-read-only",
         model=r"\bSSD 980 PRO\b",
         firmware=r"3B2QGXA7",
-        advice="install firmware 5B2QGXA7 or later: this one fails into read-only mode, from "
-        "which there is no way back",
+        advice="install firmware 5B2QGXA7 or later: with this version the drive can enter "
+        "read-only mode permanently",
         source="Samsung and Puget Systems, February 2023",
     ),
     FirmwareRule(
         name="samsung-990-pro-health",
         model=r"\bSSD 990 PRO\b",
         firmware=r"0B2QJXD7",
-        advice="install firmware 1B2QJXD7 or later: under this one the drive's health falls "
-        "fast; what is lost does not come back",
+        advice="install firmware 1B2QJXD7 or later: with this version the reported health drops "
+        "quickly; the update does not restore it",
         source="Samsung, February 2023",
     ),
 )
 
 
 def firmware_issues(identity: DriveIdentity, health: DriveHealth) -> tuple[FirmwareIssue, ...]:
-    """The known faults of the firmware that this drive runs; nothing where it tells no release."""
+    """The known defects of the firmware that the drive runs. Empty if the version is unknown."""
     model, firmware = identity.model, identity.firmware
     if model is None or firmware is None:
         return ()

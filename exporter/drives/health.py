@@ -1,6 +1,6 @@
-"""What is known of a drive's health, in one vocabulary for NVMe, ATA and SCSI.
+"""Records of a drive's identity and health, in one vocabulary for NVMe, ATA and SCSI.
 
-None, or a key that is missing, is "the drive does not say": absent is not zero.
+None, or a missing key, means that the drive does not report the value. Absent is not zero.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Protocol(str, Enum):
-    """What the drive itself speaks, whatever bridge or controller is in between."""
+    """The command set of the drive itself, not that of a bridge or controller before it."""
 
     NVME = "nvme"
     ATA = "ata"
@@ -18,10 +18,12 @@ class Protocol(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class DriveIdentity:
-    """Who a drive says it is.
+    """The identity that a drive reports.
 
-    family: smartctl's drive database's; empty for NVMe and for drives that it does not know.
-    wwn: as sysfs prints it: naa.5002538e40a1b2c3, eui.0025385b21404d22.
+    family: the model family from smartctl's drive database. None for NVMe drives and for drives
+        that the database does not list.
+    wwn: in the notation of sysfs, such as naa.5002538e40a1b2c3 or eui.0025385b21404d22.
+    capacity_bytes: the capacity of the whole drive, not of one namespace.
     rotational: False for an SSD.
     """
 
@@ -37,7 +39,7 @@ class DriveIdentity:
 
 
 class EnduranceSource(str, Enum):
-    """Where a wear level comes from, best first."""
+    """The origin of a wear level, most reliable first."""
 
     NVME_LOG = "nvme_log"
     SCSI_LOG = "scsi_log"
@@ -48,10 +50,10 @@ class EnduranceSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endurance:
-    """How much of its rated endurance a drive has used.
+    """The share of its rated endurance that a drive has used.
 
-    used_ratio: may exceed 1.
-    step_ratio: the resolution of used_ratio: 0.01 where the drive counts whole percents.
+    used_ratio: 0 for a new drive, 1 at the rated end. It may exceed 1.
+    step_ratio: the resolution of used_ratio; 0.01 for a drive that counts whole percents.
     """
 
     used_ratio: float
@@ -60,16 +62,16 @@ class Endurance:
 
 
 class UnitSource(str, Enum):
-    """Why the unit of a byte counter is believed."""
+    """The origin of the unit of a byte counter."""
 
-    STANDARD = "standard"  # NVMe data units, logical sectors, SCSI's gigabytes processed
-    FAMILY_RULE = "family_rule"
-    NAME = "name"  # the attribute's name says it: Host_Writes_32MiB
+    STANDARD = "standard"  # NVMe data units, ATA logical sectors, SCSI gigabytes processed
+    FAMILY_RULE = "family_rule"  # a row of `written_table`
+    NAME = "name"  # the name of the attribute contains it, as in Host_Writes_32MiB
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenBytes:
-    """Bytes that a drive has counted over its life, and the step in which it counts."""
+    """A lifetime byte counter of a drive. `unit_bytes` is the step in which the drive counts."""
 
     bytes: int
     unit_bytes: int
@@ -78,7 +80,10 @@ class WrittenBytes:
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """The last self-test that ended. completed_power_on_seconds: the drive's age at its end."""
+    """The last completed self-test.
+
+    completed_power_on_seconds: the power-on time of the drive when the test ended.
+    """
 
     passed: bool
     completed_power_on_seconds: float | None = None
@@ -86,10 +91,13 @@ class SelfTest:
 
 @dataclass(frozen=True, slots=True)
 class AtaAttribute:
-    """One row of the ATA SMART table; `raw` is the whole 48-bit number, `name` smartctl's.
+    """One row of the ATA SMART attribute table.
 
-    value, worst and threshold are as smartctl prints them; None where it has none.
-    failed: "now", "past" or "".
+    name: the name from smartctl's drive database.
+    raw: the raw value as one number of 48 bits.
+    raw_text: the raw value as smartctl formats it.
+    value, worst, threshold: the normalized values. None if smartctl prints none.
+    failed: when the value was at or below the threshold: "now", "past" or "" (never).
     """
 
     id: int
@@ -105,18 +113,23 @@ class AtaAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DriveHealth:
-    """One report's health, in base units.
+    """The health values of one report, in base units.
 
-    healthy: the drive's own verdict (SMART overall health, NVMe critical warning, SCSI IE).
-    temperatures: by sensor, in °C; "drive" is the composite or only one, "1" to "8" NVMe's others.
-    critical_warnings: NVMe's bits by name, each set or not.
+    healthy: the drive's own assessment (ATA SMART status, NVMe critical warning, SCSI
+        informational exceptions).
+    spare_ratio: the share of reserve blocks that is left; 1 for a new drive.
+    temperatures: °C by sensor. "drive" is the composite or only sensor; "1" to "8" are the
+        additional sensors of an NVMe drive.
+    critical_warnings: the bits of the NVMe critical warning by name; True if the bit is set.
     media_errors: uncorrectable errors of the medium.
-    link_*: line rate after encoding of SATA, SAS or PCIe as the drive reports it.
-    power_mode: ACTIVE, IDLE, STANDBY, SLEEP, ... in small letters.
-    plp_healthy: the power-loss protection passes its own check.
-    exit_status: smartctl's, a bit field.
-    messages: what smartctl complained of, and drive-database warnings.
-    unreadable: why SMART is not to be had though the drive answers, for people; else empty.
+    link_bytes_per_second, link_max_bytes_per_second: the line rate of SATA or SAS after
+        encoding, as the drive reports it.
+    power_mode: in lower case: active, idle, standby, sleep, ...
+    plp_healthy: True if the power-loss protection passes its own check.
+    exit_status: the exit status of smartctl, a bit field.
+    messages: messages of smartctl, and warnings of its drive database.
+    unreadable: why the drive answers but its SMART data cannot be read, as text for people.
+        Empty if SMART data was read.
     """
 
     healthy: bool | None = None
@@ -156,7 +169,7 @@ class DriveHealth:
 
 @dataclass(frozen=True, slots=True)
 class DriveReport:
-    """Who a drive is, how it fares, and which fields of the report were not understood."""
+    """The content of one SMART report. `faults` lists the fields that could not be parsed."""
 
     identity: DriveIdentity
     health: DriveHealth

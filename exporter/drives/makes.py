@@ -1,7 +1,10 @@
-"""Whose drive it is, as far as that decides what a vendor attribute means.
+"""Identifies the make of a SATA drive: a group of models whose vendor attributes mean the same.
 
-The same id means wear on one drive and host writes on another (231 is life left, temperature or
-link errors; 233 wear, NAND writes or host writes), so every rule is keyed on a make and an id.
+The same attribute id has different meanings on different drives. 231 is remaining life,
+temperature or link errors; 233 is wear, NAND writes or host writes. So the rules of `wear_table`,
+`written_table`, `ata_count_table` and `power_loss` refer to a make and an id.
+
+To add a make, add a row to `MAKES` before every row that is less specific.
 """
 
 import re
@@ -13,12 +16,13 @@ from exporter.drives.health import DriveIdentity
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """Drives whose attributes mean the same.
+    """One make. The fields but `name` are regular expressions, matched anywhere in the value.
 
-    database: matches the family that smartctl's drive database names.
-    within: narrows the family to some models.
-    firmware: narrows family and models to some firmware.
-    model: is enough where the database does not know the drive, as old ones do not.
+    database: matches the model family of smartctl's drive database.
+    within: matches the model; limits `database` to some models of the family.
+    firmware: matches the firmware version; limits `database` and `model`.
+    model: matches the model of a drive that the database does not know. Used if no row
+        matches by family.
     """
 
     name: str
@@ -28,7 +32,8 @@ class Make:
     model: str = ""
 
 
-#: The first that fits counts. Families are spelt as drivedb.h of smartmontools 7.0 to 8.0 does.
+#: The first matching row is used. Families are spelled as in drivedb.h of smartmontools 7.0 to
+#: 8.0.
 MAKES: tuple[Make, ...] = (
     Make("intel_dell", r"^Dell Certified Intel", model=r"^SSDSC\w+R\b"),
     Make("intel_lenovo", r"^Lenovo OEM Intel"),
@@ -110,7 +115,7 @@ MAKES: tuple[Make, ...] = (
 
 
 def identify_make(identity: DriveIdentity) -> str | None:
-    """The name of a drive's make; None where no rule of ours knows the drive."""
+    """The name of the make of a drive. None if no row of `MAKES` matches."""
     return _make_of(identity.family or "", identity.model or "", identity.firmware or "")
 
 

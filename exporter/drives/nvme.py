@@ -1,4 +1,7 @@
-"""An NVMe drive's health: SMART / Health Information, log page 2 of the NVMe base specification."""
+"""Parses the health of an NVMe drive: the SMART / Health Information log.
+
+The log is log page 2 of the NVMe base specification, and smartctl prints it as JSON.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,10 +12,10 @@ from exporter.drives.health import DriveHealth, Endurance, EnduranceSource, Unit
 
 _LOG = "nvme_smart_health_information_log"
 
-#: The specification's data unit: a thousand blocks of 512 bytes.
+#: The data unit of the specification: one thousand blocks of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 
-#: The bits of the critical warning, lowest first.
+#: The bits of the critical warning, lowest bit first.
 _WARNINGS = (
     "spare",
     "temperature",
@@ -23,15 +26,18 @@ _WARNINGS = (
 )
 _VOLATILE_BACKUP = 1 << 4
 
-_MOST_SENSORS = 8
-_MOST_SENSOR_KEYS = 64
+#: Temperature sensors in the log.
+_MAX_SENSORS = 8
+#: Keys of an object of sensors that are read.
+_MAX_SENSOR_KEYS = 64
 _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 
-#: Reported for whatever is above 254.
-_MOST_PERCENT_USED = 255
+#: The specification: 255 stands for every percentage above 254.
+_MAX_PERCENT_USED = 255
 
 
 def nvme_health(fields: Fields) -> DriveHealth:
+    """The health values of an NVMe drive in a smartctl report."""
     warning = fields.integer(_LOG, "critical_warning", maximum=255)
     verdict = smart_passed(fields)
     spare_percent, threshold_percent = _spare_percent(fields)
@@ -54,26 +60,28 @@ def nvme_health(fields: Fields) -> DriveHealth:
         power_on_seconds=_power_on_seconds(fields),
         power_cycles=fields.integer("power_cycle_count") if cycles is None else cycles,
         unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
-        # Whole drives' lives are 0 where it is not counted; a new drive loses a minute by that.
+        # Drives that do not count busy time report 0. On a new drive 0 is omitted too, until
+        # its first minute is over.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
         self_test=self_test_log.nvme_self_test(fields),
-        # The bit tells of a failed backup; that it is clear does not tell that there is one.
+        # A set bit means that the backup of volatile memory failed. A clear bit does not mean
+        # that the drive has such a backup.
         plp_healthy=False if warning is not None and warning & _VOLATILE_BACKUP else None,
     )
 
 
 def _spare_percent(fields: Fields) -> tuple[int | None, int | None]:
-    """Available spare and its threshold; a drive that keeps none prints 0 for both."""
+    """Available spare and its threshold in percent. Both are 0 on a drive without spare blocks."""
     spare = fields.integer(_LOG, "available_spare", maximum=100)
     threshold = fields.integer(_LOG, "available_spare_threshold", maximum=100)
     return (None, None) if spare == threshold == 0 else (spare, threshold)
 
 
 def _endurance(fields: Fields) -> Endurance | None:
-    percent = fields.integer(_LOG, "percentage_used", maximum=_MOST_PERCENT_USED)
+    percent = fields.integer(_LOG, "percentage_used", maximum=_MAX_PERCENT_USED)
     spare = _spare_percent(fields)[0]
     if percent is None or (percent == 0 and spare is None):
-        # A new drive has all its spare. One without either is an emulation, which counts no wear.
+        # A new drive reports its spare. A drive that reports neither is emulated and has no wear.
         return None
     return Endurance(percent / 100, EnduranceSource.NVME_LOG)
 
@@ -84,37 +92,37 @@ def _ratio(percent: int | None) -> float | None:
 
 def _temperatures(fields: Fields) -> dict[str, float]:
     composite = celsius(fields, "temperature", "current") or celsius(fields, _LOG, "temperature")
-    found = {} if composite is None else {"drive": composite}
+    temperatures = {} if composite is None else {"drive": composite}
     for sensor, key in _sensors(fields):
         reading = celsius(fields, _LOG, "temperature_sensors", key)
         if reading is not None:
-            found[sensor] = reading
-    return found
+            temperatures[sensor] = reading
+    return temperatures
 
 
 def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
-    """The sensors' numbers from 1, and where each stands: in a list null is one that is absent."""
+    """The number of each sensor, from 1, and its key or index. null is an absent sensor."""
     sensors = fields.get(_LOG, "temperature_sensors")
     if isinstance(sensors, Mapping):
-        for key in list(sensors)[:_MOST_SENSOR_KEYS]:
+        for key in list(sensors)[:_MAX_SENSOR_KEYS]:
             match = _SENSOR_KEY.fullmatch(key) if isinstance(key, str) else None
             if match is not None:
                 yield match[1], key
     elif isinstance(sensors, Sequence) and not isinstance(sensors, str):
-        for index in range(min(len(sensors), _MOST_SENSORS)):
+        for index in range(min(len(sensors), _MAX_SENSORS)):
             yield str(index + 1), index
     elif sensors is not None:
         fields.fault((_LOG, "temperature_sensors"), sensors)
 
 
 def _limit(fields: Fields, level: str, general: str) -> float | None:
-    """WCTEMP or CCTEMP of Identify Controller, which smartctl prints since 7.5, with `-c`."""
+    """WCTEMP or CCTEMP of Identify Controller. smartctl prints them since 7.5, with `-c`."""
     limit = celsius(fields, "nvme_composite_temperature_threshold", level)
     return celsius(fields, "temperature", general) if limit is None else limit
 
 
 def _minutes(fields: Fields, key: str) -> float | None:
-    """In seconds what the log counts in minutes."""
+    """A counter of minutes, converted to seconds."""
     minutes = counter(fields, _LOG, key)
     return None if minutes is None else float(minutes * 60)
 
@@ -131,7 +139,7 @@ def _critical_warnings(warning: int | None) -> dict[str, bool]:
 
 
 def _host_bytes(fields: Fields, key: str) -> WrittenBytes | None:
-    """0 is what drives print that do not count."""
+    """A counter of data units. None for 0, which drives report that do not count."""
     units = counter(fields, _LOG, key)
     if not units:
         return None

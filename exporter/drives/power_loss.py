@@ -1,20 +1,31 @@
-"""Whether an ATA drive's power-loss protection passes its own check."""
+"""Interprets the attributes that report the state of an ATA drive's power-loss protection."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from exporter.drives.health import AtaAttribute, DriveIdentity
 from exporter.drives.makes import identify_make
 
+#: How the attribute is read. "threshold": healthy while the normalized value is above the
+#: threshold. "intel": the same, except for the value 11. "charge": the raw value is 1 if charged.
+Reading: TypeAlias = Literal["threshold", "intel", "charge"]
+
 
 @dataclass(frozen=True, slots=True)
 class PowerLossRule:
-    """reading: "threshold", "intel" or "charge". makes: enough where the name is not known."""
+    """An attribute that reports the state of the capacitor.
+
+    attributes: ids that may have this meaning.
+    name: a regular expression that matches the whole name of the attribute.
+    makes: on drives of these makes, the first id matches without the name if the attribute is
+        of the pre-failure type and has a threshold.
+    """
 
     attributes: tuple[int, ...]
     name: str
-    reading: str
+    reading: Reading
     source: str
     makes: tuple[str, ...] = ()
 
@@ -37,45 +48,48 @@ POWER_LOSS_RULES: tuple[PowerLossRule, ...] = (
     PowerLossRule((230,), r"SuperCap_Charge_Status", "charge", "drivedb, OCZ Intrepid: 0, 1, 2"),
 )
 
-_RULED = frozenset(number for rule in POWER_LOSS_RULES for number in rule.attributes)
+_RULED_ATTRIBUTES = frozenset(number for rule in POWER_LOSS_RULES for number in rule.attributes)
 
-#: What Intel prints after a test that was too hot to count.
+#: Intel drives report this value if the drive was too hot for the test.
 _TESTED_TOO_HOT = 11
 
+#: Healthy by raw value for the reading "charge". Any other value is unknown.
 _CHARGED = {0: False, 1: True}
 
 
 def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) -> bool | None:
-    """False where the drive says that its capacitor failed; None where it says nothing of it.
+    """True if the drive reports that its capacitor is healthy, False if it failed.
 
-    A threshold of 0 is none: any value is above it.
+    None if the drive reports nothing. A threshold of 0 means "no threshold", because every
+    value is above it.
     """
     if identity.rotational:
         return None
-    # Few drives have one of them, and every poll asks.
-    ruled = [attribute for attribute in attributes if attribute.id in _RULED]
+    # Few drives have one of these attributes, so the make is identified only if needed.
+    ruled = [attribute for attribute in attributes if attribute.id in _RULED_ATTRIBUTES]
     make = identify_make(identity) if ruled else None
-    verdicts = [
-        verdict
+    states = [
+        is_healthy
         for rule in POWER_LOSS_RULES
         for attribute in ruled
-        if _is_meant(rule, make, attribute)
-        and (verdict := _verdict(rule.reading, attribute)) is not None
+        if _matches(rule, make, attribute)
+        and (is_healthy := _is_healthy(rule.reading, attribute)) is not None
     ]
-    return all(verdicts) if verdicts else None
+    return all(states) if states else None
 
 
-def _is_meant(rule: PowerLossRule, make: str | None, attribute: AtaAttribute) -> bool:
+def _matches(rule: PowerLossRule, make: str | None, attribute: AtaAttribute) -> bool:
     if attribute.id not in rule.attributes:
         return False
     if re.fullmatch(rule.name, attribute.name):
         return True
-    # Old databases call 175 of newer Intels a count of failures; that has no threshold.
+    # Old databases name attribute 175 of newer Intel drives as a failure counter. A counter has
+    # no threshold.
     is_checked = attribute.prefailure and bool(attribute.threshold)
     return make in rule.makes and is_checked and attribute.id == rule.attributes[0]
 
 
-def _verdict(reading: str, attribute: AtaAttribute) -> bool | None:
+def _is_healthy(reading: Reading, attribute: AtaAttribute) -> bool | None:
     if reading == "charge":
         return _CHARGED.get(attribute.raw)
     if attribute.failed == "now":

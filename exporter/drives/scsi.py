@@ -1,4 +1,4 @@
-"""A SCSI or SAS drive's health, from the log pages of SPC and SBC."""
+"""Parses the health of a SCSI or SAS drive from the log pages of SPC and SBC."""
 
 from exporter.drives import self_test_log
 from exporter.drives.drive_link import sas_link_errors
@@ -14,14 +14,19 @@ from exporter.drives.health import (
 
 _ERRORS = "scsi_error_counter_log"
 
-#: smartctl prints thousandths of 10^9 bytes.
+#: smartctl prints gigabytes (10^9 bytes) with three decimals.
 _PROCESSED_STEP_BYTES = 10**6
 
-_MOST_PERCENT_USED = 255
+#: SBC: 255 stands for every percentage of 255 and more.
+_MAX_PERCENT_USED = 255
 
 
 def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    """Neither start-stop cycles are power cycles, nor non-medium errors those of the interface."""
+    """The health values of a SCSI drive in a smartctl report.
+
+    Start-stop cycles are not power cycles, and non-medium errors are not only interface errors,
+    so neither counter is used.
+    """
     return DriveHealth(
         healthy=smart_passed(fields),
         endurance=_endurance(fields, identity),
@@ -31,7 +36,7 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
         host_written=_processed(fields, "write"),
         media_errors=counter_sum(
             fields,
-            *((_ERRORS, each, "total_uncorrected_errors") for each in ("read", "write", "verify")),
+            *((_ERRORS, kind, "total_uncorrected_errors") for kind in ("read", "write", "verify")),
         ),
         reallocated_sectors=fields.integer("scsi_grown_defect_list"),
         pending_sectors=fields.integer("scsi_pending_defects", "count"),
@@ -42,9 +47,9 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 
 
 def _endurance(fields: Fields, identity: DriveIdentity) -> Endurance | None:
-    """Solid State Media log page, percentage used endurance indicator (SBC): 255 is 255 or more."""
+    """The percentage used endurance indicator of the Solid State Media log page (SBC)."""
     key = "scsi_percentage_used_endurance_indicator"
-    percent = fields.integer(key, maximum=_MOST_PERCENT_USED)
+    percent = fields.integer(key, maximum=_MAX_PERCENT_USED)
     if percent is None or identity.rotational:
         return None
     return Endurance(percent / 100, EnduranceSource.SCSI_LOG)
@@ -60,22 +65,23 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 
 
 def _environmental(fields: Fields) -> float | None:
-    """Environmental Reporting log page, whose first sensor is the drive's."""
+    """The first sensor of the Environmental Reporting log page, which is that of the drive."""
     path = ("scsi_environmental_reports", "temperature_1", "current")
     return None if fields.get(*path) == "unknown" else celsius(fields, *path)
 
 
 def _trip_celsius(fields: Fields) -> float | None:
-    """What smartctl calls trip is SPC's reference temperature: up to it a drive may work for ever.
+    """The reference temperature of SPC, which smartctl calls "trip".
 
-    That makes it a warning; what is critical SCSI drives do not say.
+    It is the highest temperature for continuous operation, so it is the warning limit. SCSI
+    drives report no critical limit.
     """
     trip = celsius(fields, "temperature", "drive_trip")
     return celsius(fields, "scsi_temperature", "drive_trip") if trip is None else trip
 
 
 def _processed(fields: Fields, direction: str) -> WrittenBytes | None:
-    """Total bytes processed, which smartctl prints as text; drives that do not count say 0."""
+    """Total bytes processed. None for 0, which drives report that do not count."""
     gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", maximum=1e12)
     steps = round((gigabytes or 0) * 1000)
     if not steps:

@@ -1,11 +1,11 @@
-"""From smartctl's JSON to what it means."""
+"""Parses a SMART report: smartctl's JSON in, identity and health out."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from exporter.drives import ata, drive_link, nvme, scsi, smartctl_messages
+from exporter.drives.ata import ata_health
 from exporter.drives.drive_identity import identify
-from exporter.drives.drive_link import ReportedLink
+from exporter.drives.drive_link import ReportedLink, parse_link
 from exporter.drives.fields import Fields, Json
 from exporter.drives.health import (
     DriveHealth,
@@ -15,63 +15,78 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from exporter.drives.smartctl_messages import unreadable_reason
+from exporter.drives.nvme import nvme_health
+from exporter.drives.scsi import scsi_health
+from exporter.drives.smartctl_messages import (
+    parse_exit_status,
+    parse_messages,
+    parse_power_mode,
+    parse_sleep_mode,
+    unreadable_reason,
+)
 
 
 def parse_report(report: Json) -> DriveReport:
-    """Who the drive is, how it fares, and which fields were not understood.
+    """The identity and health of the drive in a smartctl report, and the fields with faults.
 
-    Takes what `json.loads` made of the output of smartctl 7.0 or later, whatever it is: what is no
-    object is a fault and nothing else. A drive that `-n standby` left asleep has a power mode and
-    no more: its exit status is then the one that `-n` was given, and no bit field.
+    `report` is the parsed JSON output of smartctl 7.0 or later. It is not trusted: anything but
+    an object yields an empty report with one fault. Of a drive that sleeps and was skipped
+    because of `-n standby`, only identity and power mode are known. Its exit status is then the
+    argument of `-n` and not a bit field, so it is omitted.
     """
     if not isinstance(report, Mapping):
         return DriveReport(
-            DriveIdentity(), DriveHealth(), (f"the report is no object: {type(report).__name__}",)
+            DriveIdentity(),
+            DriveHealth(),
+            (f"the report is not a JSON object but {type(report).__name__}",),
         )
     fields = Fields(report)
     identity = identify(fields)
-    mode = smartctl_messages.parse_sleep_mode(fields)
-    health = _awake(fields, identity) if mode is None else DriveHealth(power_mode=mode)
+    sleep_mode = parse_sleep_mode(fields)
+    is_asleep = sleep_mode is not None
+    health = DriveHealth(power_mode=sleep_mode) if is_asleep else _health(fields, identity)
     return DriveReport(identity, health, tuple(dict.fromkeys(fields.faults)))
 
 
-def _awake(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    health = _logs(fields, identity)
-    status = smartctl_messages.parse_exit_status(fields)
-    said = smartctl_messages.parse_messages(fields)
-    its_link = drive_link.parse_link(fields)
+def _health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    health = _protocol_health(fields, identity)
+    exit_status = parse_exit_status(fields)
+    messages = parse_messages(fields)
+    link = parse_link(fields)
     return replace(
         health,
-        host_read=_possible(health.host_read, health, its_link),
-        host_written=_possible(health.host_written, health, its_link),
-        power_mode=smartctl_messages.parse_power_mode(fields),
-        link_bytes_per_second=its_link.bytes_per_second,
-        link_max_bytes_per_second=its_link.max_bytes_per_second,
-        exit_status=status,
-        messages=said,
-        unreadable=unreadable_reason(fields, identity, health, status, said),
+        host_read=_if_plausible(health.host_read, health, link),
+        host_written=_if_plausible(health.host_written, health, link),
+        power_mode=parse_power_mode(fields),
+        link_bytes_per_second=link.bytes_per_second,
+        link_max_bytes_per_second=link.max_bytes_per_second,
+        exit_status=exit_status,
+        messages=messages,
+        unreadable=unreadable_reason(fields, identity, health, exit_status, messages),
     )
 
 
-def _possible(
-    counted: WrittenBytes | None, health: DriveHealth, its_link: ReportedLink
+def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
+    if identity.protocol is Protocol.NVME:
+        return nvme_health(fields)
+    if identity.protocol is Protocol.ATA:
+        return ata_health(fields, identity)
+    if identity.protocol is Protocol.SCSI:
+        return scsi_health(fields, identity)
+    return DriveHealth()
+
+
+def _if_plausible(
+    counted: WrittenBytes | None, health: DriveHealth, link: ReportedLink
 ) -> WrittenBytes | None:
-    """None where no link carries so much in the drive's life: the unit is not the one believed."""
+    """The count, or None if the link cannot carry that many bytes in the drive's power-on time.
+
+    The assumed unit is then wrong. Counts whose unit a standard defines are not checked.
+    """
     if counted is None or counted.source is UnitSource.STANDARD:
         return counted
-    fastest, seconds = its_link.max_bytes_per_second, health.power_on_seconds
-    if fastest is not None and seconds is not None:
-        # Hours are counted when they are over.
-        return counted if counted.bytes <= fastest * (seconds + 3600) else None
+    max_rate, seconds = link.max_bytes_per_second, health.power_on_seconds
+    if max_rate is not None and seconds is not None:
+        # The drive counts an hour when it is over, so the current hour is added.
+        return counted if counted.bytes <= max_rate * (seconds + 3600) else None
     return counted
-
-
-def _logs(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    if identity.protocol is Protocol.NVME:
-        return nvme.nvme_health(fields)
-    if identity.protocol is Protocol.ATA:
-        return ata.ata_health(fields, identity)
-    if identity.protocol is Protocol.SCSI:
-        return scsi.scsi_health(fields, identity)
-    return DriveHealth()

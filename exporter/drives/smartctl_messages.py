@@ -1,6 +1,7 @@
-"""What smartctl says of its own run: exit status, complaints, the mode that a drive rests in.
+"""Parses what smartctl reports about its own run, and explains why SMART data cannot be read.
 
-Why SMART is not to be had from a drive, and what to do about it, for people.
+The former is the exit status, the messages, and the power mode of the drive. The latter is a
+sentence for people with the cause and the remedy.
 """
 
 import re
@@ -10,33 +11,88 @@ from exporter.drives.drive_identity import ATA_VENDOR, scsi_vendor
 from exporter.drives.fields import Fields
 from exporter.drives.health import DriveHealth, DriveIdentity, Protocol
 
-#: A drive that fails prints a handful; more would be noise.
-_MOST_MESSAGES = 20
-_MOST_OUTPUT_LINES = 4096
+#: Messages per report. A failing drive causes a few; more would be noise.
+_MAX_MESSAGES = 20
+#: Lines of smartctl's text output that are searched.
+_MAX_OUTPUT_LINES = 4096
+#: Characters of one warning of the drive database.
+_MAX_WARNING_CHARACTERS = 256
 
-#: What `-n` prints before it leaves a drive asleep, as an information among the messages.
+#: The message of `-n standby` for a drive that it did not wake.
 _ASLEEP = re.compile(r"Device is in (.{1,40}?) mode, exit\(\d{1,3}\)", re.ASCII)
 
-#: What SCSI adds to a mode, how the drive came to it, and Linux's name for the same.
-_MODE_ORIGIN = re.compile(r"_?( by (timer|command)| \(os\))?$")
+#: The end of the name of a SCSI power mode: what caused the mode, or its name in Linux.
+_MODE_SUFFIX = re.compile(r"_?( by (timer|command)| \(os\))?$")
 
-#: The drive database's, which stands in no field of its own but in the text of `--json=o`.
+#: Start of a warning of the drive database. It has no JSON field; it is in the text that
+#: `--json=o` adds.
 _DATABASE_WARNING = "==> WARNING:"
+
+_SET_TYPE = "set the type of this device in the configuration"
+_PERMISSIONS = (
+    "smartctl needs CAP_SYS_RAWIO for SATA and SAS drives, CAP_SYS_ADMIN for NVMe drives and RAID "
+    "controllers, and access to the device node: run the agent as root, or grant these permissions"
+)
+
+#: Patterns of smartctl's messages, and what they mean. The first pattern that matches is used.
+_MEANINGS = (
+    (
+        r"Unable to detect device type",
+        (
+            "smartctl finds no drive behind this device: a virtual disk has no SMART data; "
+            f"if it is a physical drive, {_SET_TYPE}"
+        ),
+    ),
+    (
+        r"Unknown USB bridge \[?(?P<what>0x[0-9a-f]{4}:0x[0-9a-f]{4})",
+        (
+            f"smartctl does not support the USB bridge {{what}} by default: {_SET_TYPE}: "
+            "sat for a SATA drive; sntjmicron, sntasmedia or sntrealtek for an NVMe drive"
+        ),
+    ),
+    (
+        r"Unsupported USB bridge \[?(?P<what>0x[0-9a-f]{4}:0x[0-9a-f]{4})",
+        "the USB bridge {what} does not pass SMART commands to the drive",
+    ),
+    (
+        r"adding '-d (?P<what>[a-z0-9]{1,16}),N'",
+        (
+            "this device is a volume of a RAID controller: add each drive behind the controller "
+            "to the configuration, with the type {what},N"
+        ),
+    ),
+    (
+        r"requires option '(-d )?(?P<what>[^']{1,40})'",
+        f"this device is behind a RAID controller: {_SET_TYPE}: {{what}}",
+    ),
+    (
+        r"unsupported scsi opcode",
+        f"the device does not support the commands of this type: {_SET_TYPE} to another value",
+    ),
+    (r"Permission denied", _PERMISSIONS),
+    (
+        r"Operation not permitted",
+        f"the device rejects the command: either its type is wrong, or {_PERMISSIONS}",
+    ),
+)
 
 
 def parse_exit_status(fields: Fields) -> int:
-    """The bit field of smartctl(8), RETURN VALUES; 0 where the report does not say."""
+    """The exit status, a bit field (smartctl(8), EXIT STATUS). 0 if the report has none."""
     return fields.integer("smartctl", "exit_status", maximum=255) or 0
 
 
 def parse_messages(fields: Fields) -> tuple[str, ...]:
-    """Errors, warnings and information of this run, then the drive database's warning."""
-    said = dict.fromkeys((*_messages(fields), *_predicted_failure(fields), *_warnings(fields)))
-    return tuple(said)[:_MOST_MESSAGES]
+    """The messages of smartctl, followed by warnings of its drive database. At most 20."""
+    messages = (*_messages(fields), *_predicted_failure(fields), *_database_warnings(fields))
+    return tuple(dict.fromkeys(messages))[:_MAX_MESSAGES]
 
 
 def parse_sleep_mode(fields: Fields) -> str | None:
-    """The power mode in which `-n standby` left the drive unasked; None for one that answered."""
+    """The power mode of a drive that sleeps and was skipped because of `-n standby`.
+
+    None if the drive was read.
+    """
     for message in _messages(fields):
         match = _ASLEEP.search(message)
         if match is not None:
@@ -45,98 +101,13 @@ def parse_sleep_mode(fields: Fields) -> str | None:
 
 
 def parse_power_mode(fields: Fields) -> str | None:
-    """An object since smartctl 7.5, text in what others print of older ones."""
-    nested = isinstance(fields.get("power_mode"), Mapping)
-    name = fields.text("power_mode", "name") if nested else fields.text("power_mode")
+    """The power mode, such as "active" or "standby_y". None if unknown.
+
+    The field is an object since smartctl 7.5, and a text in the output of older wrappers.
+    """
+    is_object = isinstance(fields.get("power_mode"), Mapping)
+    name = fields.text("power_mode", "name") if is_object else fields.text("power_mode")
     return None if name is None else _mode(name)
-
-
-def _messages(fields: Fields) -> Iterator[str]:
-    for row in fields.rows("smartctl", "messages", maximum=_MOST_MESSAGES):
-        text = row.text("string")
-        if text is not None:
-            yield text
-
-
-def _predicted_failure(fields: Fields) -> Iterator[str]:
-    """Why a SCSI drive predicts its failure: the sense code in words."""
-    reason = fields.text("smart_status", "scsi", "ie_string")
-    if reason is not None:
-        yield reason
-
-
-def _warnings(fields: Fields) -> Iterator[str]:
-    """A warning runs over several lines, up to an empty one."""
-    lines = fields.get("smartctl", "output")
-    parts: list[str] = []
-    for line in lines[:_MOST_OUTPUT_LINES] if isinstance(lines, list) else ():
-        text = line.strip() if isinstance(line, str) else ""
-        if text.startswith(_DATABASE_WARNING):
-            parts = [text.removeprefix("==> ")]
-        elif parts and text:
-            parts.append(text)
-        elif parts:
-            yield " ".join(parts)[:256]
-            parts = []
-    if parts:
-        yield " ".join(parts)[:256]
-
-
-def _mode(name: str) -> str:
-    """``STANDBY_Y BY TIMER`` as standby_y; ATA cannot tell active from idle, and says both."""
-    name = name.lower()
-    if name == "active or idle":
-        return "active"
-    return _MODE_ORIGIN.sub("", name).replace(" ", "_")
-
-
-_SET_TYPE = "set the type of this device in the configuration"
-_RIGHTS = (
-    "smartctl needs CAP_SYS_RAWIO for SATA and SAS, CAP_SYS_ADMIN for NVMe and RAID controllers, "
-    "and access to the device node: run the agent as root or grant them"
-)
-
-#: Of what smartctl complains, and what it means; the first that fits counts.
-_MEANINGS = (
-    (
-        r"Unable to detect device type",
-        (
-            "smartctl finds no drive behind this device: a virtual disk has no SMART; "
-            f"if there is a drive, {_SET_TYPE}"
-        ),
-    ),
-    (
-        r"Unknown USB bridge \[?(?P<what>0x[0-9a-f]{4}:0x[0-9a-f]{4})",
-        (
-            f"smartctl does not know the USB bridge {{what}}: {_SET_TYPE}, "
-            "sat for a SATA drive, sntjmicron, sntasmedia or sntrealtek for an NVMe drive"
-        ),
-    ),
-    (
-        r"Unsupported USB bridge \[?(?P<what>0x[0-9a-f]{4}:0x[0-9a-f]{4})",
-        "the USB bridge {what} passes no SMART commands on",
-    ),
-    (
-        r"adding '-d (?P<what>[a-z0-9]{1,16}),N'",
-        (
-            "this is a volume of a RAID controller: name each drive behind it "
-            "in the configuration, with the type {what},N"
-        ),
-    ),
-    (
-        r"requires option '(-d )?(?P<what>[^']{1,40})'",
-        f"this device is behind a RAID controller: {_SET_TYPE}, {{what}}",
-    ),
-    (
-        r"unsupported scsi opcode",
-        f"the device does not understand the commands of this type: {_SET_TYPE} to another",
-    ),
-    (r"Permission denied", _RIGHTS),
-    (
-        r"Operation not permitted",
-        f"the device refuses the command: it is of another type than was asked for, or {_RIGHTS}",
-    ),
-)
 
 
 def unreadable_reason(
@@ -146,23 +117,66 @@ def unreadable_reason(
     exit_status: int,
     messages: Sequence[str],
 ) -> str:
-    """Empty where something of the drive's health is known, and where the report is empty."""
+    """Why SMART data cannot be read, with the remedy, as one sentence.
+
+    Empty if the report contains health values, and if the report is empty.
+    """
     if _is_ata_seen_as_scsi(fields, identity):
         return (
-            "a SATA drive that answers as plain SCSI, without SMART: smartctl needs CAP_SYS_RAWIO "
-            f"to speak ATA to it; if it has that, {_SET_TYPE}, sat"
+            "a SATA drive that answers as plain SCSI, without SMART data: smartctl needs "
+            "CAP_SYS_RAWIO to send ATA commands to it; if it has that capability, "
+            f"{_SET_TYPE}: sat"
         )
-    if _tells(health):
+    if _has_health_values(health):
         return ""
     return (
         _meaning(messages)
-        or _support(fields, identity)
+        or _smart_support(fields, identity)
         or _failure(identity, exit_status, messages)
     )
 
 
-def _tells(health: DriveHealth) -> bool:
-    """Whether there is more than the drive's name and its link say."""
+def _messages(fields: Fields) -> Iterator[str]:
+    for row in fields.rows("smartctl", "messages", maximum=_MAX_MESSAGES):
+        text = row.text("string")
+        if text is not None:
+            yield text
+
+
+def _predicted_failure(fields: Fields) -> Iterator[str]:
+    """The sense code of a failure that a SCSI drive predicts, as text."""
+    reason = fields.text("smart_status", "scsi", "ie_string")
+    if reason is not None:
+        yield reason
+
+
+def _database_warnings(fields: Fields) -> Iterator[str]:
+    """The warnings of the drive database. Each spans several lines and ends at an empty one."""
+    lines = fields.get("smartctl", "output")
+    parts: list[str] = []
+    for line in lines[:_MAX_OUTPUT_LINES] if isinstance(lines, list) else ():
+        text = line.strip() if isinstance(line, str) else ""
+        if text.startswith(_DATABASE_WARNING):
+            parts = [text.removeprefix("==> ")]
+        elif parts and text:
+            parts.append(text)
+        elif parts:
+            yield " ".join(parts)[:_MAX_WARNING_CHARACTERS]
+            parts = []
+    if parts:
+        yield " ".join(parts)[:_MAX_WARNING_CHARACTERS]
+
+
+def _mode(name: str) -> str:
+    """standby_y for ``STANDBY_Y BY TIMER``. ATA does not distinguish "active or idle": active."""
+    name = name.lower()
+    if name == "active or idle":
+        return "active"
+    return _MODE_SUFFIX.sub("", name).replace(" ", "_")
+
+
+def _has_health_values(health: DriveHealth) -> bool:
+    """True if the report contains more than identity and link."""
     readings = (
         health.healthy,
         health.endurance,
@@ -170,18 +184,21 @@ def _tells(health: DriveHealth) -> bool:
         health.reallocated_sectors,
         health.power_on_seconds,
     )
-    known = any(reading is not None for reading in readings)
-    return known or bool(health.temperatures) or bool(health.attributes)
+    has_reading = any(reading is not None for reading in readings)
+    return has_reading or bool(health.temperatures) or bool(health.attributes)
 
 
 def _is_ata_seen_as_scsi(fields: Fields, identity: DriveIdentity) -> bool:
-    """Since 7.3 smartctl leaves vendor and product out where the vendor is ATA; SAS says both."""
+    """True if smartctl sent SCSI commands to a SATA drive.
+
+    Since 7.3 smartctl omits vendor and product if the vendor is "ATA". SAS drives report both.
+    """
     if identity.protocol is not Protocol.SCSI:
         return False
-    is_nameless = identity.model is None and scsi_vendor(fields) is None
+    has_no_name = identity.model is None and scsi_vendor(fields) is None
     has_no_smart = fields.flag("smart_support", "available") is False
     return scsi_vendor(fields) == ATA_VENDOR or (
-        is_nameless and has_no_smart and identity.serial is not None
+        has_no_name and has_no_smart and identity.serial is not None
     )
 
 
@@ -194,32 +211,32 @@ def _meaning(messages: Sequence[str]) -> str:
     return ""
 
 
-def _support(fields: Fields, identity: DriveIdentity) -> str:
-    """What the drive itself says of SMART."""
+def _smart_support(fields: Fields, identity: DriveIdentity) -> str:
+    """The reason, if the drive reports that it does not support SMART, or disabled it."""
     if fields.flag("smart_support", "available") is False:
         if identity.protocol is Protocol.SCSI:
             return (
-                "the drive says that it has no SMART; "
-                f"if it is a SATA drive behind a bridge or controller, {_SET_TYPE}, sat"
+                "the drive reports that it does not support SMART; "
+                f"if it is a SATA drive behind a bridge or controller, {_SET_TYPE}: sat"
             )
-        return "the drive says that it has no SMART"
+        return "the drive reports that it does not support SMART"
     if fields.flag("smart_support", "enabled") is False:
-        return "SMART is switched off in this drive: switch it on with smartctl -s on DEVICE"
+        return "SMART is disabled in this drive: enable it with `smartctl -s on DEVICE`"
     return ""
 
 
 def _failure(identity: DriveIdentity, exit_status: int, messages: Sequence[str]) -> str:
     if messages:
-        return f"smartctl says: {messages[0]}"
+        return f"smartctl reports: {messages[0]}"
     if identity == DriveIdentity() and not exit_status:
         return ""
     if exit_status & 0b10 and identity.model is not None:
         return (
-            "the drive says who it is and refuses all else; "
-            "a drive that belongs to a RAID volume is read through its controller"
+            "the drive reports its identity and rejects all other commands; "
+            "a drive that belongs to a RAID volume must be read through its controller"
         )
     if exit_status & 0b11:
-        return "smartctl cannot open the device, or cannot read who it is"
+        return "smartctl cannot open the device, or cannot read its identity"
     if exit_status & 0b100:
-        return "the drive refuses the commands that read SMART"
-    return "the drive says nothing of its health"
+        return "the drive rejects the commands that read SMART data"
+    return "the drive reports no health values"

@@ -1,4 +1,4 @@
-"""One drive as it is watched: who it is, how it fared when last asked, and whether it answers."""
+"""The state of one monitored drive: identity, last health values, and result of the last poll."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,18 +9,25 @@ from exporter.drives.health import DriveHealth, DriveIdentity
 
 @dataclass(frozen=True, slots=True)
 class WatchedDrive:
-    """What the page and `ssd-exporter check` say of a drive.
+    """One drive as the metrics page and `ssd-exporter check` show it.
 
-    label: the `device` label: a block device's name, or the place behind a controller.
-    serial: the drive's own, else what the kernel says; empty where neither knows.
-    address: how smartctl is told of it, for people: "/dev/sda -d sat".
-    was_reached: the last poll got as far as the drive; smartctl was there and had the rights.
-    has_log_data: its error and self-test logs were read, by the daily set.
-    health: None where no poll has succeeded within the maximum age.
-    polls: how many polls ended how, since the poller began.
-    message: why the last poll failed, or what is wrong with it, in words; else empty.
-    blocks: the block devices that a drive behind a controller stands under.
-    is_missing: it was here once, and no scan finds it any more.
+    label: the `device` label: the name of a block device, or the position behind a controller.
+    serial: the serial number that the drive reports, else that of the kernel; empty if both
+        are unknown.
+    address: the arguments of smartctl, as text for people: "/dev/sda -d sat".
+    up: the drive answered the last poll. A drive in standby counts as up.
+    was_reached: the last poll reached the drive: smartctl was installed and had the permission.
+    has_log_data: the daily poll has read the error log and the self-test log.
+    health: None if no poll has succeeded within the maximum age.
+    last_success_unix_time: when the last successful poll ended.
+    poll_seconds: the duration of the last poll.
+    polls: the number of polls by result since the poller started.
+    message: why the last poll failed, or what is wrong with its result; else empty.
+    wearout_seconds: the estimated time until the rated endurance is used up: low, mid, high.
+    wearout_method: a value of `WearoutMethod`; empty without an estimate.
+    blocks: the block devices that belong to a drive behind a controller.
+    is_stuck: a smartctl process for this drive does not end.
+    is_missing: the drive was present once, and the last scan did not find it.
     """
 
     label: str

@@ -1,4 +1,8 @@
-"""What a drive's wear counter did: its steps, its jumps, and the clock on which it wears."""
+"""Prepares the history of a drive's wear counter: steps, implausible jumps, and the time axis.
+
+The time axis is the wall clock. For a drive that is powered only part of the time it is the
+power-on time of the drive, because a drive without power does not wear.
+"""
 
 import itertools
 from collections.abc import Sequence
@@ -8,19 +12,20 @@ from exporter.drives.trend import Point
 
 DAY = 86400.0
 
-#: Ratios are percents divided by 100: 0.07 - 0.04 is more than 0.03 by the last bit.
+#: Tolerance for floating-point rounding: 0.07 - 0.04 > 0.03.
 _ROUNDING = 1e-9
 
-#: A drive whose own hours stand still, or nearly so, does not count them.
-_LEAST_POWERED_RATIO = 0.01
+#: Power-on time per wall time. A drive below this does not count its power-on time.
+_MIN_POWERED_RATIO = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class WearObservation:
-    """What one report said of wear. at: unix time.
+    """The wear that one report contained.
 
-    step_ratio: the resolution of used_ratio.
-    power_on_seconds: the drive's own clock, which stands still while the host is off.
+    at: the unix time of the report.
+    power_on_seconds: the total power-on time of the drive.
+    used_ratio, step_ratio: as in `Endurance`.
     """
 
     at: float
@@ -33,24 +38,28 @@ class WearObservation:
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """The counter rose. after: halfway between the two looks at it, with the value it rose to.
+    """An increase of the counter between two observations.
 
-    Values hold the good rises alone, as if no suspect one had been.
-    unseen_seconds: between the two looks.
+    point: the midpoint in time of the two observations, and the value after the increase.
+        The value does not include suspect rises.
+    gap_seconds: the time between the two observations.
+    suspect: the increase is larger than any load can cause.
     """
 
-    after: Point
-    unseen_seconds: float
+    point: Point
+    gap_seconds: float
     suspect: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WearCounter:
-    """A drive's wear over one run of observations.
+    """The wear of one drive over a series of observations.
 
-    points: every reading, on the time axis of `now`, without suspect rises.
-    used_ratio: the last reading, as the drive gave it.
-    wall_seconds: so many pass on the wall for one of the axis.
+    points: every observation on the time axis, without suspect rises.
+    rises: every increase of the counter.
+    used_ratio: the last value, as the drive reported it.
+    now: the current time on the time axis.
+    wall_ratio: seconds of wall time per second of the time axis.
     """
 
     points: tuple[Point, ...]
@@ -58,98 +67,107 @@ class WearCounter:
     used_ratio: float
     step_ratio: float
     now: float
-    wall_seconds: float
+    wall_ratio: float
 
     @property
     def suspect(self) -> bool:
+        """True if any rise is suspect."""
         return any(rise.suspect for rise in self.rises)
 
     def wall(self, *durations: float) -> tuple[float, float, float]:
-        """Durations of the time axis on the wall clock."""
-        low, mid, high = (duration * self.wall_seconds for duration in durations)
+        """Converts three durations of the time axis to wall time."""
+        low, mid, high = (duration * self.wall_ratio for duration in durations)
         return low, mid, high
 
     @classmethod
-    def over(
+    def from_observations(
         cls,
         run: Sequence[WearObservation],
         now: float,
         suspect_ratio: float,
         powered_ratio: float,
     ) -> "WearCounter | None":
-        """The counter over what `since_reset` left; None where the drive tells no wear."""
+        """The counter over the result of `observations_since_reset`.
+
+        suspect_ratio, powered_ratio: as in `WearoutRules`.
+        None if the drive does not report wear.
+        """
         known = [
-            (seen, seen.used_ratio, seen.step_ratio)
-            for seen in run
-            if seen.used_ratio is not None and seen.step_ratio
+            (observation, observation.used_ratio, observation.step_ratio)
+            for observation in run
+            if observation.used_ratio is not None and observation.step_ratio
         ]
         if not known:
             return None
-        seconds, wall_seconds = _axis([seen for seen, _, _ in known], powered_ratio)
+        seconds, wall_ratio = _time_axis(
+            [observation for observation, _, _ in known], powered_ratio
+        )
         readings = [Point(at, used) for at, (_, used, _) in zip(seconds, known, strict=True)]
-        points, rises = _rises(readings, suspect_ratio, DAY / wall_seconds)
+        points, rises = _rises(readings, suspect_ratio, DAY / wall_ratio)
         last, used_ratio, step_ratio = known[-1]
         return cls(
             points=points,
             rises=rises,
             used_ratio=used_ratio,
             step_ratio=step_ratio,
-            # The drive runs, or nobody could ask, so both clocks went on alike.
+            # Assume that the drive was powered since the last observation.
             now=seconds[-1] + (now - last.at),
-            wall_seconds=wall_seconds,
+            wall_ratio=wall_ratio,
         )
 
 
 def observations_since_reset(
     observations: Sequence[WearObservation], now: float, window_seconds: float
 ) -> tuple[WearObservation, ...]:
-    """The observations since a count last went back, or was first made in other steps.
+    """The observations since the last reset of a counter, between `now - window_seconds` and `now`.
 
-    A firmware update, an erased drive, or another drive under the same name: the old slope is no
-    longer this drive's. Those before the window and those of the future are left out.
+    A counter that goes backward, or that changes its resolution, is a reset. The causes are a
+    firmware update, a secure erase, or another drive under the same name. Older observations
+    do not describe the present drive.
     """
-    recent = [seen for seen in observations if now - window_seconds <= seen.at <= now]
+    recent = [one for one in observations if now - window_seconds <= one.at <= now]
     used = step = written = None
-    begin = 0
-    for index, seen in enumerate(recent):
+    start = 0
+    for index, one in enumerate(recent):
         if (
-            _fell(used, seen.used_ratio)
-            or _fell(written, seen.host_written_bytes)
-            or (step and seen.step_ratio and step != seen.step_ratio)
+            _decreased(used, one.used_ratio)
+            or _decreased(written, one.host_written_bytes)
+            or (step and one.step_ratio and step != one.step_ratio)
         ):
-            begin, used, step, written = index, None, None, None
-        used = used if seen.used_ratio is None else seen.used_ratio
-        step = step if seen.step_ratio is None else seen.step_ratio
-        written = written if seen.host_written_bytes is None else seen.host_written_bytes
-    return tuple(recent[begin:])
+            start, used, step, written = index, None, None, None
+        used = used if one.used_ratio is None else one.used_ratio
+        step = step if one.step_ratio is None else one.step_ratio
+        written = written if one.host_written_bytes is None else one.host_written_bytes
+    return tuple(recent[start:])
 
 
-def _fell(before: float | None, after: float | None) -> bool:
+def _decreased(before: float | None, after: float | None) -> bool:
     return before is not None and after is not None and after < before
 
 
-def _axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[list[float], float]:
-    """Where each observation lies on the time axis, and the wall seconds for one of its seconds."""
+def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[list[float], float]:
+    """The time of each observation on the time axis, and `wall_ratio` of `WearCounter`."""
     wall = run[-1].at - run[0].at
-    powered = [seen.power_on_seconds for seen in run if seen.power_on_seconds is not None]
+    powered = [one.power_on_seconds for one in run if one.power_on_seconds is not None]
     if len(powered) == len(run) and powered == sorted(powered) and wall > 0:
         share = (powered[-1] - powered[0]) / wall
-        if _LEAST_POWERED_RATIO <= share < powered_ratio:
+        if _MIN_POWERED_RATIO <= share < powered_ratio:
             return powered, 1 / share
-    return [seen.at for seen in run], 1.0
+    return [one.at for one in run], 1.0
 
 
 def _rises(
     readings: Sequence[Point], suspect_ratio: float, day: float
 ) -> tuple[tuple[Point, ...], tuple[Rise, ...]]:
-    """The readings without suspect rises, and all the rises.
+    """The readings with suspect rises subtracted, and all rises.
 
-    Suspect is what rises by more than `suspect_ratio` within a `day` of the axis.
+    A rise is suspect if the counter increases by more than `suspect_ratio` within one `day` of
+    the time axis. For a gap of several days the limit is multiplied by their number.
     """
     pairs = list(itertools.pairwise(readings))
     suspects: set[int] = set()
     for index, (before, after) in enumerate(pairs):
-        # All that rose in the day that ends here; a longer gap counts by its days.
+        # The total increase within the day that ends at this reading.
         first, grown = index, after.value - before.value
         if grown <= 0:
             continue
@@ -159,14 +177,14 @@ def _rises(
             grown += pairs[first][1].value - pairs[first][0].value
         if grown > allowed + _ROUNDING:
             suspects.update(range(first, index + 1))
-    points, rises, left_out = list(readings[:1]), [], 0.0
+    points, rises, subtracted = list(readings[:1]), [], 0.0
     for index, (before, after) in enumerate(pairs):
         grown = after.value - before.value
         suspect = index in suspects and grown > 0
-        left_out += grown if suspect else 0.0
-        points.append(Point(after.seconds, after.value - left_out))
+        subtracted += grown if suspect else 0.0
+        points.append(Point(after.seconds, after.value - subtracted))
         if grown > 0:
-            unseen = after.seconds - before.seconds
-            middle = Point(after.seconds - unseen / 2, after.value - left_out)
-            rises.append(Rise(middle, unseen, suspect))
+            gap = after.seconds - before.seconds
+            middle = Point(after.seconds - gap / 2, after.value - subtracted)
+            rises.append(Rise(middle, gap, suspect))
     return tuple(points), tuple(rises)

@@ -1,20 +1,39 @@
-"""Which attribute tells a drive's wear, by make, and how: data only, a source per row.
+"""Table of the vendor attributes that hold the wear of an SSD, by make. Data only.
 
-"drivedb" is drivedb.h of smartmontools, its comments included; "CrystalDiskInfo" that program's
-AtaSmart.cpp; "captures" are smartctl outputs that drives' owners have published. Where a row's
-formula yields nothing, the make's next row is tried.
+The sources: "drivedb" is drivedb.h of smartmontools with its comments. "CrystalDiskInfo" is
+AtaSmart.cpp of that program. "captures" are smartctl outputs that owners of drives published.
+
+To extend the table, add a row for a make of `makes.MAKES`. The rows of one make are tried in
+order until a formula yields a value. A new formula needs a name in `Formula` and a function in
+`ata_endurance.FORMULAS`.
 """
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+#: The names of the formulas, which `ata_endurance.FORMULAS` implements.
+Formula: TypeAlias = Literal[
+    "value_left",
+    "value_from_200",
+    "raw_percent",
+    "raw_used",
+    "raw_left",
+    "stuck_left",
+    "intel_media_wear",
+    "workload_1024ths",
+    "hundredths",
+    "second_byte",
+    "hundreds",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class WearRule:
-    """One way to read the wear of one make. formula: a key of `wear_rules.FORMULAS`."""
+    """The attribute id and the formula that yield the wear of one make, and their source."""
 
     make: str
     attribute: int
-    formula: str
+    formula: Formula
     source: str
 
 

@@ -1,12 +1,12 @@
-"""Is the unit right in which a drive is believed to count the bytes written to it?
+"""Parses the bytes that an ATA drive has read and written, and checks the unit of its counter.
 
-Vendors count in 512 B, 32 MiB, 1 GiB and more under one attribute name, and firmware of one model
-differs; the kernel's own count of what it wrote to the drive settles it.
+The sources, best first: the device statistics, whose unit the standard defines; a rule of
+`written_table` for the make of the drive; an attribute whose name contains the unit. A count of 0
+means that the drive does not count.
 
-Bytes that an ATA drive's host read and wrote, and that its flash took.
-
-First device statistics, whose unit the standard fixes, then the make's attribute, then one whose
-name says its unit. A total of 0 is a drive that does not count.
+Vendors use units of 512 B, 32 MiB, 1 GiB and others under one attribute name, and firmware
+versions of one model differ. `unit_matches_kernel` compares the drive's count with that of the
+kernel to detect a wrong unit.
 """
 
 import re
@@ -25,43 +25,18 @@ from exporter.drives.written_table import (
     SECTOR,
     UNKNOWN,
     WRITTEN_RULES,
+    WrittenCounter,
 )
 
-#: Drives bring their counters up to date now and then, some once an hour.
-_LEAST_SECONDS = 3600.0
-
-#: So many steps make the rounding of both ends at most a tenth.
-_LEAST_STEPS = 20
-
-#: Right units agree within this factor: merged, flushed and foreign writes lie below it, and no
-#: two units in use are as near.
-_FACTOR = 2
-
-
-def unit_matches_kernel(
-    smart_delta_bytes: int, unit_bytes: int, kernel_delta_bytes: int, seconds: float
-) -> bool | None:
-    """True where the growth of both counts agrees, False where the unit must be wrong.
-
-    None where that cannot be told: less than an hour, less than 20 steps of the counter by either
-    count, a counter that went back, or a kernel that wrote nothing. It is for drives that only
-    this kernel writes to, so not for one behind a RAID controller or shared between hosts.
-    """
-    if seconds < _LEAST_SECONDS or unit_bytes <= 0:
-        return None
-    if kernel_delta_bytes <= 0 or smart_delta_bytes < 0:
-        return None
-    if max(smart_delta_bytes, kernel_delta_bytes) < _LEAST_STEPS * unit_bytes:
-        return None
-    return kernel_delta_bytes <= _FACTOR * smart_delta_bytes <= _FACTOR**2 * kernel_delta_bytes
-
-
-#: General statistics: logical sectors written and read (ACS-4, 9.5.4).
-_PAGE = 1
-_OFFSETS = {"host_written": 0x18, "host_read": 0x28}
+#: Page and offset of a counter in the device statistics: logical sectors written and logical
+#: sectors read (ACS-4, 9.5.4).
+_DEVICE_STATISTICS: Mapping[WrittenCounter, tuple[int, int]] = {
+    "host_written": (1, 0x18),
+    "host_read": (1, 0x28),
+}
 
 _UNITS = {"32MiB": MIB_32, "GiB": GIB, "1GiB": GIB, "MiB": MIB, "GB": GB}
-_NAMES = {
+_NAMES: Mapping[WrittenCounter, re.Pattern[str]] = {
     "host_written": re.compile(
         r"(?:Host|Lifetime|Total)_Writes_(32MiB|1?GiB|MiB|GB)|(Total_LBAs_Written)"
     ),
@@ -71,21 +46,36 @@ _NAMES = {
     "nand_written": re.compile(r"(?:Total_)?(?:NAND|Flash)_Writes_(32MiB|1?GiB)"),
 }
 
-#: Micron counts pages that the host and that the drive itself had programmed (TN-FD-22, -23).
-_HOST_PAGES, _OWN_PAGES, _HOST_SECTORS = 247, 248, 246
-_MICRON_PAGED = frozenset({"micron_5000", "micron_client"})
-#: 512 x 246 / 247 on 5200 and 5300 drives; a drive where it is not has other pages.
+#: Micron drives count the flash pages that host writes and internal writes programmed, and the
+#: sectors that the host wrote (TN-FD-22, TN-FD-23).
+_HOST_PAGES, _INTERNAL_PAGES, _HOST_SECTORS = 247, 248, 246
+_MICRON_WITH_PAGES = frozenset({"micron_5000", "micron_client"})
+#: Bytes per page: 512 * attribute 246 / attribute 247 on 5200 and 5300 drives. The page counters
+#: of a drive with another ratio are not used, because its page size is unknown.
 _PAGE_BYTES = 1 << 14
 
-#: All ones in any of the widths in use is "not valid"; nobody has written 2^62 bytes.
+#: Raw values that mean "not valid": 0, and all ones in one of the usual widths.
 _NOT_VALID = frozenset({0, (1 << 32) - 1, (1 << 48) - 1, (1 << 56) - 1})
-_MOST_BYTES = 1 << 62
+#: Bytes; no drive has written as many in its life.
+_MAX_BYTES = 1 << 62
 
 _RULED = frozenset((rule.make, rule.counter) for rule in WRITTEN_RULES)
+
+#: Seconds. Some drives update their counters only once an hour.
+_MIN_CHECK_SECONDS = 3600.0
+
+#: Steps of the counter; with 20 the rounding at both ends is at most a tenth.
+_MIN_CHECK_STEPS = 20
+
+#: The largest ratio of the two counts with the right unit. Merged writes, flushes and writes by
+#: others cause a smaller ratio; the ratio of any two units in use is larger.
+_MAX_UNIT_RATIO = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AtaWritten:
+    """Lifetime byte counters: what the host read and wrote, and what was written to the flash."""
+
     host_read: WrittenBytes | None = None
     host_written: WrittenBytes | None = None
     nand_written: WrittenBytes | None = None
@@ -94,39 +84,61 @@ class AtaWritten:
 def ata_written(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> AtaWritten:
+    """The byte counters of an ATA drive, each from its best source."""
     make = identify_make(identity)
     block = identity.logical_block_bytes or SECTOR
     rows = {attribute.id: attribute for attribute in attributes}
 
-    def counted(counter: str) -> WrittenBytes | None:
-        standard = _standard(fields, counter, block)
+    def count(counter: WrittenCounter) -> WrittenBytes | None:
+        standard = _from_device_statistics(fields, counter, block)
         if standard is not None:
             return standard
-        rule = None if make is None else _by_make(make, counter, rows, block)
-        if rule is not None:
-            return rule
-        return None if _is_ruled(make, counter) else _by_name(counter, attributes, block)
+        by_rule = None if make is None else _by_rule(make, counter, rows, block)
+        if by_rule is not None:
+            return by_rule
+        return None if _has_rule(make, counter) else _by_name(counter, attributes, block)
 
     return AtaWritten(
-        host_read=counted("host_read"),
-        host_written=counted("host_written"),
-        nand_written=_micron_pages(make, rows) or counted("nand_written"),
+        host_read=count("host_read"),
+        host_written=count("host_written"),
+        nand_written=_from_micron_pages(make, rows) or count("nand_written"),
     )
 
 
-def _standard(fields: Fields, counter: str, block: int) -> WrittenBytes | None:
-    offset = _OFFSETS.get(counter)
-    sectors = None if offset is None else device_statistic(fields, _PAGE, offset)
+def unit_matches_kernel(
+    smart_delta_bytes: int, unit_bytes: int, kernel_delta_bytes: int, seconds: float
+) -> bool | None:
+    """True if the drive's count and the kernel's count grew alike, False if the unit is wrong.
+
+    None if this cannot be decided: less than an hour, less than 20 steps of the counter by
+    either count, a counter that went backward, or no writes by the kernel. Not for a drive that
+    others than this kernel write to: one behind a RAID controller, or shared between hosts.
+    """
+    if seconds < _MIN_CHECK_SECONDS or unit_bytes <= 0:
+        return None
+    if kernel_delta_bytes <= 0 or smart_delta_bytes < 0:
+        return None
+    if max(smart_delta_bytes, kernel_delta_bytes) < _MIN_CHECK_STEPS * unit_bytes:
+        return None
+    scaled = _MAX_UNIT_RATIO * smart_delta_bytes
+    return kernel_delta_bytes <= scaled <= _MAX_UNIT_RATIO**2 * kernel_delta_bytes
+
+
+def _from_device_statistics(
+    fields: Fields, counter: WrittenCounter, block: int
+) -> WrittenBytes | None:
+    location = _DEVICE_STATISTICS.get(counter)
+    sectors = None if location is None else device_statistic(fields, *location)
     return None if sectors is None else _bytes(sectors, block, UnitSource.STANDARD)
 
 
-def _is_ruled(make: str | None, counter: str) -> bool:
-    """A make whose unit is known, or known to be doubtful: its attributes' names do not count."""
+def _has_rule(make: str | None, counter: WrittenCounter) -> bool:
+    """True if the unit of the make is known, or known to be doubtful. Names are then not used."""
     return (make, counter) in _RULED
 
 
-def _by_make(
-    make: str, counter: str, rows: Mapping[int, AtaAttribute], block: int
+def _by_rule(
+    make: str, counter: WrittenCounter, rows: Mapping[int, AtaAttribute], block: int
 ) -> WrittenBytes | None:
     for rule in WRITTEN_RULES:
         if rule.make == make and rule.counter == counter and rows.keys() >= set(rule.attributes):
@@ -138,30 +150,37 @@ def _by_make(
     return None
 
 
-def _by_name(counter: str, attributes: Sequence[AtaAttribute], block: int) -> WrittenBytes | None:
-    """Total_LBAs_Written is also what smartctl calls 241 of a drive that it does not know."""
-    named = _NAMES[counter].fullmatch
+def _by_name(
+    counter: WrittenCounter, attributes: Sequence[AtaAttribute], block: int
+) -> WrittenBytes | None:
+    """The first attribute whose name contains the unit.
+
+    smartctl also names attribute 241 of an unknown drive Total_LBAs_Written.
+    """
+    matching = _NAMES[counter].fullmatch
     for attribute in attributes:
-        match = named(attribute.name)
+        match = matching(attribute.name)
         if match is not None:
             unit = _UNITS[match[1]] if match[1] else block
             return _bytes(attribute.raw, unit, UnitSource.NAME)
     return None
 
 
-def _micron_pages(make: str | None, rows: Mapping[int, AtaAttribute]) -> WrittenBytes | None:
-    if make not in _MICRON_PAGED or not rows.keys() >= {_HOST_PAGES, _OWN_PAGES, _HOST_SECTORS}:
+def _from_micron_pages(make: str | None, rows: Mapping[int, AtaAttribute]) -> WrittenBytes | None:
+    """The bytes written to the flash of a Micron drive, whose page size is confirmed."""
+    needed = {_HOST_PAGES, _INTERNAL_PAGES, _HOST_SECTORS}
+    if make not in _MICRON_WITH_PAGES or not rows.keys() >= needed:
         return None
-    host = rows[_HOST_PAGES].raw * _PAGE_BYTES
+    by_pages = rows[_HOST_PAGES].raw * _PAGE_BYTES
     by_sectors = rows[_HOST_SECTORS].raw * SECTOR
-    if not 0.9 <= by_sectors / max(host, 1) <= 1.1:
+    if not 0.9 <= by_sectors / max(by_pages, 1) <= 1.1:
         return None
-    pages = rows[_HOST_PAGES].raw + rows[_OWN_PAGES].raw
+    pages = rows[_HOST_PAGES].raw + rows[_INTERNAL_PAGES].raw
     return _bytes(pages, _PAGE_BYTES, UnitSource.FAMILY_RULE)
 
 
 def _bytes(count: int, unit: int, source: UnitSource) -> WrittenBytes | None:
     total = count * unit
-    if count in _NOT_VALID or total > _MOST_BYTES:
+    if count in _NOT_VALID or total > _MAX_BYTES:
         return None
     return WrittenBytes(total, unit, source)

@@ -1,9 +1,15 @@
-"""Which attributes count bytes, by make, and in which unit: data only, a source per row.
+"""Table of the vendor attributes that count bytes read and written, with their units. Data only.
 
-Sources are named as in `wear_table`.
+Sources are named as in `wear_table`. To extend the table, add a row for a make of `makes.MAKES`.
+The rows of one make and counter are tried in order. A make without a row for a counter is read
+by the name of the attribute (`written_bytes`).
 """
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+#: The fields of `written_bytes.AtaWritten` that the rules fill.
+WrittenCounter: TypeAlias = Literal["host_read", "host_written", "nand_written"]
 
 SECTOR = 512
 MIB = 1 << 20
@@ -11,28 +17,29 @@ MIB_16 = 16 * MIB
 MIB_32 = 32 * MIB
 GIB = 1 << 30
 GB = 10**9
-#: What the ACS calls a logical sector, of whatever size the drive's are.
+#: Placeholder for the logical sector size of the drive (ACS).
 LOGICAL_BLOCK = -1
-#: Sources contradict each other, or the number is split over rows: better nothing.
+#: The sources contradict each other, or the count is split over attributes. No value is read.
 UNKNOWN = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """A counter of one make. counter: a field of `AtaWritten`.
+    """One counter of one make.
 
-    attributes: their raw values together; all must be there. A make's rows are tried in order.
+    attributes: ids whose raw values are added. The rule applies if the drive has all of them.
+    unit: bytes per count, LOGICAL_BLOCK or UNKNOWN.
     """
 
     make: str
-    counter: str
+    counter: WrittenCounter
     attributes: tuple[int, ...]
     unit: int
     source: str
 
 
 def _host(make: str, unit: int, source: str) -> tuple[WrittenRule, WrittenRule]:
-    """241 and 242, where nearly all makes have them."""
+    """The rows for attributes 241 and 242, in which nearly all makes count host bytes."""
     return (
         WrittenRule(make, "host_written", (241,), unit, source),
         WrittenRule(make, "host_read", (242,), unit, source),

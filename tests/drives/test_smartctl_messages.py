@@ -154,12 +154,12 @@ def test_smartctl_7_3_leaves_out_whose_it_is_and_it_is_reported_all_the_same() -
 
 
 def test_a_disk_without_smart_says_so() -> None:
-    assert "it has no SMART" in unreadable(without_smart("QEMU"))
+    assert "it does not support SMART" in unreadable(without_smart("QEMU"))
 
 
 def test_an_ata_drive_without_smart_says_so() -> None:
     report = smartctl(status=4) | device("sat", "ATA") | {"smart_support": {"available": False}}
-    assert "the drive says that it has no SMART" == unreadable(report)
+    assert "the drive reports that it does not support SMART" == unreadable(report)
 
 
 def test_smart_that_is_switched_off_can_be_switched_on() -> None:
@@ -176,21 +176,27 @@ def test_a_scsi_drive_whose_warnings_are_off_is_still_read() -> None:
     ("message", "words"),
     [
         ("/dev/vda: Unable to detect device type", "a virtual disk has no SMART"),
-        ("/dev/sdx: Unknown USB bridge [0x152d:0x0562 (0x204)]", "USB bridge 0x152d:0x0562: set"),
-        ("/dev/sdx: Unsupported USB bridge [0x0411:0x0157 (0x100)]", "0x0411:0x0157 passes no"),
+        (
+            "/dev/sdx: Unknown USB bridge [0x152d:0x0562 (0x204)]",
+            "USB bridge 0x152d:0x0562 by default: set",
+        ),
+        ("/dev/sdx: Unsupported USB bridge [0x0411:0x0157 (0x100)]", "0x0411:0x0157 does not pass"),
         (
             "/dev/sda: DELL or MegaRaid controller, please try adding '-d megaraid,N'",
             "with the type megaraid,N",
         ),
         ("AMCC/3ware controller, please try adding '-d 3ware,N',", "with the type 3ware,N"),
-        ("/dev/sdx: requires option '-d cciss,N'", "in the configuration, cciss,N"),
+        ("/dev/sdx: requires option '-d cciss,N'", "in the configuration: cciss,N"),
         ("Smartctl open device: /dev/nvme0 failed: Permission denied", "CAP_SYS_ADMIN for NVMe"),
-        ("Smartctl open device: /dev/sdx [SAT] failed: Operation not permitted", "another type"),
+        (
+            "Smartctl open device: /dev/sdx [SAT] failed: Operation not permitted",
+            "its type is wrong",
+        ),
         (
             "Read NVMe Identify Controller failed: scsi error unsupported scsi opcode",
-            "does not understand",
+            "does not support the commands",
         ),
-        ("/dev/sdx: Unknown device type 'foo'", "smartctl says: /dev/sdx: Unknown device type"),
+        ("/dev/sdx: Unknown device type 'foo'", "smartctl reports: /dev/sdx: Unknown device type"),
     ],
 )
 def test_a_complaint_that_explains_itself_is_put_in_words(message: str, words: str) -> None:
@@ -200,9 +206,9 @@ def test_a_complaint_that_explains_itself_is_put_in_words(message: str, words: s
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (2, "refuses all else"),
-        (4, "refuses the commands"),
-        (0, "says nothing of its health"),
+        (2, "rejects all other commands"),
+        (4, "rejects the commands"),
+        (0, "reports no health values"),
     ],
 )
 def test_a_drive_that_only_says_who_it_is_is_not_healthy_by_that(status: int, words: str) -> None:
@@ -221,7 +227,7 @@ def test_a_device_that_does_not_open_has_no_name() -> None:
 def test_limits_alone_are_no_health() -> None:
     report = without(nvme(), "nvme_smart_health_information_log", "smart_status", "power_on_time")
     report["temperature"] = {"op_limit_max": 75}
-    assert "nothing of its health" in unreadable(report)
+    assert "no health values" in unreadable(report)
 
 
 def test_an_empty_report_explains_nothing() -> None:

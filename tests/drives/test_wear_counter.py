@@ -33,7 +33,7 @@ def run(*looks: WearObservation) -> tuple[WearObservation, ...]:
 
 
 def over(*looks: WearObservation) -> WearCounter:
-    counter = WearCounter.over(looks, NOW, suspect_ratio=0.03, powered_ratio=0.95)
+    counter = WearCounter.from_observations(looks, NOW, suspect_ratio=0.03, powered_ratio=0.95)
     assert counter is not None
     return counter
 
@@ -72,15 +72,15 @@ def test_a_report_without_the_counts_ends_no_run() -> None:
 
 
 def test_a_drive_that_tells_no_wear_has_no_counter() -> None:
-    assert WearCounter.over((look(-1, None),), NOW, 0.03, 0.95) is None
-    assert WearCounter.over((look(-1, 0.1, step=None),), NOW, 0.03, 0.95) is None
-    assert WearCounter.over((), NOW, 0.03, 0.95) is None
+    assert WearCounter.from_observations((look(-1, None),), NOW, 0.03, 0.95) is None
+    assert WearCounter.from_observations((look(-1, 0.1, step=None),), NOW, 0.03, 0.95) is None
+    assert WearCounter.from_observations((), NOW, 0.03, 0.95) is None
 
 
 def test_a_step_lies_halfway_between_the_looks_about_it() -> None:
     counter = over(look(-3, 0.1), look(-2, 0.1), look(-1, 0.11), look(0, 0.11))
     (rise,) = counter.rises
-    expected = Rise(replace(rise.after, seconds=NOW - 1.5 * DAY, value=0.11), DAY, suspect=False)
+    expected = Rise(replace(rise.point, seconds=NOW - 1.5 * DAY, value=0.11), DAY, suspect=False)
     assert expected == rise
 
 
@@ -108,15 +108,15 @@ def test_a_jump_is_left_out_of_the_points() -> None:
 
 def test_the_wall_is_the_axis_of_a_host_that_is_always_on() -> None:
     counter = over(look(-10, powered_days=90), look(0, powered_days=100))
-    assert (NOW, 1.0) == (counter.now, counter.wall_seconds)
+    assert (NOW, 1.0) == (counter.now, counter.wall_ratio)
 
 
 def test_the_drives_own_hours_are_the_axis_of_a_host_that_is_off_at_night() -> None:
     counter = over(look(-12, powered_days=100), look(-2, powered_days=105), look(0))
-    assert (NOW, 1.0) == (counter.now, counter.wall_seconds), "one look without hours"
+    assert (NOW, 1.0) == (counter.now, counter.wall_ratio), "one look without hours"
     counter = over(look(-10, powered_days=100), look(0, powered_days=105))
     assert [100 * DAY, 105 * DAY] == [point.seconds for point in counter.points]
-    assert (105 * DAY, 2.0) == (counter.now, counter.wall_seconds)
+    assert (105 * DAY, 2.0) == (counter.now, counter.wall_ratio)
     assert (2.0, 4.0, 6.0) == counter.wall(1, 2, 3)
 
 
@@ -126,4 +126,4 @@ def test_hours_that_stand_still_go_back_or_run_too_fast_are_no_axis(
 ) -> None:
     before, after = powered
     counter = over(look(-10, powered_days=before), look(0, powered_days=after))
-    assert 1.0 == counter.wall_seconds
+    assert 1.0 == counter.wall_ratio

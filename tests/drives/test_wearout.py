@@ -15,7 +15,7 @@ from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules
 from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
 
 RULES = WearoutRules()
-UNCLAMPED = replace(RULES, most_seconds=1e15)
+UNCLAMPED = replace(RULES, max_seconds=1e15)
 
 #: Bytes written a day, where nothing else is said.
 DAILY = 10**11
@@ -255,7 +255,7 @@ def test_any_observations_have_an_answer(looks: list[WearObservation], rated: in
     found = estimate_wearout(looks, EPOCH, RULES, rated)
     if found is not None:
         assert 0 <= found.low_seconds <= found.mid_seconds <= found.high_seconds
-        assert found.high_seconds <= RULES.most_seconds
+        assert found.high_seconds <= RULES.max_seconds
 
 
 #: A way to simulate drives: the load, the days seen, the counter's resolution, and the method.

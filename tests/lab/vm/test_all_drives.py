@@ -41,7 +41,7 @@ def test_check_is_content_and_says_of_each_drive_without_smart_why(checked: Chec
         assert [] == checked.texts(serial)
     for serial in _WITHOUT_SMART:
         (text,) = checked.texts(serial)
-        assert text.startswith("unknown: the drive says that it has no SMART")
+        assert text.startswith("unknown: the drive reports that it does not support SMART")
     (text,) = checked.texts(drives.VIRTIO)
     assert "unknown: a virtual disk: it has no SMART; look at the host it lives on" == text
 
