@@ -1,1 +1,1 @@
-"""The Grafana dashboards, as Python: `python -m dashboards` writes the JSON files beside it."""
+"""Grafana dashboards as Python code; `python -m dashboards` generates the JSON files."""

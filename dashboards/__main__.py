@@ -1,6 +1,6 @@
-"""python -m dashboards [DIRECTORY] writes every dashboard: read the difference before a commit.
+"""Writes the JSON files of all dashboards: python -m dashboards [DIRECTORY].
 
-Needs Python 3.11, as the SDK does.
+Requires Python 3.11, like the SDK. Review the difference before you commit it.
 """
 
 import sys
@@ -10,7 +10,7 @@ from dashboards.documents import DIRECTORY, documents
 
 
 def main(directory: Path) -> int:
-    """Write the files that differ, and print their names."""
+    """Writes the files that differ and prints their names."""
     for name, text in documents().items():
         file = directory / name
         if not file.is_file() or file.read_text(encoding="utf-8") != text:

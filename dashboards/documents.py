@@ -1,4 +1,4 @@
-"""The files that Grafana loads, by name, as texts."""
+"""Generates the JSON files that Grafana loads."""
 
 import json
 from pathlib import Path
@@ -20,10 +20,10 @@ DASHBOARDS: dict[str, Dashboard] = {
 
 
 def documents() -> dict[str, str]:
-    """Every dashboard as the text of its file: keys sorted, so that a difference is small."""
+    """JSON text of every dashboard by file name, with sorted keys to keep differences small."""
     return {name: _text(dashboard) for name, dashboard in DASHBOARDS.items()}
 
 
 def _text(dashboard: Dashboard) -> str:
-    whole = json.dumps(built(dashboard), cls=JSONEncoder, indent=1, sort_keys=True)
-    return f"{whole}\n"
+    text = json.dumps(built(dashboard), cls=JSONEncoder, indent=1, sort_keys=True)
+    return f"{text}\n"

@@ -1,4 +1,4 @@
-"""Drive: how is this one, how long will it last, and was its predecessor better?"""
+"""Dashboard of one drive: health, endurance, performance, and its predecessor."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -15,12 +15,12 @@ from dashboards.tables import Column, grid
 _TILE = Size(3, 5)
 
 
-def _who() -> tuple[Panel, ...]:
+def _overview() -> tuple[Panel, ...]:
     return (
         grid(
-            "Which drive",
-            "Identity by the kernel or the drive. A USB bridge or RAID controller may name itself "
-            "and not the drive behind it.",
+            "Identity",
+            "Identity as reported by the kernel or the drive. A USB bridge or RAID controller "
+            "may report its own identity instead of that of the drive behind it.",
             Column(
                 "",
                 "max by (job, instance, device, model, serial, firmware, transport) "
@@ -33,35 +33,38 @@ def _who() -> tuple[Panel, ...]:
             nothing="no such drive",
         ),
         value(
-            "Answers SMART",
-            "Whether the drive answered its last poll. Silent or gone is the plainest sign of all.",
+            "SMART poll",
+            "Result of the last SMART poll. Red: the drive did not answer or has disappeared.",
             "none",
             Query(q.of_drive("ssd_device_up"), SERIAL),
             words=words.ANSWERS,
             size=Size(4, 5),
-            nothing="no SMART",
+            nothing="no SMART data",
         ),
         value(
-            "Own verdict",
-            "What the drive says of itself. Most that fail never say so.",
+            "SMART health",
+            "SMART health status as reported by the drive. Most failing drives never report "
+            "FAILED.",
             "none",
             Query(q.of_drive("ssd_smart_healthy"), SERIAL),
             words=words.HEALTH,
             size=Size(4, 5),
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
             "Wear",
-            "Share of the rated endurance used, by the drive's own count. It may exceed 100 %.",
+            "Share of the rated endurance that is used, as reported by the drive. It may exceed "
+            "100 %.",
             "percentunit",
             Query(WEAR, SERIAL),
             steps=t.WEAR,
             size=_TILE,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
-            "Worn out in (soonest, likely, latest)",
-            "When the rated endurance is used up if the load stays. No date of failure.",
+            "Worn out in (low, mid, high estimate)",
+            "Time until the rated endurance is used up at the current write rate. Not a "
+            "predicted failure date.",
             "s",
             *(Query(eta(bound), f"{bound} {SERIAL}") for bound in ("low", "mid", "high")),
             steps=t.WEAROUT,
@@ -69,17 +72,18 @@ def _who() -> tuple[Panel, ...]:
             nothing="no estimate yet",
         ),
         value(
-            "Degrees below its limit",
-            "Below zero the drive may slow down, and be told apart from a full cache by that.",
+            "Temperature margin",
+            "Degrees Celsius below the warning temperature. At or below zero the drive may "
+            "throttle itself; that distinguishes heat from a full write cache.",
             "celsius",
             Query(q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS), SERIAL),
             steps=t.HEAT,
             size=_TILE,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
-            "Spare above its threshold",
-            "Spare blocks left beyond those at which the drive itself warns. Below zero: replace.",
+            "Spare margin",
+            "Spare blocks above the drive's own threshold. At or below zero: replace the drive.",
             "percentunit",
             Query(
                 f"{q.of_drive('ssd_smart_spare_ratio')} - {q.ON_SERIAL} "
@@ -88,34 +92,34 @@ def _who() -> tuple[Panel, ...]:
             ),
             steps=t.SPARE,
             size=_TILE,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
             "Power-loss protection",
-            "Whether its own check passes. Failed: what is in the write cache is lost with the "
-            "power, or every write waits for the flash.",
+            "Result of the drive's self-check of its power-loss protection. Failed: a power "
+            "failure loses the content of the write cache, or every write waits for the flash.",
             "none",
             Query(q.of_drive("ssd_smart_plp_healthy"), SERIAL),
             words=words.SELF_TEST,
             size=_TILE,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
             "Last self-test",
-            "How the last one that ended went. Failed: the drive itself found damage.",
+            "Result of the last completed self-test. Failed: the drive found damage.",
             "none",
             Query(q.of_drive("ssd_smart_self_test_passed"), SERIAL),
             words=words.SELF_TEST,
             size=_TILE,
-            nothing="none has run",
+            nothing="no self-test has run",
         ),
         value(
-            "Powered for",
-            "Very young drives and very old ones fail more than those between.",
+            "Power-on time",
+            "Very new and very old drives fail more often than others.",
             "s",
             Query(q.of_drive("ssd_smart_power_on_seconds_total"), SERIAL),
             size=_TILE,
-            nothing="not told",
+            nothing="not reported",
         ),
     )
 
@@ -123,13 +127,15 @@ def _who() -> tuple[Panel, ...]:
 DASHBOARD = Dashboard(
     uid="ssd-drive",
     title="SSD / Drive",
-    description="How one drive is, how long it will last, and how it compares with the one before.",
+    description=(
+        "Health, remaining endurance and performance of one drive, compared with its predecessor."
+    ),
     variables=(*host_variables(), drive_variable()),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
-        Row("How is it?", _who()),
-        Row("How long will it last?", endurance()),
-        Row("Is it breaking?", errors()),
+        Row("Health", _overview()),
+        Row("Endurance and temperature", endurance()),
+        Row("Errors", errors()),
         IO_ROW,
         BEFORE_ROW,
         PROBE_ROW,

@@ -1,4 +1,4 @@
-"""How long a drive will last, and whether it breaks."""
+"""Panels on endurance, temperature and errors of a drive."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -12,7 +12,7 @@ _TEMPERATURE = q.of_drive("ssd_smart_temperature_celsius")
 
 
 def eta(bound: str) -> str:
-    """Seconds until the rated endurance is used up, at one bound of the estimate."""
+    """Selects the seconds until the rated endurance is used up; `bound` is low, mid or high."""
     return q.of_drive("ssd_smart_wearout_eta_seconds", f'bound="{bound}"')
 
 
@@ -21,8 +21,8 @@ def endurance() -> tuple[Panel, ...]:
     host = q.of_drive("ssd_smart_host_written_bytes_total")
     return (
         timeline(
-            "Wear, and where it stands in 90 days at this load",
-            "The upper line is today's wear carried on for 90 days at the pace of the estimate.",
+            "Wear, and its projection in 90 days",
+            "The upper line is the wear in 90 days at the write rate of the estimate.",
             "percentunit",
             Query(WEAR, f"used {SERIAL}"),
             Query(
@@ -30,39 +30,39 @@ def endurance() -> tuple[Panel, ...]:
                 f"in 90 days {SERIAL}",
             ),
             steps=t.WEAR,
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
-            "Written per day: by hosts and to the flash",
-            "What was written in the 24 hours before.",
+            "Written per day: by the host and to the flash",
+            "Bytes written in the previous 24 hours.",
             "bytes",
-            Query(q.increase(host, "24h"), f"by hosts {SERIAL}"),
+            Query(q.increase(host, "24h"), f"by the host {SERIAL}"),
             Query(q.increase(nand, "24h"), f"to the flash {SERIAL}"),
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
             "Write amplification over 7 days",
-            "Bytes written to the flash for each byte that hosts wrote. Rising means a drive that "
-            "is full, never trimmed, or written in small pieces.",
+            "Bytes written to the flash per byte written by the host. It rises if the drive is "
+            "full, is never trimmed, or receives small random writes.",
             "none",
             Query(f"{q.increase(nand, '7d')} / ({q.increase(host, '7d')} > 0)", SERIAL),
-            nothing="the drive does not tell what it writes to its flash",
+            nothing="the drive does not report bytes written to its flash",
         ),
         timeline(
             "Temperature and its limits",
-            "The drive's own limits belong to its sensor 'drive'. Others may sit in hotter chips.",
+            "The limits apply to the sensor 'drive'. Other sensors may be located on hotter chips.",
             "celsius",
             Query(_TEMPERATURE, "sensor {{sensor}} {{instance}} {{device}}"),
             Query(
                 q.of_drive("ssd_smart_temperature_warning_celsius"),
-                "may slow down {{instance}} {{device}}",
+                "warning limit {{instance}} {{device}}",
             ),
             Query(
                 q.of_drive("ssd_smart_temperature_critical_celsius"),
-                "may stop {{instance}} {{device}}",
+                "critical limit {{instance}} {{device}}",
             ),
             least=None,
-            nothing="not told",
+            nothing="not reported",
         ),
     )
 
@@ -71,9 +71,10 @@ def errors() -> tuple[Panel, ...]:
     third = Size(8, 8)
     return (
         timeline(
-            "Errors in the 24 hours before, by kind",
-            "Media errors are data lost; failed programs and erases are flash that dies; interface "
-            "errors are the cable or backplane. What counts is growth, never the level.",
+            "Errors in the previous 24 hours, by kind",
+            "Media errors: data could not be read. Program and erase failures: worn or defective "
+            "flash. Interface errors: cable or backplane. Only growth matters, not the absolute "
+            "value.",
             "short",
             *(
                 Query(
@@ -88,30 +89,30 @@ def errors() -> tuple[Panel, ...]:
             ),
             steps=t.MEDIA_ERRORS,
             style="bars",
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
-            "Reallocated sectors, and those pending",
-            "Blocks replaced by spare ones. Some are usual; a line that turns upwards is not. "
-            "Pending ones could not be read and wait to be written anew.",
+            "Reallocated and pending sectors",
+            "Reallocated: blocks replaced by spare ones. Some are normal, steady growth is not. "
+            "Pending: unreadable sectors that are reallocated when they are written.",
             "short",
             Query(q.of_drive("ssd_smart_reallocated_sectors_total"), f"reallocated {SERIAL}"),
             Query(q.of_drive("ssd_smart_pending_sectors"), f"pending {SERIAL}"),
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
-            "Reallocated in the 7 days before",
-            f"{t.ALERTS['reallocated_per_week']:g} in a week are a warning.",
+            "Reallocated in the previous 7 days",
+            f"An increase of {t.ALERTS['reallocated_per_week']:g} per week raises a warning.",
             "short",
             Query(q.increase(q.of_drive("ssd_smart_reallocated_sectors_total"), "7d"), SERIAL),
             steps=t.REALLOCATED,
             size=third,
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
-            "Minutes over temperature in the 24 hours before",
-            "How long the drive was above its own limits. Growth beside a fall of throughput is "
-            "throttling.",
+            "Time above the temperature limits in the previous 24 hours",
+            "Time that the drive recorded above its own limits. If throughput drops at the same "
+            "time, the drive throttles itself.",
             "s",
             Query(
                 q.increase(q.of_drive("ssd_smart_over_temperature_seconds_total"), "24h"),
@@ -119,12 +120,12 @@ def errors() -> tuple[Panel, ...]:
             ),
             steps=t.ANY_WARNS,
             size=third,
-            nothing="not told",
+            nothing="not reported",
         ),
         timeline(
-            "The kernel's view in the 24 hours before: errors, timeouts, PCIe",
-            "Commands that failed or were given up, and errors of the PCIe link. Corrected PCIe "
-            "errors alone are no trouble.",
+            "Kernel errors in the previous 24 hours: I/O errors, timeouts, PCIe",
+            "Commands that failed or timed out, and errors of the PCIe link. Corrected PCIe "
+            "errors are harmless.",
             "short",
             Query(
                 q.increase(q.of_drive("ssd_device_io_errors_total"), "24h"),
@@ -142,11 +143,12 @@ def errors() -> tuple[Panel, ...]:
         ),
         grid(
             "SATA attributes, with their growth in 24 hours",
-            "The raw table as the drive tells it. Only the maker knows what a raw number means; "
-            "growth in 24 h is what to look at. Normalised values are off by default.",
+            "Attributes as reported by the drive. The meaning of a raw value is specific to the "
+            "manufacturer; compare its growth in 24 h. Normalised values are disabled by "
+            "default.",
             Column("raw", _attribute("raw"), "none"),
             Column(
-                "grown in 24 h",
+                "growth in 24 h",
                 "max by (job, instance, device, serial, id, attribute) "
                 f"(delta({q.of_drive('ssd_ata_attribute_raw')}[24h]))",
                 "none",

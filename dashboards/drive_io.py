@@ -1,4 +1,4 @@
-"""The I/O of one drive, and of the one that stood in its slot before."""
+"""Panels on the I/O of one drive and of its predecessor in the same slot."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -12,12 +12,12 @@ _THIRD = Size(8, 8)
 
 
 def _over_range(expression: str) -> str:
-    """Mean over the time shown, for each serial number."""
+    """Mean over the selected time range, by serial number."""
     return f"avg {q.BY_SERIAL} (avg_over_time(({by_serial(expression)})[$__range:5m]))"
 
 
 def _all_drives(direction: str) -> tuple[str, str]:
-    """Seconds spent and requests done per second, summed over what is chosen."""
+    """Request time and completed requests per second, summed over the selected drives."""
     time, done = {
         "read": ("read_time_seconds", "reads_completed"),
         "write": ("write_time_seconds", "writes_completed"),
@@ -32,19 +32,20 @@ _WRITE_TIME, _WRITES = _all_drives("write")
 _READ_TIME, _READS = _all_drives("read")
 
 IO_ROW = Row(
-    "What does it do, and how fast?",
+    "I/O load and latency",
     (
         timeline(
-            "Await of this drive: reads, writes, flushes",
-            "Mean time a request took, queued and served.",
+            "Await: reads, writes, flushes",
+            "Mean time of a request in the queue and in the drive.",
             "s",
             *(Query(q.mean_await(kind), f"{kind} {DRIVE}") for kind in ("read", "write", "flush")),
             steps=t.AWAIT,
             size=_THIRD,
         ),
         timeline(
-            "Time this drive was saturated or stalled",
-            "Share of the time.",
+            "Time saturated or stalled",
+            "Share of time. Saturated: slow with a full queue while tasks wait. Stalled: "
+            "requests in flight and none completes.",
             "percentunit",
             Query(q.rate(q.of_drive("ssd_disk_saturated_seconds_total")), f"saturated {DRIVE}"),
             Query(q.rate(q.of_drive("ssd_disk_stalled_seconds_total")), f"stalled {DRIVE}"),
@@ -53,9 +54,9 @@ IO_ROW = Row(
             size=_THIRD,
         ),
         against(
-            "Await against requests per second",
-            "A point for each moment. Flat to the right is room; where it turns up steeply is the "
-            "knee: from there on more requests only wait longer. Of all drives chosen together.",
+            "Await by requests per second",
+            "One point per interval, for all selected drives together. Where the curve turns "
+            "steeply upwards, the drive is at its limit: more requests only wait longer.",
             ("requests per second", "iops", Query(f"{_READS} + {_WRITES}")),
             (
                 "await",
@@ -72,16 +73,16 @@ BEFORE_ROW = Row(
     (
         timeline(
             "Write await in this slot, by serial number",
-            "A new colour is a new drive, marked by the blue line. Choose a month before and after "
-            "to see what the replacement brought.",
+            "A new colour is a new drive; a blue annotation marks the replacement. Select a "
+            "range before and after it to compare both drives.",
             "s",
             Query(by_serial(q.mean_await("write")), "{{serial}} in {{instance}} {{device}}"),
             steps=t.AWAIT,
-            nothing="no drive that tells its serial number",
+            nothing="no drive that reports its serial number",
         ),
         timeline(
             "Time saturated in this slot, by serial number",
-            "The same load on a faster drive leaves less of it.",
+            "With the same load, a faster drive is saturated for less time.",
             "percentunit",
             Query(
                 by_serial(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
@@ -89,11 +90,12 @@ BEFORE_ROW = Row(
             ),
             steps=t.SATURATED,
             most=1,
-            nothing="no drive that tells its serial number",
+            nothing="no drive that reports its serial number",
         ),
         grid(
-            "Each drive that stood in this slot: means over the time shown",
-            "Compare the rows of one slot. Means count only the time in which the drive answered.",
+            "Drives in this slot: means over the selected time range",
+            "Compare the rows of one slot. The means include only the time in which the drive "
+            "answered.",
             Column("read await", _over_range(q.mean_await("read")), "s", t.AWAIT),
             Column("write await", _over_range(q.mean_await("write")), "s", t.AWAIT),
             Column("flush await", _over_range(q.mean_await("flush")), "s", t.FLUSH),
@@ -115,27 +117,29 @@ BEFORE_ROW = Row(
 )
 
 PROBE_ROW = Row(
-    "Is it as fast as it was?",
+    "Performance over time",
     (
         timeline(
-            "Probe latency of this drive: p99 of each run",
-            "The same short test again and again, so that production's load does not decide. "
-            "Rising over weeks: the drive ages, fills up, or is no longer trimmed.",
+            "Probe latency: p99 of each run",
+            "A short test with constant parameters, so that production load does not influence "
+            "the comparison. An increase over weeks means that the drive ages, fills up, or is "
+            "not trimmed.",
             "s",
             Query(
                 q.of_drive("ssd_probe_last_latency_seconds", 'stat="p99"'),
                 f"{{{{profile}}}} {{{{op}}}} {DRIVE}",
             ),
             steps=t.FSYNC_PROBE,
-            nothing="probes are off",
+            nothing="probes are disabled",
         ),
         timeline(
-            "Link speed and what it could be",
-            "Line rate after encoding. A step down that stays is a bad contact or a bad slot.",
+            "Link speed and its maximum",
+            "Line rate without encoding overhead. A lasting decrease means a bad contact or a "
+            "bad slot.",
             "Bps",
             Query(q.of_drive("ssd_link_speed_bytes_per_second"), f"negotiated {DRIVE}"),
-            Query(q.of_drive("ssd_link_speed_max_bytes_per_second"), f"possible {DRIVE}"),
-            nothing="not told",
+            Query(q.of_drive("ssd_link_speed_max_bytes_per_second"), f"maximum {DRIVE}"),
+            nothing="not reported",
         ),
     ),
     is_collapsed=True,

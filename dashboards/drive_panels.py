@@ -1,11 +1,11 @@
-"""What more than one dashboard says of a drive."""
+"""Annotations and expressions on drives that several dashboards share."""
 
 from dashboards import promql as q
 from dashboards.frame import Annotation
 
 _UP = q.of_drive("ssd_device_up")
 
-#: In a slot that has had a drive, one answers that had not answered there within a day.
+#: A serial number that did not answer within the last day now answers in a slot that had a drive.
 _SEEN_BEFORE = f"last_over_time({_UP}[1d] offset 15m)"
 
 REPLACED = Annotation(
@@ -19,15 +19,16 @@ REPLACED = Annotation(
 PROBE_RUNS = Annotation(
     "Probe runs",
     f"{q.of_drive('ssd_probe_running')} == 1",
-    title="Our own probe runs on {{instance}} {{device}}",
-    text="Some of this I/O is the probe's.",
+    title="Probe of ssd-exporter on {{instance}} {{device}}",
+    text="Part of this I/O belongs to the probe.",
     colour="purple",
 )
 
 
 def by_serial(expression: str) -> str:
-    """The same of a drive's block device, with the serial number that stood there at the time.
+    """Adds the serial number that the block device had at the time.
 
-    The kernel's counters go on over a replacement, under the same name; this tells the two apart.
+    The kernel's counters continue under the same device name after a replacement; the serial number
+    separates the old drive from the new one.
     """
     return f"({expression}) * {q.ON_DRIVE} group_left (serial) ({_UP} == 1)"

@@ -1,4 +1,4 @@
-"""What stands on a drive, and how it is attached."""
+"""Panels on filesystems, MySQL roles and kernel settings of a drive."""
 
 from dashboards import promql as q
 from dashboards import words
@@ -12,12 +12,13 @@ def _of_mount(family: str) -> str:
 
 
 PLACE_ROW = Row(
-    "What stands on it, and how is it attached?",
+    "Filesystems, MySQL roles and attachment",
     (
         grid(
             "Filesystems on this drive",
-            "Through partitions, dm and md: a filesystem on several drives has a row for each, "
-            "with its whole size. Only those with a role in MySQL or a probe have sizes.",
+            "Includes filesystems on partitions, dm and md devices of this drive. A filesystem "
+            "on several drives has one row per drive, each with its full size. Sizes exist only "
+            "for filesystems of MySQL and of probes.",
             Column(
                 "",
                 "max by (job, instance, device, mountpoint, fstype) "
@@ -25,24 +26,25 @@ PLACE_ROW = Row(
             ),
             Column("size", _of_mount("ssd_filesystem_size_bytes"), "bytes"),
             Column("available", _of_mount("ssd_filesystem_avail_bytes"), "bytes"),
-            Column("writes", _of_mount("ssd_filesystem_readonly"), "none", words=words.READ_ONLY),
+            Column("mode", _of_mount("ssd_filesystem_readonly"), "none", words=words.READ_ONLY),
             size=Size(12, 7),
             nothing="none mounted",
         ),
         grid(
-            "What MySQL keeps on this drive",
-            "Found from the running server's command line and option files.",
+            "MySQL data on this drive",
+            "Detected from the command line and option files of the running server.",
             Column(
                 "",
                 f"max by (job, instance, device, role) ({q.of_drive('ssd_device_role_info')})",
             ),
             size=Size(5, 7),
-            nothing="nothing known",
+            nothing="none detected",
         ),
         grid(
-            "How the kernel drives it",
-            "Write cache 'write back' without power-loss protection: each commit pays a full "
-            "flush. A drive behind a controller is named by the volumes above it.",
+            "Kernel settings",
+            "With write cache 'write back' and no power-loss protection, every commit waits for "
+            "a full flush. The column block names the volumes of a drive behind a RAID "
+            "controller.",
             Column(
                 "",
                 "max by (job, instance, device, scheduler, write_cache, fua, discard) "

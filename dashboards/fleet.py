@@ -1,9 +1,9 @@
-"""Fleet: which drive needs somebody, of all there are."""
+"""Dashboard of all drives: health, wear and load."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
-from dashboards.fleet_models import MEDIA_ERRORS, WEAR, how_many, models
+from dashboards.fleet_models import MEDIA_ERRORS, WEAR, count_true, models
 from dashboards.frame import Dashboard, Row, drive_variable, host_variables
 from dashboards.panel_parts import DRIVE, HALF, Panel, Query, Size
 from dashboards.panels import bars, states, timeline, value
@@ -22,42 +22,45 @@ def _stats() -> tuple[Panel, ...]:
     return (
         value(
             "Drives",
-            "Drives that were ever seen and not forgotten, whether they answer or not.",
+            "All drives that the exporter has detected and that were not removed with "
+            "ssd-exporter forget, whether they answer or not.",
             "short",
             Query(f"count({_UP})", ""),
             size=size,
-            nothing="no SMART",
+            nothing="no SMART data",
         ),
         value(
-            "Drives that are silent or gone",
-            "Drives that did not answer their last SMART poll, or have vanished. One that was "
-            "taken out on purpose: ssd-exporter forget SERIAL.",
+            "Not answering or gone",
+            "Drives that did not answer the last SMART poll or have disappeared. For a drive "
+            "that was removed on purpose, run ssd-exporter forget SERIAL.",
             "short",
-            how_many(f"{_UP} == bool 0"),
+            count_true(f"{_UP} == bool 0"),
             steps=t.ANY_PAGES,
             size=size,
         ),
         value(
-            "Drives that call themselves failing",
-            "The drive's own verdict. Most drives that fail never say so: 0 is no proof of health.",
+            "Predicting failure",
+            "Drives with a failed SMART health status. Most failing drives never report it, so 0 "
+            "does not prove that all drives are healthy.",
             "short",
-            how_many(f"{_HEALTHY} == bool 0"),
+            count_true(f"{_HEALTHY} == bool 0"),
             steps=t.ANY_PAGES,
             size=size,
         ),
         value(
-            "Worst wear",
-            "The most worn drive's share of its rated endurance. 1 is the end of the warranty, not "
-            "of the drive.",
+            "Highest wear",
+            "Share of the rated endurance used by the most worn drive. At 1 the warranty ends; "
+            "the drive may continue to work.",
             "percentunit",
             Query(f"max({WEAR})", ""),
             steps=t.WEAR,
             size=size,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
             "Soonest wear-out",
-            "The earliest time at which a drive's rated endurance may be used up at its load.",
+            "Shortest time until the rated endurance of a drive may be used up at its current "
+            "write rate (lower bound).",
             "s",
             Query(f"min({_ETA_LOW})", ""),
             steps=t.WEAROUT,
@@ -65,30 +68,32 @@ def _stats() -> tuple[Panel, ...]:
             nothing="no estimate",
         ),
         value(
-            "Least room to a temperature limit",
-            "The drive closest to its own warning limit, and how many degrees are left. At zero "
-            f"it may slow down. {t.TEMPERATURE_FALLBACK_CELSIUS:g} °C where it names no limit.",
+            "Lowest temperature margin",
+            "Degrees Celsius between the hottest drive and its own warning temperature "
+            f"({t.TEMPERATURE_FALLBACK_CELSIUS:g} °C if it reports none). At or below zero a "
+            "drive may throttle itself.",
             "celsius",
             Query(f"min({q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS)})", ""),
             steps=t.HEAT,
             size=size,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
-            "Drives saturated in the last 5 minutes",
-            f"Drives that were saturated for more than {_MOST_SATURATED:.0%} of the last "
-            "5 minutes: busy, queue filled, slow against their own baseline, and somebody waits.",
+            "Saturated drives",
+            f"Drives that were saturated for more than {_MOST_SATURATED:.0%} of the last 5 "
+            "minutes: busy, queue full, latency far above their own baseline, and tasks waiting.",
             "short",
-            how_many(f"rate({_SATURATED}[5m]) > bool {_MOST_SATURATED:g}"),
+            count_true(f"rate({_SATURATED}[5m]) > bool {_MOST_SATURATED:g}"),
             steps=t.ANY_WARNS,
             size=size,
         ),
         value(
-            "Links below their maximum",
-            "Drives whose link was for the last hour slower than drive and port allow: cable, "
-            "slot, or backplane. PCIe power saving lowers it too while a drive is idle.",
+            "Slow links",
+            "Drives whose link ran below the maximum speed of drive and port for the last hour. "
+            "Causes: cable, slot or backplane. PCIe power saving also lowers the speed while a "
+            "drive is idle.",
             "short",
-            how_many(f"({q.link_share('1h')}) < bool 1"),
+            count_true(f"({q.link_share('1h')}) < bool 1"),
             steps=t.ANY_WARNS,
             size=size,
         ),
@@ -97,24 +102,24 @@ def _stats() -> tuple[Panel, ...]:
 
 def _drives() -> Panel:
     return grid(
-        "Every drive, the most worn first",
-        "One row a drive; click a name for the drive or its host. A cell without a value is "
-        "something that the drive or its controller does not tell. Probe p99 is that of the last "
-        "fsync probe; errors are those of the last 24 hours.",
+        "Drives, by wear",
+        "One row per drive. Click a name to open the drive or its host. An empty cell means that "
+        "the drive or its controller does not report the value. Probe p99 is that of the last "
+        "fsync probe. Errors are those of the last 24 hours.",
         Column(
             "", f"max by (job, instance, device, serial, model) ({q.of_drive('ssd_device_info')})"
         ),
-        Column("answers", f"max {q.BY_SERIAL} ({_UP})", "none", words=words.ANSWERS),
+        Column("SMART poll", f"max {q.BY_SERIAL} ({_UP})", "none", words=words.ANSWERS),
         Column("health", f"max {q.BY_SERIAL} ({_HEALTHY})", "none", words=words.HEALTH),
         Column("wear", f"max {q.BY_SERIAL} ({WEAR})", "percentunit", t.WEAR),
         Column("worn out in", f"min {q.BY_SERIAL} ({_ETA_LOW})", "s", t.WEAROUT, decimals=0),
         Column(
-            "spare left",
+            "spare",
             f"min {q.BY_SERIAL} ({q.of_drive('ssd_smart_spare_ratio')})",
             "percentunit",
         ),
         Column(
-            "degrees left",
+            "temperature margin",
             f"min {q.BY_SERIAL} ({q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS)})",
             "celsius",
             t.HEAT,
@@ -146,7 +151,7 @@ def _drives() -> Panel:
         ),
         size=_WHOLE_ROW,
         sort_by="wear",
-        nothing="no drives: is the exporter scraped, and SMART on?",
+        nothing="no drives: check the scrape configuration and that SMART is enabled",
     )
 
 
@@ -154,39 +159,40 @@ def _now() -> tuple[Panel, ...]:
     firing = q.of_host("ALERTS", 'alertstate="firing"', 'alertname=~"SSD.+"')
     return (
         grid(
-            "Alerts that fire",
-            "What Prometheus has firing of these rules, by severity, host and drive. One of no "
-            "host, such as SSDExporterAbsent, stands in Alertmanager alone.",
+            "Firing alerts",
+            "Firing SSD alerts by severity, host and drive. Alerts without a host, such as "
+            "SSDExporterAbsent, are shown in Alertmanager only.",
             Column(
                 "",
                 f"max by (job, instance, device, serial, alertname, severity) ({firing})",
             ),
             size=Size(12, 9),
-            nothing="none fires",
+            nothing="none",
         ),
         states(
-            "What held each drive back, over time",
-            "Only drives that something held back at some time. Red is the disk itself; the other "
-            "colours say what to look at instead of it.",
+            "Bottleneck of each drive over time",
+            "Only drives that had a bottleneck in the selected range. Red is the drive itself; "
+            "the other colours name a different cause.",
             Query(f"{q.verdict()} > 0", DRIVE),
             words.VERDICT,
             size=Size(12, 9),
-            nothing="nothing held any drive back",
+            nothing="no bottleneck",
         ),
         bars(
-            "The 20 drives saturated longest in 24 hours",
-            "Seconds in which the drive had nothing left to give and somebody waited. More than "
-            "an hour a day is worth a plan: queries first, then a faster drive.",
+            "Top 20 drives by time saturated in 24 hours",
+            "Seconds in which the drive was saturated and tasks waited for it. Above one hour "
+            "per day, optimise queries first, then consider a faster drive.",
             "s",
             Query(f"topk(20, {q.increase(_SATURATED, '24h')} > 0)"),
             steps=t.SATURATED_PER_DAY,
             size=HALF,
-            nothing="none was saturated",
+            nothing="no drive was saturated",
         ),
         timeline(
             "Drive writes per day",
-            "What hosts wrote in the 24 hours before, as a share of the capacity: to compare with "
-            "the DWPD in the data sheet, above which the endurance will not last the warranty.",
+            "Bytes written by the host in the previous 24 hours, divided by the capacity. "
+            "Compare with the DWPD rating in the data sheet: above it, the endurance does not "
+            "last for the warranty period.",
             "none",
             Query(
                 f"{q.increase(q.of_drive('ssd_disk_written_bytes_total'), '24h')} / {q.ON_DRIVE} "
@@ -199,11 +205,11 @@ def _now() -> tuple[Panel, ...]:
 DASHBOARD = Dashboard(
     uid="ssd-fleet",
     title="SSD / Fleet",
-    description="Which drive needs somebody, of all there are.",
+    description="Health, wear and load of all drives.",
     variables=(*host_variables(), drive_variable()),
     rows=(
-        Row("How many drives need somebody?", _stats()),
-        Row("Which?", (_drives(), *_now())),
+        Row("Overview", _stats()),
+        Row("Drives and alerts", (_drives(), *_now())),
         Row("Models, firmware, filesystems, exporters", models(), is_collapsed=True),
     ),
     past="now-24h",

@@ -1,4 +1,4 @@
-"""The fleet by model and firmware, its filesystems and exporters."""
+"""Panels on models, firmware, filesystems and exporters of a fleet."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -10,9 +10,9 @@ WEAR = q.of_drive("ssd_smart_endurance_used_ratio")
 MEDIA_ERRORS = q.of_drive("ssd_smart_media_errors_total")
 
 
-def how_many(question: str) -> Query:
-    """How often a comparison with bool holds; no value where there is nothing to compare."""
-    return Query(f"sum({question})", "")
+def count_true(comparison: str) -> Query:
+    """Counts the series for which a `bool` comparison holds; no value if there are no series."""
+    return Query(f"sum({comparison})", "")
 
 
 def models() -> tuple[Panel, ...]:
@@ -20,8 +20,7 @@ def models() -> tuple[Panel, ...]:
     return (
         grid(
             "Models and firmware",
-            "One row for each model and firmware: an odd one out is worth a look. Old firmware and "
-            "failures go together.",
+            "One row per model and firmware. Look for outliers and for outdated firmware.",
             Column("drives", f"count {by_model} ({q.of_drive('ssd_device_info')})", "short"),
             Column("mean wear", f"avg {by_model} ({q.with_model(WEAR)})", "percentunit", t.WEAR),
             Column(
@@ -42,15 +41,16 @@ def models() -> tuple[Panel, ...]:
         ),
         grid(
             "Known firmware defects",
-            "Drives whose model and firmware are known for a defect, and how much power-on time is "
-            "left where it strikes at a certain age. ssd-exporter check says what to do.",
+            "Drives whose model and firmware have a known defect, and the remaining power-on "
+            "time for defects that occur at a certain age. Run ssd-exporter check for the "
+            "remedy.",
             Column(
                 "",
                 f"max by (job, instance, device, serial, issue) "
                 f"({q.of_drive('ssd_smart_firmware_issue')} == 1)",
             ),
             Column(
-                "strikes in",
+                "occurs in",
                 "min by (job, instance, device, serial, issue) "
                 f"({q.of_drive('ssd_smart_firmware_issue_left_seconds')})",
                 "s",
@@ -61,8 +61,8 @@ def models() -> tuple[Panel, ...]:
         ),
         timeline(
             "Wear gained in 30 days, mean by model",
-            "Points of endurance that a model's drives used in the 30 days before. A model that "
-            "wears faster than others under the same load is worth a look.",
+            "Endurance used by the drives of a model in the previous 30 days. Check models that "
+            "wear faster than others under the same load.",
             "percentunit",
             Query(
                 f"avg {by_model} ({q.with_model(f'delta({WEAR}[30d])')})",
@@ -72,19 +72,21 @@ def models() -> tuple[Panel, ...]:
         ),
         value(
             "Read-only filesystems",
-            "Filesystems that take no writes: ext4 and others do so after an error.",
+            "Filesystems that are mounted read-only. ext4 remounts itself read-only after an "
+            "error.",
             "short",
-            how_many(
+            count_true(
                 f"max by (job, instance, mountpoint) ({q.of_drive('ssd_filesystem_readonly')})"
             ),
             steps=t.ANY_PAGES,
             size=Size(6, 8),
         ),
         value(
-            "Exporters that lack something",
-            "Hosts on which a collector failed or left something out, or that cannot be scraped.",
+            "Exporters with problems",
+            "Hosts where a collector failed or returned incomplete data, or that Prometheus "
+            "cannot scrape.",
             "short",
-            how_many(
+            count_true(
                 f"max {q.BY_HOST} ({q.of_host('ssd_collector_success')} == bool 0 or "
                 f"{q.of_host('up')} == bool 0)"
             ),

@@ -1,4 +1,4 @@
-"""What every dashboard has: the variables, links between them, rows and annotations."""
+"""Builds dashboards: variables, links to the other dashboards, rows and annotations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ TAG = "ssd-exporter"
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A choice above the panels: the values of `label` on the series of `selector`.
+    """Variable of a dashboard: the values of `label` in the series of `selector`.
 
-    `all_value` stands for All in a matcher; empty means the list of what can be chosen. `pattern`
-    keeps its first group of each value. A hidden one always stands on All.
+    `all_value` is the matcher for All; empty means the list of all values. `pattern` is a regular
+    expression whose first group replaces each value. A hidden variable is always All.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels under a heading; collapsed ones cost no query until somebody opens them."""
+    """Panels under a heading. A collapsed row runs no queries until it is opened."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """Marks on the time axis of every panel, where the expression has a value."""
+    """Marks the times at which the expression has a value, in every panel."""
 
     name: str
     expression: str
@@ -50,7 +50,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """One JSON file."""
+    """One dashboard, written to one JSON file."""
 
     uid: str
     title: str
@@ -62,7 +62,7 @@ class Dashboard:
 
 
 def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, ...]:
-    """Job and instance, of the targets that have this family."""
+    """The variables job and instance of targets that export `family`."""
     return (
         Variable("job", family, "job", all_value=".+"),
         Variable("instance", f'{family}{{job=~"$job"}}', "instance", all_value=".+"),
@@ -70,16 +70,16 @@ def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, .
 
 
 def drive_variable() -> Variable:
-    """The drives: whole ones, for dm and md stand on them.
+    """The variable device: physical drives, not dm or md devices.
 
-    All is the list of them and no pattern, so that no panel shows a stack's layers beside its
-    drives.
+    All is the list of drives instead of a pattern, so that no panel shows dm and md devices beside
+    their drives.
     """
     return Variable("device", 'ssd_device_info{job=~"$job", instance=~"$instance"}', label="device")
 
 
 def built(dashboard: Dashboard) -> model.Dashboard:
-    """The dashboard as the SDK's records, panels numbered in the order in which they stand."""
+    """The dashboard as a record of the SDK, with panels numbered in display order."""
     builder = (
         build.Dashboard(dashboard.title)
         .uid(dashboard.uid)
@@ -100,7 +100,7 @@ def built(dashboard: Dashboard) -> model.Dashboard:
             .as_dropdown(True)
             .include_vars(True)
             .keep_time(True)
-            .tooltip("The other SSD dashboards, for the same hosts, drives and time")
+            .tooltip("The other SSD dashboards, with the same hosts, drives and time range")
         )
     )
     for variable in dashboard.variables:
@@ -116,7 +116,8 @@ def built(dashboard: Dashboard) -> model.Dashboard:
         for panel in () if row.is_collapsed else row.panels:
             builder.with_panel(panel)
     record = builder.build()
-    # Grafana 10.4's own; the SDK writes an older one, and Grafana would then "migrate" what is new.
+    # The SDK writes an older version, from which Grafana 10.4 would migrate settings that are already
+    # in the new format.
     record.schema_version = 39
     for number, panel_or_row in enumerate(_all(record), start=1):
         panel_or_row.id_val = number
@@ -157,7 +158,7 @@ def _variable(variable: Variable) -> Builder[model.VariableModel]:
 
 
 class _PrometheusAnnotation(model.AnnotationQuery):
-    """The SDK leaves out what the Prometheus data source reads of an annotation."""
+    """Adds fields of the Prometheus data source that the SDK does not write."""
 
     def __init__(self, annotation: Annotation) -> None:
         super().__init__(

@@ -1,11 +1,11 @@
-"""Host I/O: is it the disk, the CPU, the cache, heat or the link? For whoever is on call."""
+"""Dashboard of a host's I/O: drive, CPU, write cache, heat or link as the bottleneck."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
 from dashboards import words
 from dashboards.drive_panels import PROBE_RUNS, REPLACED
 from dashboards.frame import Dashboard, Row, drive_variable, host_variables
-from dashboards.host_io_cpu import CPU_ROW, WHO_ROW, pressure
+from dashboards.host_io_cpu import CPU_ROW, LOAD_ROW, pressure
 from dashboards.host_io_disk import full, shapes, slow
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import states, timeline, value
@@ -21,38 +21,38 @@ def _verdict() -> tuple[Panel, ...]:
     softirq = q.of_host("ssd_cpu_softirq_max_ratio", 'window="1m"')
     return (
         value(
-            "What holds each drive's work back",
-            "The exporter's verdict over the last 10 seconds. Read this first; the tiles beside it "
-            "are its grounds. Green with slow queries: look at MySQL, not at the drive. Red: see "
-            "which queries and jobs make the load before you buy a faster drive.",
+            "Bottleneck of each drive",
+            "The exporter's verdict for the last 10 seconds. Read it first; the tiles beside it "
+            "show the evidence. Green with slow queries: investigate MySQL, not the drive. Red: "
+            "find the queries and jobs that cause the load before you buy a faster drive.",
             "none",
             Query(q.verdict()),
             words=words.VERDICT,
             size=Size(6, 7),
-            nothing="no verdict: is the exporter scraped?",
+            nothing="no verdict: check the scrape configuration",
         ),
         value(
-            "Disk: time saturated",
-            "Share of the time in which the drive had nothing left to give and somebody waited: "
-            "busy, queue filled, slow against its own baseline, pressure. Not %util.",
+            "Disk: saturated",
+            "Share of time in which the drive was saturated: busy, queue full, latency far above "
+            "its own baseline, and tasks waiting. This is not %util.",
             "percentunit",
             Query(q.rate(q.of_drive("ssd_disk_saturated_seconds_total"))),
             steps=t.SATURATED,
             size=narrow,
         ),
         value(
-            "Disk: seconds stalled in 2 minutes",
-            "Seconds in which requests were in flight and none completed: a drive or controller "
-            "that hangs. The kernel's log says what it gave up.",
+            "Disk: stalled",
+            "Seconds of the last 2 minutes in which requests were in flight and none completed: "
+            "the drive or controller hangs. See the kernel log.",
             "s",
             Query(f"increase({stalled}[2m])"),
             steps=t.STALLED,
             size=narrow,
         ),
         value(
-            "CPU: hottest one in interrupts",
-            "The largest share of one CPU's second spent in softirq and irq, in the last minute. "
-            "Such a CPU holds I/O back while the average of all looks idle.",
+            "CPU: softirq",
+            "Largest share of one second that a single CPU spent in softirq and irq, during the "
+            "last minute. Such a CPU limits I/O while the average over all CPUs is low.",
             "percentunit",
             Query(
                 f"max {q.BY_HOST} ({softirq})",
@@ -62,10 +62,10 @@ def _verdict() -> tuple[Panel, ...]:
             size=narrow,
         ),
         value(
-            "Cache: write speed left after a falloff",
-            "Where writes fell off in the last 10 minutes though as many were asked for: what was "
-            f"left of the speed. Below {_FALLOFF:.0%} the drive's fast cache is probably "
-            "full, or it collects garbage; rule out heat first.",
+            "Cache: falloff",
+            "Write throughput after a falloff in the last 10 minutes, as a share of the "
+            f"throughput before, at the same demand. Below {_FALLOFF:.0%} the write cache is "
+            "probably full, or the drive collects garbage. Exclude heat first.",
             "percentunit",
             Query(f"{falloff} and {q.ON_DRIVE} {events} > 0"),
             steps=t.FALLOFF,
@@ -73,36 +73,38 @@ def _verdict() -> tuple[Panel, ...]:
             nothing="no falloff",
         ),
         value(
-            "Heat: degrees left",
-            "How far the drive is below its own warning temperature, "
-            f"{t.TEMPERATURE_FALLBACK_CELSIUS:g} °C where it names none. At zero it may slow down.",
+            "Heat: margin",
+            "Degrees Celsius below the drive's own warning temperature "
+            f"({t.TEMPERATURE_FALLBACK_CELSIUS:g} °C if it reports none). At or below zero it may "
+            "throttle itself.",
             "celsius",
             Query(q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS)),
             steps=t.HEAT,
             size=narrow,
-            nothing="not told",
+            nothing="not reported",
         ),
         value(
-            "Link: speed of what it could be",
-            "Negotiated line rate as a share of what drive and port allow. Below 100 %: cable, "
-            "slot, backplane or controller. An idle PCIe link may rest at a lower one.",
+            "Link: speed",
+            "Negotiated line rate as a share of the maximum of drive and port. Below 100 %: "
+            "cable, slot, backplane or controller. Power saving may lower the rate of an idle "
+            "PCIe link.",
             "percentunit",
             Query(q.link_share()),
             steps=t.LINK,
             size=narrow,
-            nothing="not told",
+            nothing="not reported",
         ),
         states(
-            "What held each drive back, over time",
-            "Blue marks are replaced drives, purple ones runs of our own probe.",
+            "Bottleneck of each drive over time",
+            "Blue annotations mark replaced drives, purple ones probe runs of ssd-exporter.",
             Query(q.verdict()),
             words.VERDICT,
             size=Size(8, 8),
         ),
         timeline(
-            "Time saturated and time stalled, by drive",
-            "Saturated: slow and full. Stalled: requests in flight and none completes; more than a "
-            "few seconds is a drive or controller that hangs.",
+            "Time saturated and stalled, by drive",
+            "Saturated: slow with a full queue. Stalled: requests in flight and none completes. "
+            "More than a few stalled seconds mean that the drive or controller hangs.",
             "percentunit",
             Query(
                 q.rate(q.of_drive("ssd_disk_saturated_seconds_total")),
@@ -123,15 +125,18 @@ def _verdict() -> tuple[Panel, ...]:
 DASHBOARD = Dashboard(
     uid="ssd-host-io",
     title="SSD / Host I/O",
-    description="Is it the disk, the CPU, the cache, heat or the link? The first row answers.",
+    description=(
+        "Bottleneck of a host's I/O: drive, CPU, write cache, heat or link. Start with "
+        "the first row."
+    ),
     variables=(*host_variables(), drive_variable()),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
-        Row("Is it the disk, the CPU, the cache, heat or the link?", _verdict()),
-        Row("Is a drive full?", full()),
-        Row("Is a drive slow?", slow()),
+        Row("Bottleneck: drive, CPU, write cache, heat or link", _verdict()),
+        Row("Drive load", full()),
+        Row("Drive latency", slow()),
         CPU_ROW,
-        WHO_ROW,
-        Row("Shapes of the load", shapes(), is_collapsed=True),
+        LOAD_ROW,
+        Row("Load profile", shapes(), is_collapsed=True),
     ),
 )

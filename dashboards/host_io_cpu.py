@@ -1,4 +1,4 @@
-"""The other side of Host I/O: CPUs, interrupts, pressure, and who makes the load."""
+"""Panels of Host I/O on CPUs, interrupts, pressure, and load by control group."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -11,18 +11,18 @@ _THIRD = Size(8, 8)
 
 
 def _share(mode: str) -> str:
-    """Of all CPUs' time."""
+    """Share of a mode in the time of all CPUs."""
     of_mode = q.of_host("ssd_cpu_seconds_total", f'mode="{mode}"')
     return f"sum {q.BY_HOST} ({q.rate(of_mode)}) / sum {q.BY_HOST} ({q.rate(_MODES)})"
 
 
 def pressure(size: Size) -> Panel:
-    """Who waits for I/O."""
+    """I/O pressure of host and control groups."""
     return timeline(
         "I/O pressure: share of time in which tasks waited",
-        "Some: at least one task waited for I/O. All: nothing else got done either. mysql units "
-        "beside the host say whether it is MySQL that waits. Pressure is not seen where a task "
-        "waits in io_getevents, as InnoDB's own threads do.",
+        "Some: at least one task waited for I/O. All: no task made progress. The control groups "
+        "of MySQL show whether MySQL waits. Pressure does not include waits in io_getevents, "
+        "which InnoDB's own threads use.",
         "percentunit",
         Query(q.rate(q.of_host("ssd_pressure_io_waiting_seconds_total")), "some {{instance}}"),
         Query(q.rate(q.of_host("ssd_pressure_io_stalled_seconds_total")), "all {{instance}}"),
@@ -33,27 +33,27 @@ def pressure(size: Size) -> Panel:
         steps=t.PRESSURE,
         most=1,
         size=size,
-        nothing="this kernel keeps no pressure (psi=0 or before 4.20)",
+        nothing="this kernel provides no pressure information (psi=0, or before 4.20)",
     )
 
 
 CPU_ROW = Row(
-    "Is it the CPU?",
+    "CPU and interrupts",
     (
         timeline(
-            "iowait beside softirq and pressure",
-            "High iowait alone is idle time under another name and proves nothing. High softirq of "
-            "the hottest CPU with low iowait: interrupts hold I/O back, not the drive.",
+            "iowait, softirq and pressure",
+            "High iowait alone is idle time and proves nothing. High softirq on the hottest CPU "
+            "with low iowait means that interrupts limit I/O, not the drive.",
             "percentunit",
             Query(_share("iowait"), "iowait, all CPUs {{instance}}"),
             Query(
                 q.of_host("ssd_cpu_iowait_max_ratio", 'window="1m"'),
-                "iowait, worst CPU and second {{instance}}",
+                "iowait, worst CPU in one second {{instance}}",
             ),
             Query(_share("softirq"), "softirq, all CPUs {{instance}}"),
             Query(
                 q.of_host("ssd_cpu_softirq_max_ratio", 'window="1m"'),
-                "softirq and irq, worst CPU and second {{instance}}",
+                "softirq and irq, worst CPU in one second {{instance}}",
             ),
             Query(
                 q.rate(q.of_host("ssd_pressure_io_waiting_seconds_total")),
@@ -67,8 +67,9 @@ CPU_ROW = Row(
         ),
         timeline(
             "Time in softirq and irq, by CPU",
-            "One line far above the rest is one queue or one interrupt on one CPU: spread it (RSS, "
-            "RPS, smp_affinity). Needs the exporter's per-CPU family, which is off by default.",
+            "One line far above the others means that one queue or interrupt is bound to one "
+            "CPU. Spread it (RSS, RPS, smp_affinity). Requires the exporter's per-CPU metrics, "
+            "which are disabled by default.",
             "percentunit",
             Query(
                 "sum by (job, instance, cpu) ("
@@ -78,18 +79,19 @@ CPU_ROW = Row(
             ),
             steps=t.SOFTIRQ,
             most=1,
-            nothing="per-CPU times are off; the tiles beside name the hottest CPU",
+            nothing="per-CPU metrics are disabled; see the tiles for the hottest CPU",
         ),
         value(
-            "Hottest CPU in interrupts, by number",
-            "Which CPU to look at with mpstat -P, /proc/interrupts and smp_affinity.",
+            "Hottest CPU (number)",
+            "CPU with the most softirq time. Use its number with mpstat -P, /proc/interrupts and "
+            "smp_affinity.",
             "none",
             Query(q.of_host("ssd_cpu_softirq_hottest_cpu"), HOST),
             size=Size(4, 8),
         ),
         timeline(
-            "Time bound by interrupts",
-            "Share of the time in which some CPU had only softirq and irq and no idle time left.",
+            "Saturated by interrupts",
+            "Share of time in which one CPU had only softirq and irq and no idle time.",
             "percentunit",
             Query(q.rate(q.of_host("ssd_cpu_softirq_saturated_seconds_total")), HOST),
             steps=t.SOFTIRQ_SATURATED,
@@ -97,8 +99,8 @@ CPU_ROW = Row(
             size=Size(4, 8),
         ),
         timeline(
-            "Softirqs by kind",
-            "Counts and not time: NET_RX on top is the network, BLOCK is the drives.",
+            "Softirqs by type",
+            "Counts, not time. NET_RX is the network, BLOCK is the drives.",
             "ops",
             Query(
                 f"sum by (job, instance, vector) ({q.rate(q.of_host('ssd_softirqs_total'))})",
@@ -109,8 +111,8 @@ CPU_ROW = Row(
         ),
         timeline(
             "Pressure on CPU and memory",
-            "Tasks that waited for a CPU, or for memory. Swapping makes I/O that no query asked "
-            "for: mend the memory first.",
+            "Tasks that waited for a CPU or for memory. Swapping causes I/O that no query needs: "
+            "resolve the memory shortage first.",
             "percentunit",
             Query(q.rate(q.of_host("ssd_pressure_cpu_waiting_seconds_total")), "CPU {{instance}}"),
             Query(
@@ -124,13 +126,13 @@ CPU_ROW = Row(
     ),
 )
 
-WHO_ROW = Row(
-    "Who makes the load, and where does it go?",
+LOAD_ROW = Row(
+    "Load by control group, and network",
     (
         timeline(
-            "Written, by unit",
-            "Who writes to the drives: MySQL, a backup, the probe. What no unit here has written "
-            "is the rest of the host.",
+            "Bytes written, by unit",
+            "Units that write to the drives, such as MySQL, a backup or a probe. The remaining "
+            "writes come from other processes of the host.",
             "Bps",
             Query(
                 q.rate(q.of_drive("ssd_cgroup_io_written_bytes_total")),
@@ -138,11 +140,11 @@ WHO_ROW = Row(
             ),
             style="stacked",
             size=_THIRD,
-            nothing="no unit is watched, or cgroup v1",
+            nothing="no unit is monitored, or cgroup v1",
         ),
         timeline(
-            "Read, by unit",
-            "Who reads from the drives.",
+            "Bytes read, by unit",
+            "Units that read from the drives.",
             "Bps",
             Query(
                 q.rate(q.of_drive("ssd_cgroup_io_read_bytes_total")),
@@ -150,11 +152,11 @@ WHO_ROW = Row(
             ),
             style="stacked",
             size=_THIRD,
-            nothing="no unit is watched, or cgroup v1",
+            nothing="no unit is monitored, or cgroup v1",
         ),
         timeline(
-            "Network backlog: packets dropped and budgets used up",
-            "Both grow where softirqs cannot keep up; such a CPU holds I/O back too.",
+            "Network backlog: packets dropped and budgets exhausted",
+            "Both increase if softirqs cannot keep up. Such a CPU limits disk I/O as well.",
             "pps",
             Query(q.rate(q.of_host("ssd_softnet_dropped_total")), "dropped {{instance}}"),
             Query(q.rate(q.of_host("ssd_softnet_times_squeezed_total")), "squeezed {{instance}}"),

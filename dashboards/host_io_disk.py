@@ -1,4 +1,4 @@
-"""The drives' side of Host I/O: full, slow, and what the load looks like."""
+"""Panels of Host I/O on load, latency and load profile of the drives."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -17,10 +17,10 @@ def full() -> tuple[Panel, ...]:
     )
     return (
         timeline(
-            "Busy: mean, worst second, and the kernel's %util",
-            "Mean and worst are bounded by the number in flight, so that a parallel SSD is not "
-            "called busy for one request. %util far above the mean is the kernel's over-count. "
-            "Busy alone is no trouble: see the queue and await.",
+            "Busy: mean, worst second, and %util of the kernel",
+            "Mean and worst second are limited by the number of requests in flight, so that a "
+            "single request does not make a parallel SSD appear busy. The kernel's %util "
+            "overcounts. Busy alone is not a problem: check queue and await.",
             "percentunit",
             Query(busy_mean, "mean {{instance}} {{device}}"),
             Query(
@@ -35,16 +35,16 @@ def full() -> tuple[Panel, ...]:
         ),
         timeline(
             f"Share of seconds that were more than {t.BUSY:.0%} busy",
-            "An average hides bursts; this counts the seconds. Flat at 100 % with a low await is a "
-            "drive that works well, at 100 % with a high one a drive that is full.",
+            "Counts busy seconds, which an average hides. At 100 % with a low await the drive "
+            "works well; with a high await it is saturated.",
             "percentunit",
             Query(q.share_above("ssd_disk_busy_ratio", f"{t.BUSY:g}")),
             most=1,
         ),
         timeline(
-            "Queue: mean and worst second",
-            "Requests in flight. An SSD serves several at once, so some queue is normal: it is "
-            "trouble where await rises with it and IOPS do not.",
+            "Queue depth: mean and worst second",
+            "Requests in flight. An SSD serves several at once, so a queue is normal. It is a "
+            "problem if await rises with it while IOPS do not.",
             "short",
             Query(queue_mean, "mean {{instance}} {{device}}"),
             Query(
@@ -53,10 +53,10 @@ def full() -> tuple[Panel, ...]:
             ),
         ),
         timeline(
-            "Headroom: bytes written as a share of what the probe reached",
-            "Production's writes divided by the most that a probe wrote to the drive, 1 MiB at "
-            "a time. Near 100 % for long: the drive itself is the limit. Small random writes reach "
-            "their limit earlier: see the queue and await.",
+            "Headroom: bytes written as a share of the probe's maximum",
+            "Production writes divided by the highest throughput of a probe with 1 MiB requests. "
+            "Near 100 % for a long time: the drive is at its limit. Small random writes reach a "
+            "limit earlier: check queue depth and await.",
             "percentunit",
             Query(q.headroom()),
             steps=t.HEADROOM,
@@ -70,8 +70,9 @@ def slow() -> tuple[Panel, ...]:
     return (
         timeline(
             "Await: mean of reads, writes and flushes",
-            "How long a request takes, queued and served. Every commit waits for a flush: where "
-            "flushes are slow and reads are not, look at power-loss protection and the cache.",
+            "Mean time of a request in the queue and in the drive. Every commit waits for a "
+            "flush. If flushes are slow and reads are not, check power-loss protection and write "
+            "cache.",
             "s",
             *(
                 Query(q.mean_await(kind), f"{kind} {{{{instance}}}} {{{{device}}}}")
@@ -81,8 +82,8 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Await: p50 and p99 of seconds",
-            "Each request counts with the mean await of its second, so p99 is the await in bad "
-            "seconds and not of single requests.",
+            "Each request counts with the mean await of its second. p99 is therefore the await "
+            "in slow seconds, not of single requests.",
             "s",
             *(
                 Query(
@@ -95,9 +96,9 @@ def slow() -> tuple[Panel, ...]:
             steps=t.AWAIT,
         ),
         timeline(
-            "Await over the drive's own baseline",
-            "How many times slower than in calm seconds. From about 3 on, more queue brings no "
-            "more throughput.",
+            "Await relative to the drive's own baseline",
+            "Ratio to the await at low load. Above about 3, a deeper queue no longer increases "
+            "the throughput.",
             "none",
             *(
                 Query(
@@ -111,8 +112,7 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Requests per second: reads, writes, flushes, discards",
-            "IOPS. Falling while the queue grows means that the drive, and not the demand, sets "
-            "the pace.",
+            "IOPS. If they fall while the queue grows, the drive limits the rate, not the demand.",
             "iops",
             *(
                 Query(q.iops(name), f"{word} {{{{instance}}}} {{{{device}}}}")
@@ -126,8 +126,8 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Throughput: read and written",
-            "Bytes per second. Large sequential work (backup, clone, ALTER) shows here, random "
-            "work of InnoDB shows in requests per second.",
+            "Bytes per second. Large sequential I/O (backup, clone, ALTER) is visible here; "
+            "random I/O of InnoDB is visible in requests per second.",
             "Bps",
             Query(q.rate(q.of_drive("ssd_disk_read_bytes_total")), "read {{instance}} {{device}}"),
             Query(
@@ -137,8 +137,8 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Mean request size",
-            "16 KiB are InnoDB's pages: random work. Hundreds of KiB are sequential work, which is "
-            "judged by throughput and not by requests per second.",
+            "16 KiB are InnoDB pages: random I/O. Hundreds of KiB are sequential I/O, for which "
+            "throughput matters and not requests per second.",
             "bytes",
             Query(
                 q.ratio(q.rate(q.of_drive("ssd_disk_read_bytes_total")), q.iops("reads_completed")),
@@ -164,47 +164,50 @@ def shapes() -> tuple[Panel, ...]:
 
     return (
         buckets(
-            "Queue depth by second, all drives chosen",
-            "Darker: more seconds. A dark band that climbs is a queue that does not drain.",
+            "Queue depth by second, all selected drives",
+            "Colour intensity: number of seconds. A band that rises steadily is a queue that "
+            "does not drain.",
             "short",
             of("ssd_disk_queue_depth"),
             size=third,
         ),
         buckets(
-            "Read await, all drives chosen",
-            "Darker: more reads. Two bands are two kinds of load, or a drive that pauses.",
+            "Read await, all selected drives",
+            "Colour intensity: number of reads. Two bands mean two kinds of load, or a drive "
+            "that pauses.",
             "s",
             of("ssd_disk_read_await_seconds"),
             size=third,
         ),
         buckets(
-            "Write await, all drives chosen",
-            "Darker: more writes. A band far above the others: a cache that is full at times.",
+            "Write await, all selected drives",
+            "Colour intensity: number of writes. A band far above the others means that the "
+            "write cache is full at times.",
             "s",
             of("ssd_disk_write_await_seconds"),
             size=third,
         ),
         timeline(
             "Requests merged, as a share of those issued",
-            "High is sequential work, near zero is random work.",
+            "A high share means sequential I/O, a share near zero random I/O.",
             "percentunit",
             Query(f"({merged}) / ({issued} > 0)"),
             most=1,
             size=third,
         ),
         buckets(
-            "Write size, all drives chosen",
-            "Where the exporter keeps sizes (off by default). 16 KiB are pages, 4 KiB and less the "
-            "redo log, more is sequential.",
+            "Write size, all selected drives",
+            "Requires request sizes, which the exporter does not export by default. 16 KiB are "
+            "pages, 4 KiB or less the redo log, larger ones sequential I/O.",
             "bytes",
             of("ssd_disk_write_request_size_bytes"),
             size=third,
-            nothing="request sizes are off",
+            nothing="request sizes are disabled",
         ),
         timeline(
-            "Writes saved up before the speed fell off",
-            "Bytes of the last burst of writes before the write speed fell off. Falling from week "
-            "to week: a cache that shrinks as the drive fills.",
+            "Bytes written before a falloff",
+            "Size of the last burst of writes before the throughput fell. A decrease over weeks "
+            "means that the write cache shrinks as the drive fills.",
             "bytes",
             Query(q.of_drive("ssd_disk_write_falloff_last_burst_bytes")),
             size=third,

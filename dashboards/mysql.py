@@ -1,7 +1,7 @@
-"""MySQL I/O triage: does MySQL wait for the drive, or the drive for nobody?
+"""Dashboard that relates MySQL's waits to the drives that MySQL uses.
 
-MySQL's side comes from mysqld_exporter, which names its targets by another port: the hidden
-variable `host` is the instance without its port, and joins the two.
+MySQL's metrics come from mysqld_exporter, whose targets have another port. The hidden variable
+`host` is the instance without its port and joins both exporters.
 """
 
 from dashboards import promql as q
@@ -17,8 +17,9 @@ from dashboards.panels import states, timeline, value
 _TILE = Size(4, 6)
 _THIRD = Size(8, 8)
 
-#: MariaDB and Percona tell it as a status, MySQL as an InnoDB metric: of "recovery" until 5.7, and
-#: of "log" since. The collector info_schema.innodb_metrics must be on for the latter.
+#: Names of the checkpoint age. MariaDB and Percona provide a status variable, MySQL an InnoDB
+#: metric: of subsystem "recovery" until 5.7 and "log" since 8.0. The metric requires the collector
+#: info_schema.innodb_metrics of mysqld_exporter.
 _CHECKPOINT_AGES = (
     "mysql_global_status_innodb_checkpoint_age",
     "mysql_info_schema_innodb_metrics_recovery_log_lsn_checkpoint_age",
@@ -27,7 +28,7 @@ _CHECKPOINT_AGES = (
 
 
 def _on_mysql(expression: str) -> str:
-    """Of the drives that a MySQL server uses, by its own command line and option files."""
+    """Restricts an expression to drives that a MySQL server uses."""
     role = q.of_drive("ssd_device_role_info", 'role=~"mysql-.+"')
     return f"({expression}) and {q.ON_DRIVE} {role}"
 
@@ -35,18 +36,20 @@ def _on_mysql(expression: str) -> str:
 def _now() -> tuple[Panel, ...]:
     return (
         value(
-            "What holds MySQL's drives back",
-            "The exporter's verdict on the drives that MySQL uses. Green with slow queries: it is "
-            "locks, plans or the CPU. Red: find the query that reads or writes so much first.",
+            "Bottleneck of MySQL's drives",
+            "The exporter's verdict on the drives that MySQL uses. Green with slow queries: "
+            "investigate locks, query plans or the CPU. Red: first find the queries that cause "
+            "the load.",
             "none",
             Query(_on_mysql(q.verdict())),
             words=words.VERDICT,
             size=Size(8, 6),
-            nothing="no drive known as MySQL's",
+            nothing="no drive detected as MySQL's",
         ),
         value(
             "Flush await",
-            "What each commit waits for, with innodb_flush_log_at_trx_commit=1 and sync_binlog=1.",
+            "Every commit waits for a flush with innodb_flush_log_at_trx_commit=1 and "
+            "sync_binlog=1.",
             "s",
             Query(_on_mysql(q.mean_await("flush"))),
             steps=t.FLUSH,
@@ -55,16 +58,16 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Threads running",
-            "Above the number of CPUs, queries wait for one another or for I/O.",
+            "Above the number of CPUs, queries wait for each other or for I/O.",
             "short",
             Query(status("threads_running"), HOST),
             size=_TILE,
             nothing=NO_SERVER,
         ),
         value(
-            "Waits for room in the redo log",
-            "Times a second that the log buffer was full: the redo drive cannot keep up, or "
-            "innodb_log_buffer_size is small. Any is too many.",
+            "Redo log waits",
+            "Number per second of waits for space in the log buffer: the redo drive is too slow, "
+            "or innodb_log_buffer_size is too small. The normal value is 0.",
             "ops",
             Query(q.rate(status("innodb_log_waits")), HOST),
             steps=t.WAITS,
@@ -73,8 +76,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Waits for a free page",
-            "Times a second that a query had to wait until a dirty page was written: page cleaning "
-            "does not keep up. Any is too many.",
+            "Number per second of queries that waited until a dirty page was written: page "
+            "cleaning is too slow. The normal value is 0.",
             "ops",
             Query(q.rate(status("innodb_buffer_pool_wait_free")), HOST),
             steps=t.WAITS,
@@ -82,16 +85,17 @@ def _now() -> tuple[Panel, ...]:
             nothing=NO_SERVER,
         ),
         states(
-            "What held MySQL's drives back, over time",
-            "Compare with the queries below: which came first?",
+            "Bottleneck of MySQL's drives over time",
+            "Compare with the queries below: did the queries or the bottleneck change first?",
             Query(_on_mysql(q.verdict())),
             words.VERDICT,
             size=_THIRD,
-            nothing="no drive known as MySQL's",
+            nothing="no drive detected as MySQL's",
         ),
         timeline(
             "Await of MySQL's drives: reads, writes, flushes",
-            "What the drive takes for a request. Compare with fsyncs pending beside it.",
+            "Mean time of a request in the queue and in the drive. Compare with the pending "
+            "fsyncs beside it.",
             "s",
             *(
                 Query(_on_mysql(q.mean_await(kind)), f"{kind} {DRIVE}")
@@ -99,7 +103,7 @@ def _now() -> tuple[Panel, ...]:
             ),
             steps=t.AWAIT,
             size=_THIRD,
-            nothing="no drive known as MySQL's",
+            nothing="no drive detected as MySQL's",
         ),
         pressure(_THIRD),
     )
@@ -110,9 +114,9 @@ def _waits() -> tuple[Panel, ...]:
     dirty = of_server(pages, 'state="dirty"')
     return (
         timeline(
-            "Pending: fsyncs, reads, writes",
-            "What InnoDB has asked for and not got yet. Above a few for long, beside a drive that "
-            "is full: the drive. Beside an idle drive: the filesystem or the host.",
+            "Pending fsyncs, reads and writes",
+            "Requests of InnoDB that have not completed. More than a few for a long time point "
+            "to the drive if it is saturated, and to the filesystem or host if it is idle.",
             "short",
             Query(status("innodb_data_pending_fsyncs"), "data fsyncs {{instance}}"),
             Query(status("innodb_os_log_pending_fsyncs"), "log fsyncs {{instance}}"),
@@ -123,8 +127,8 @@ def _waits() -> tuple[Panel, ...]:
         ),
         timeline(
             "fsyncs by MySQL, and flushes of its drives",
-            "Fewer flushes than fsyncs are fsyncs that share one; more are another's, or the "
-            "filesystem's journal.",
+            "Fewer flushes than fsyncs: several fsyncs share a flush. More flushes: other "
+            "programs or the filesystem journal cause them.",
             "ops",
             Query(q.rate(status("innodb_os_log_fsyncs")), "log fsyncs {{instance}}"),
             Query(q.rate(status("innodb_data_fsyncs")), "all fsyncs {{instance}}"),
@@ -134,15 +138,16 @@ def _waits() -> tuple[Panel, ...]:
         ),
         timeline(
             "Checkpoint age",
-            "Redo written and not yet safe in the data files. Near the log's size, InnoDB stops "
-            "queries to flush: the log is small for this write rate, or the data drive is slow.",
+            "Redo log bytes that are not yet written to the data files. Near the size of the "
+            "log, InnoDB stops queries to flush pages: the log is too small for this write rate, "
+            "or the data drive is slow.",
             "bytes",
             Query(" or ".join(of_server(name) for name in _CHECKPOINT_AGES), HOST),
             size=_THIRD,
             nothing="MySQL needs --collect.info_schema.innodb_metrics",
         ),
         timeline(
-            "Queue of MySQL's drives: mean",
+            "Queue depth of MySQL's drives: mean",
             "Requests in flight.",
             "short",
             Query(
@@ -154,12 +159,12 @@ def _waits() -> tuple[Panel, ...]:
                 )
             ),
             size=_THIRD,
-            nothing="no drive known as MySQL's",
+            nothing="no drive detected as MySQL's",
         ),
         timeline(
-            "Redo and pages written a second",
-            "Redo bytes, and dirty pages flushed at 16 KiB. Flushing in bursts is a checkpoint "
-            "that presses: see its age.",
+            "Redo and pages written per second",
+            "Redo bytes, and dirty pages of 16 KiB. Flushing in bursts means that the checkpoint "
+            "age is near its limit.",
             "Bps",
             Query(q.rate(status("innodb_os_log_written")), "redo {{instance}}"),
             Query(
@@ -176,8 +181,8 @@ def _waits() -> tuple[Panel, ...]:
         ),
         timeline(
             "Dirty share of the buffer pool",
-            "Above innodb_max_dirty_pages_pct InnoDB flushes as hard as innodb_io_capacity_max "
-            "allows. Higher capacity than the drive has only makes a queue.",
+            "Above innodb_max_dirty_pages_pct InnoDB flushes at innodb_io_capacity_max. A value "
+            "above the capability of the drive only lengthens the queue.",
             "percentunit",
             Query(
                 q.ratio(f"sum {q.BY_HOST} ({dirty})", f"sum {q.BY_HOST} ({of_server(pages)})"), HOST
@@ -192,7 +197,10 @@ def _waits() -> tuple[Panel, ...]:
 DASHBOARD = Dashboard(
     uid="ssd-mysql",
     title="SSD / MySQL I/O triage",
-    description="Does MySQL wait for its drive, for the CPU, or for itself? Needs mysqld_exporter.",
+    description=(
+        "Does MySQL wait for its drives, for the CPU, or for its own locks? Requires "
+        "mysqld_exporter."
+    ),
     variables=(
         *host_variables(),
         drive_variable(),
@@ -212,8 +220,8 @@ DASHBOARD = Dashboard(
     ),
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
-        Row("Does MySQL wait for its drive?", _now()),
-        Row("What does InnoDB wait for?", _waits()),
-        Row("Or is it the queries?", queries()),
+        Row("MySQL's drives", _now()),
+        Row("InnoDB waits", _waits()),
+        Row("Queries", queries()),
     ),
 )

@@ -1,4 +1,4 @@
-"""MySQL's own numbers, and what its queries do."""
+"""Panels on MySQL's status variables and queries."""
 
 from dashboards import promql as q
 from dashboards.panel_parts import HOST, Panel, Query, Size
@@ -10,12 +10,12 @@ _THIRD = Size(8, 8)
 
 
 def of_server(name: str, *matchers: str) -> str:
-    """A family of mysqld_exporter's."""
+    """Selects a metric of mysqld_exporter on the selected servers."""
     return f"{name}{{{', '.join((_SERVER, *matchers))}}}"
 
 
 def status(name: str) -> str:
-    """A line of SHOW GLOBAL STATUS."""
+    """Selects a variable of SHOW GLOBAL STATUS."""
     return of_server(f"mysql_global_status_{name}")
 
 
@@ -23,27 +23,27 @@ def queries() -> tuple[Panel, ...]:
     handlers = "mysql_global_status_handlers_total"
     return (
         timeline(
-            "Buffer pool: reads that had to go to the drive",
-            "Pages a second that were not in memory. A rise with the same queries is a pool that "
-            "is too small, or a scan that pushes the rest out.",
+            "Buffer pool misses",
+            "Pages per second that were read from the drive because they were not in memory. If "
+            "the queries are unchanged, the buffer pool is too small or a scan evicts its pages.",
             "ops",
             Query(q.rate(status("innodb_buffer_pool_reads")), HOST),
             size=_THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
-            "Rows read by scanning, and by index",
-            "Scans far above index reads are queries without an index: they keep any drive at "
-            "100 %. Mend them before the drive.",
+            "Rows read by scan and by index",
+            "Many more rows by scan than by index mean queries without an index. They saturate "
+            "any drive: fix them before you replace the drive.",
             "ops",
-            Query(q.rate(of_server(handlers, 'handler="read_rnd_next"')), "scanned {{instance}}"),
+            Query(q.rate(of_server(handlers, 'handler="read_rnd_next"')), "by scan {{instance}}"),
             Query(q.rate(of_server(handlers, 'handler="read_key"')), "by index {{instance}}"),
             size=_THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
             "Full scans, full joins, temporary tables on disk",
-            "Each is I/O that a better query or index would not make.",
+            "I/O that a better query or index avoids.",
             "ops",
             Query(q.rate(status("select_scan")), "scans {{instance}}"),
             Query(q.rate(status("select_full_join")), "full joins {{instance}}"),
@@ -55,7 +55,8 @@ def queries() -> tuple[Panel, ...]:
         ),
         timeline(
             "Queries and slow queries",
-            "Fewer queries with a longer queue: something holds them. More of both: more work.",
+            "Fewer queries with a longer queue: something blocks them. More of both: the load "
+            "has grown.",
             "ops",
             Query(q.rate(status("questions")), "queries {{instance}}"),
             Query(q.rate(status("slow_queries")), "slow {{instance}}"),
@@ -63,17 +64,17 @@ def queries() -> tuple[Panel, ...]:
             nothing=NO_SERVER,
         ),
         timeline(
-            "Waits for row locks",
-            "Queries that wait for one another and not for the drive.",
+            "Row lock waits",
+            "Queries that wait for each other and not for the drive.",
             "ops",
             Query(q.rate(status("innodb_row_lock_waits")), HOST),
             size=_THIRD,
             nothing=NO_SERVER,
         ),
         timeline(
-            "Binary log transactions that did not fit in memory",
-            "Large transactions written to a temporary file and then again to the binary log: "
-            "binlog_cache_size.",
+            "Binary log transactions larger than the cache",
+            "Large transactions are written to a temporary file and then to the binary log. "
+            "Raise binlog_cache_size.",
             "ops",
             Query(q.rate(status("binlog_cache_disk_use")), HOST),
             size=_THIRD,

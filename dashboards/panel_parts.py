@@ -1,4 +1,4 @@
-"""What all kinds of panels are made of: queries, sizes, links, and the frame around them."""
+"""Parts common to all panels: queries, sizes, links, title and description."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ Panel = Builder[model.Panel]
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
-#: How a drive and a host are called in a legend.
+#: Legends of series by drive and by host.
 DRIVE, HOST = "{{instance}} {{device}}", "{{instance}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and what its series are called."""
+    """An expression and the legend of its series."""
 
     expression: str
     legend: str = DRIVE
@@ -30,7 +30,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """Of 24 columns, and in rows of the grid."""
+    """Size of a panel: width in columns (of 24), height in rows of the grid."""
 
     width: int = 12
     height: int = 8
@@ -43,7 +43,7 @@ P = TypeVar("P", bound="_Builder")
 
 
 class _Builder(Protocol):
-    """What the SDK's builders of panels have in common; each method changes the builder itself."""
+    """Methods that all panel builders of the SDK have. Each one modifies the builder."""
 
     def title(self, title: str) -> object: ...
     def description(self, description: str) -> object: ...
@@ -56,7 +56,7 @@ class _Builder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every panel says of itself."""
+    """Settings that every panel has; `nothing` is the text shown without data."""
 
     title: str
     description: str
@@ -76,7 +76,7 @@ class Frame:
 
 
 def dataqueries(queries: Sequence[Query], *, instant: bool = False) -> list[prometheus.Dataquery]:
-    """Each with its letter; `instant` asks for the values of now alone."""
+    """Builds the targets A, B, C, ...; `instant` requests only the current values."""
     return [
         dataquery(query, name, instant=instant)
         for query, name in zip(queries, "ABCDEFGHIJKLMNOPQRSTUVWXYZ", strict=False)
@@ -100,7 +100,7 @@ def threshold_steps(steps: Steps) -> Builder[model.ThresholdsConfig]:
 
 
 def links_of(queries: Sequence[Query]) -> list[Builder[model.DashboardLink]]:
-    """To what the names of the series name: the drive and the host, the host, or nothing."""
+    """Links to the drive and host, or to the host only, depending on what the legends name."""
     legends = " ".join(query.legend for query in queries)
     if DRIVE in legends:
         return links("__field.labels")
@@ -108,9 +108,10 @@ def links_of(queries: Sequence[Query]) -> list[Builder[model.DashboardLink]]:
 
 
 def links(source: str) -> list[Builder[model.DashboardLink]]:
-    """Links to one drive and to its host, from where Grafana finds the labels of what was clicked.
+    """Links to one drive and to its host.
 
-    `source` is "__field.labels" on a graph and "__data.fields" in a table.
+    `source` is where Grafana reads the labels of the clicked element: "__field.labels" in a graph,
+    "__data.fields" in a table.
     """
     return [
         build.DashboardLink(title).url(
@@ -119,6 +120,6 @@ def links(source: str) -> list[Builder[model.DashboardLink]]:
         )
         for title, uid, device in (
             ("This drive", "ssd-drive", f"&var-device=${{{source}.device}}"),
-            ("I/O of its host", "ssd-host-io", ""),
+            ("I/O of this host", "ssd-host-io", ""),
         )
     ]

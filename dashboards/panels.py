@@ -1,7 +1,7 @@
-"""The panels: one function a kind, so that all of a kind look and behave alike.
+"""Builds panels, one function for each kind, so that panels of a kind look and behave alike.
 
-Each takes a title that says what is shown, a description that says how to read it, and a unit in
-Grafana's words ("s", "percentunit", "Bps", "iops", "short", "none").
+Each function takes a title, a description that explains how to read the panel, and a Grafana unit
+("s", "percentunit", "Bps", "iops", "short", "none").
 """
 
 from typing import Literal
@@ -50,7 +50,7 @@ def timeline(
     most: float | None = None,
     style: Literal["line", "stacked", "bars", "points"] = "line",
 ) -> Panel:
-    """Values over time; with `steps` their thresholds are dashed lines."""
+    """Graph over time; the thresholds in `steps` are drawn as dashed lines."""
     panel = Frame(title, description, unit, size, nothing).around(timeseries.Panel())
     panel = (
         panel.line_width(1)
@@ -102,7 +102,7 @@ def value(
     size: Size = TILE,
     nothing: str = "no data",
 ) -> Panel:
-    """The last value of each series on its colour, with words for numbers where there are some."""
+    """Tile with the last value of each series; `words` maps numbers to texts and colours."""
     panel = (
         Frame(title, description, unit, size, nothing)
         .around(stat.Panel())
@@ -130,7 +130,7 @@ def states(
     size: Size = HALF,
     nothing: str = "no data",
 ) -> Panel:
-    """What state each series was in over time, in words and their colours."""
+    """State timeline of each series, as texts and colours."""
     panel = (
         Frame(title, description, "none", size, nothing)
         .around(statetimeline.Panel())
@@ -158,7 +158,7 @@ def bars(
     size: Size = HALF,
     nothing: str = "no data",
 ) -> Panel:
-    """The last value of each series as a bar."""
+    """Bar gauge of the last value of each series."""
     panel = (
         Frame(title, description, unit, size, nothing)
         .around(bargauge.Panel())
@@ -183,7 +183,7 @@ def buckets(
     size: Size = HALF,
     nothing: str = "no data",
 ) -> Panel:
-    """A histogram over time, from a rate of buckets summed by le; `unit` is that of le."""
+    """Heatmap of a histogram: a rate of buckets summed by `le`; `unit` is the unit of `le`."""
     panel = (
         Frame(title, description, unit, size, nothing)
         .around(heatmap.Panel())
@@ -210,9 +210,9 @@ def against(
     size: Size = HALF,
     nothing: str = "no data",
 ) -> Panel:
-    """One measure against another, a point for each moment.
+    """Scatter plot of two series, one point per interval.
 
-    `x` and `y` are each a name, a unit and a query of one series.
+    `x` and `y` are each a name, a unit and a query with one series.
     """
     panel = (
         Frame(title, description, y[1], size, nothing)

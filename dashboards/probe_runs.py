@@ -1,16 +1,16 @@
-"""Whether the probes themselves are well."""
+"""Panels on the operation of the probes."""
 
 from dashboards import promql as q
 from dashboards.panel_parts import DRIVE, Panel, Query, Size
 from dashboards.panels import timeline
 from dashboards.tables import Column, grid
 
-OFF = "probes are off"
+OFF = "probes are disabled"
 _PROFILE = 'profile=~"$profile"'
 
 
 def of_profile(name: str, *matchers: str) -> str:
-    """A family of the probes, of the drives and profiles chosen."""
+    """Selects a probe metric on the selected drives and profiles."""
     return q.of_drive(name, _PROFILE, *matchers)
 
 
@@ -23,8 +23,8 @@ def runs() -> tuple[Panel, ...]:
     by_result = "sum by (job, instance, device, profile, result)"
     return (
         timeline(
-            "Runs in the hour before, by result",
-            "Aborted: production needed the drive. Stuck: the probe waits in the kernel.",
+            "Runs in the previous hour, by result",
+            "Aborted: stopped in favour of production load. Stuck: the probe waits in the kernel.",
             "short",
             Query(
                 f"{by_result} ({q.increase(of_profile('ssd_probe_runs_total'), '1h')})",
@@ -35,9 +35,9 @@ def runs() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         timeline(
-            "Skips in the hour before, by reason",
-            "Why a probe did not run. A busy host skips; a drive that is always busy is probed now "
-            "and then all the same.",
+            "Skipped runs in the previous hour, by reason",
+            "Reasons why a probe did not run. Probes are skipped on a busy host; on a drive that "
+            "is always busy a probe still runs occasionally.",
             "short",
             Query(
                 "sum by (job, instance, device, profile, reason) "
@@ -46,27 +46,27 @@ def runs() -> tuple[Panel, ...]:
             ),
             style="bars",
             size=third,
-            nothing="none, or probes are off",
+            nothing="none, or probes are disabled",
         ),
         timeline(
-            "Written by probes in the 24 hours before",
-            "What the measurement itself costs in endurance.",
+            "Written by probes in the previous 24 hours",
+            "Endurance that the probes consume.",
             "bytes",
             Query(q.increase(q.of_drive("ssd_probe_written_bytes_total"), "24h"), DRIVE),
             size=third,
             nothing=OFF,
         ),
         timeline(
-            "How long runs take",
-            "A run that nears its limit is a drive that hardly answers.",
+            "Duration of runs",
+            "If a run takes almost as long as its time limit, the drive hardly responds.",
             "s",
             Query(of_profile("ssd_probe_duration_seconds"), f"{{{{profile}}}} {DRIVE}"),
             size=third,
             nothing=OFF,
         ),
         grid(
-            "How each probe measures",
-            "Only runs of the same settings compare.",
+            "Probe settings",
+            "Compare only runs with the same settings.",
             Column(
                 "",
                 "max by (job, instance, device, profile, engine, rw, bs, iodepth, fsync, "
@@ -83,7 +83,7 @@ def runs() -> tuple[Panel, ...]:
                 "percentunit",
             ),
             Column(
-                "off the steady mean",
+                "deviation from the steady mean",
                 _by_profile("ssd_probe_deviation_ratio"),
                 "percentunit",
             ),

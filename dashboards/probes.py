@@ -1,4 +1,4 @@
-"""Probes and SLC cache: is each drive still as fast as it was?"""
+"""Dashboard of probe results and write caches."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -14,7 +14,7 @@ _LAST = "ssd_probe_last_latency_seconds"
 
 
 def _band(share: float) -> str:
-    """A quantile of the last 7 days of p99s: where they usually are."""
+    """A quantile of the p99 latencies of the last 7 days."""
     p99 = of_profile(_LAST, 'stat="p99"')
     usual = f"quantile_over_time({share:g}, {p99}[7d])"
     return f"max by (job, instance, device, profile, op) ({usual})"
@@ -23,8 +23,8 @@ def _band(share: float) -> str:
 def _now() -> tuple[Panel, ...]:
     return (
         value(
-            "fsync probe: p99 of the last run",
-            "How long a commit would have waited. Up to 10 ms is fit for a database.",
+            "fsync probe p99",
+            "Latency of a commit at the time of the probe. Up to 10 ms is suitable for a database.",
             "s",
             Query(q.fsync_probe_p99()),
             steps=t.FSYNC_PROBE,
@@ -33,7 +33,7 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Last success",
-            "Time since the last run that succeeded. Long: see the skips below.",
+            "Time since the last successful run. If it is long, see the skipped runs below.",
             "s",
             Query(
                 f"time() - {of_profile('ssd_probe_last_success_timestamp_seconds')}",
@@ -44,9 +44,9 @@ def _now() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         value(
-            "Cache: sustained speed as a share of the burst",
-            "What is left of the write speed once the fast cache is full, by the last cache probe. "
-            f"Below {t.ALERTS['falloff_ratio']:.0%} is a warning.",
+            "Cache: sustained share",
+            "Write throughput with a full write cache, as a share of the burst throughput, in "
+            f"the last SLC probe. Below {t.ALERTS['falloff_ratio']:.0%} a warning fires.",
             "percentunit",
             Query(q.of_drive("ssd_slc_falloff_ratio")),
             steps=t.FALLOFF,
@@ -55,8 +55,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Steady state",
-            "Whether the last rounds of a profile lie close enough together to be compared (SNIA). "
-            "A drive just formatted, filled or trimmed is not steady.",
+            "Whether the last rounds of a profile are close enough to be comparable (SNIA). A "
+            "drive that was just formatted, filled or trimmed is not in a steady state.",
             "none",
             Query(of_profile("ssd_probe_steady_state"), f"{{{{profile}}}} {DRIVE}"),
             words=words.STEADY,
@@ -65,7 +65,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Write budget left",
-            "Share of what probes may still write today and in the drive's life.",
+            "Share of the bytes that probes may still write per day and in the lifetime of the "
+            "drive.",
             "percentunit",
             Query(
                 f"{q.of_drive('ssd_probe_write_budget_remaining_bytes')} / "
@@ -77,8 +78,9 @@ def _now() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         value(
-            "A probe runs now",
-            "While one runs, some of the drive's I/O is ours, and saturation does not alert.",
+            "Probe running",
+            "While a probe runs, part of the I/O belongs to it, and saturation alerts are "
+            "suppressed.",
             "none",
             Query(q.of_drive("ssd_probe_running")),
             words=words.RUNS,
@@ -91,8 +93,8 @@ def _now() -> tuple[Panel, ...]:
 def _latency() -> tuple[Panel, ...]:
     return (
         timeline(
-            "p50, p99, p99.9 and the worst of each run",
-            "Watch p99 and the worst: a mean hides the pauses of a full cache or of garbage "
+            "p50, p99, p99.9 and maximum of each run",
+            "Watch p99 and maximum: a mean hides the pauses caused by a full cache or garbage "
             "collection.",
             "s",
             *(
@@ -108,8 +110,8 @@ def _latency() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         timeline(
-            "p99 of each run beside its usual range of 7 days",
-            "Above the upper line run after run is a change; once is noise.",
+            "p99 of each run, with its usual range of 7 days",
+            "Several runs in a row above the upper line are a change; a single one is noise.",
             "s",
             Query(of_profile(_LAST, 'stat="p99"'), f"last {{{{profile}}}} {{{{op}}}} {DRIVE}"),
             Query(_band(0.1), f"usual, low {{{{profile}}}} {{{{op}}}} {DRIVE}"),
@@ -118,21 +120,21 @@ def _latency() -> tuple[Panel, ...]:
             nothing=OFF,
         ),
         buckets(
-            "All probed requests by latency",
-            "Every request of every run, not means. Darker: more requests.",
+            "All probe requests by latency",
+            "Every request of every run. Colour intensity: number of requests.",
             "s",
             f"sum by (le) ({q.increase(of_profile('ssd_probe_latency_seconds_bucket'))})",
             nothing=OFF,
         ),
         timeline(
             "Share of the latency outside the drive",
-            "Time that the host added: CPU, interrupts, scheduler. Above a half the probe measures "
-            "the host, and says nothing of the drive.",
+            "Share of latency that the host adds: CPU, interrupts, scheduler. Above 50 % the "
+            "probe measures the host rather than the drive.",
             "percentunit",
             Query(of_profile("ssd_probe_host_share_ratio"), f"{{{{profile}}}} {DRIVE}"),
             steps=t.HOST_SHARE,
             most=1,
-            nothing="not measured: the drive had other work",
+            nothing="not measured: the drive had other load",
         ),
     )
 
@@ -141,9 +143,10 @@ def _ceiling() -> tuple[Panel, ...]:
     third = Size(8, 8)
     return (
         timeline(
-            "Reads and commits: production beside the probe",
-            "The probe has one request in flight, production many. Production slower and the probe "
-            "as ever: a queue, so the load. Both slower: the drive.",
+            "Reads and commits: production and probe",
+            "The probe has one request in flight, production has many. If only production is "
+            "slower, the cause is the queue and thus the load. If both are slower, the cause is "
+            "the drive.",
             "s",
             Query(q.mean_await("read"), f"reads in production {DRIVE}"),
             Query(q.probe_latency("page_read", "read", "mean"), f"read by the probe {DRIVE}"),
@@ -152,8 +155,8 @@ def _ceiling() -> tuple[Panel, ...]:
             size=third,
         ),
         timeline(
-            "Bytes a second: the probe's best, and production's writes",
-            "Where production runs along the probe's line, the drive is the limit.",
+            "Throughput: maximum of the probe, and production writes",
+            "If production reaches the line of the probe, the drive is the limit.",
             "Bps",
             Query(
                 of_profile("ssd_probe_throughput_bytes_per_second"),
@@ -163,8 +166,8 @@ def _ceiling() -> tuple[Panel, ...]:
             size=third,
         ),
         timeline(
-            "Headroom: bytes written as a share of the probe's best",
-            "Near 100 % for long: fewer writes or a faster drive.",
+            "Headroom: bytes written as a share of the probe's maximum",
+            "Near 100 % for a long time: reduce the writes or use a faster drive.",
             "percentunit",
             Query(q.headroom()),
             steps=t.HEADROOM,
@@ -177,7 +180,7 @@ def _ceiling() -> tuple[Panel, ...]:
 DASHBOARD = Dashboard(
     uid="ssd-probes",
     title="SSD / Probes and SLC cache",
-    description="Is each drive still as fast as it was, and how much fast cache has it got?",
+    description="Performance of each drive over time, and the size of its write cache.",
     variables=(
         *host_variables(),
         drive_variable(),
@@ -189,11 +192,11 @@ DASHBOARD = Dashboard(
         ),
     ),
     rows=(
-        Row("Is it as fast as it was?", _now()),
-        Row("Latency, run by run", _latency()),
-        Row("What the drive can do, and what it is asked for", _ceiling()),
-        Row("Where the write speed falls off", cache()),
-        Row("Are the probes themselves well?", runs(), is_collapsed=True),
+        Row("Current results", _now()),
+        Row("Latency of each run", _latency()),
+        Row("Maximum performance and production load", _ceiling()),
+        Row("Write cache", cache()),
+        Row("Probe operation", runs(), is_collapsed=True),
     ),
     past="now-7d",
 )

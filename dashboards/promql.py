@@ -1,9 +1,9 @@
-"""Expressions that the panels share. Every selector names job and instance."""
+"""PromQL expressions that panels share. Every selector matches job and instance."""
 
 HOST = 'job=~"$job", instance=~"$instance"'
 DRIVE = f'{HOST}, device=~"$device"'
 
-#: What one drive's series have in common; and one drive's that say who they are.
+#: Matching and grouping by host, by drive, and by drive with serial number.
 ON_HOST = "on (job, instance)"
 ON_DRIVE = "on (job, instance, device)"
 ON_SERIAL = "on (job, instance, device, serial)"
@@ -11,17 +11,17 @@ BY_HOST = "by (job, instance)"
 BY_DRIVE = "by (job, instance, device)"
 BY_SERIAL = "by (job, instance, device, serial)"
 
-#: ssd_io_bottleneck's causes as the numbers that a state panel maps to words and colours.
+#: Causes of ssd_io_bottleneck. State panels map the index to text and colour.
 CAUSES = ("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "unknown")
 
 
 def of_host(name: str, *matchers: str) -> str:
-    """A family that a host has once."""
+    """Selects a metric without device label on the selected hosts."""
     return f"{name}{{{', '.join((HOST, *matchers))}}}"
 
 
 def of_drive(name: str, *matchers: str) -> str:
-    """A family that each drive has."""
+    """Selects a metric with device label on the selected drives."""
     return f"{name}{{{', '.join((DRIVE, *matchers))}}}"
 
 
@@ -34,12 +34,12 @@ def increase(selector: str, window: str = "$__rate_interval") -> str:
 
 
 def ratio(above: str, below: str) -> str:
-    """The quotient, where there is something to divide by."""
+    """The quotient, for series with a divisor above zero."""
     return f"{above} / ({below} > 0)"
 
 
 def mean_await(direction: str) -> str:
-    """Seconds that a request took, "read", "write" or "flush", from the kernel's own counters."""
+    """Mean seconds per request from the kernel's counters; `direction` is read, write or flush."""
     time, done = {
         "read": ("read_time_seconds", "reads_completed"),
         "write": ("write_time_seconds", "writes_completed"),
@@ -49,19 +49,19 @@ def mean_await(direction: str) -> str:
 
 
 def iops(*kinds: str) -> str:
-    """Requests per second, of all the kinds named together."""
+    """Requests per second, summed over `kinds`."""
     return " + ".join(rate(of_drive(f"ssd_disk_{kind}_total")) for kind in kinds)
 
 
 def quantile(share: float, family: str, *by: str) -> str:
-    """A quantile of one of the sampler's histograms, by drive."""
+    """A quantile of a histogram of the sampler, by drive."""
     buckets = rate(of_drive(f"{family}_bucket"))
     labels = ", ".join(("job", "instance", "device", "le", *by))
     return f"histogram_quantile({share:g}, sum by ({labels}) ({buckets}))"
 
 
 def share_above(family: str, edge: str) -> str:
-    """The share of a histogram's weight above one of its edges, by drive."""
+    """Share of observations above one bucket bound, by drive."""
     edge_matcher = f'le="{edge}"'
     below = rate(of_drive(f"{family}_bucket", edge_matcher))
     whole = rate(of_drive(f"{family}_count"))
@@ -69,7 +69,7 @@ def share_above(family: str, edge: str) -> str:
 
 
 def verdict() -> str:
-    """The place in `CAUSES` of the cause that is 1."""
+    """Index in `CAUSES` of the cause whose series is 1."""
     matchers = (f'cause="{cause}"' for cause in CAUSES)
     coded = "\n  or ".join(
         f"{of_drive('ssd_io_bottleneck', matcher)} * {number}"
@@ -79,20 +79,20 @@ def verdict() -> str:
 
 
 def probe_latency(profile: str, op: str, stat: str) -> str:
-    """A figure of the last run of one profile."""
+    """A latency statistic of the last run of one profile."""
     matchers = (f'profile="{profile}"', f'op="{op}"', f'stat="{stat}"')
     return of_drive("ssd_probe_last_latency_seconds", *matchers)
 
 
 def fsync_probe_p99() -> str:
-    """What a commit would have waited for at the last probe."""
+    """p99 latency of the last fsync probe."""
     return probe_latency("fsync", "sync", "p99")
 
 
 def headroom() -> str:
-    """Bytes written in production, of what a probe without a rate cap could write.
+    """Production write throughput as a share of that of a probe without a rate limit.
 
-    By bytes and not by requests: the probes without a cap write 1 MiB at a time.
+    It compares bytes and not requests, because these probes write requests of 1 MiB.
     """
     ceiling = of_drive("ssd_probe_throughput_bytes_per_second", 'op="write"')
     written = rate(of_drive("ssd_disk_written_bytes_total"))
@@ -100,25 +100,26 @@ def headroom() -> str:
 
 
 def with_model(expression: str) -> str:
-    """The same, with the drive's model and firmware as labels.
+    """Adds the labels model and firmware.
 
-    One identity a device, for after a replacement the old one may linger for some minutes.
+    It uses one identity per device, because after a replacement the old one may exist for some more
+    minutes.
     """
     identity = f"topk {BY_DRIVE} (1, {of_drive('ssd_device_info')})"
     return f"{expression} * {ON_DRIVE} group_left (model, firmware) {identity}"
 
 
 def temperature_limit(fallback: float) -> str:
-    """The drive's own warning temperature, or `fallback` where it names none."""
+    """Warning temperature of the drive, or `fallback` if the drive reports none."""
     own = of_drive("ssd_smart_temperature_warning_celsius")
     measured = of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
     return f"({own} or {ON_SERIAL} {measured} * 0 + {fallback:g})"
 
 
 def link_share(window: str = "") -> str:
-    """Negotiated link speed by the possible one, the best of `window` if there is one.
+    """Negotiated link speed as a share of the maximum; with `window`, the highest of that window.
 
-    Without SAS: there only the port's maximum is known, and a slower drive is no fault.
+    It excludes SAS, where only the maximum of the port is known and a slower drive is not a fault.
     """
     speed = of_drive("ssd_link_speed_bytes_per_second")
     best = f"max_over_time({speed}[{window}])" if window else speed
@@ -128,6 +129,6 @@ def link_share(window: str = "") -> str:
 
 
 def degrees_left(fallback: float) -> str:
-    """How far a drive is below the limit above which it may slow down."""
+    """Degrees Celsius between a drive and its warning temperature."""
     measured = of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
     return f"{temperature_limit(fallback)} - {ON_SERIAL} {measured}"

@@ -1,4 +1,4 @@
-"""Tables: a row for each drive, a column for each question."""
+"""Builds tables: one row for each drive, one column for each expression."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ from dashboards.panel_parts import DATASOURCE, Panel, Size, links
 from dashboards.thresholds import Steps
 from dashboards.words import Words
 
-#: No part of an answer.
+#: Columns that every result contains and no table shows.
 _DROPPED = ("Time", "__name__")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One expression of one value for each row, joined with the others by the labels they share.
+    """One expression with one value for each row; rows are joined by their common labels.
 
-    With `unit` empty the value is not shown: the expression is there for its labels.
+    With an empty `unit` only the labels of the expression are shown, not its value.
     """
 
     name: str
@@ -39,7 +39,7 @@ def grid(
     sort_by: str = "",
     is_linked: bool = True,
 ) -> Panel:
-    """The values of now, one row for each set of labels; `sort_by` puts the largest first."""
+    """Table of current values, one row for each label set, sorted by `sort_by` descending."""
     panel = (
         table.Panel()
         .title(title)
@@ -51,9 +51,9 @@ def grid(
         .no_value(nothing)
         .filterable(True)
     )
-    # The panel's own text is for a table without rows; in a cell it would be far too long.
+    # The panel's text is for a table without rows; it is too long for a cell.
     panel.override_by_regexp("/.*/", [model.DynamicConfigValue("noValue", "–")])
-    # A table of one expression calls its value plainly "Value".
+    # With a single expression Grafana names the column "Value".
     values = (
         [f"Value #{letter}" for letter in "ABCDEFGHIJKLMNOPQRST"[: len(columns)]]
         if len(columns) > 1
@@ -89,7 +89,7 @@ def grid(
     if sort_by:
         panel.sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
     if is_linked:
-        # The links need it, and nobody needs to read it.
+        # The links need this column; readers do not.
         panel.override_by_name("job", [model.DynamicConfigValue("custom.hidden", value=True)])
         for label in ("device", "instance"):
             targets = [each.build() for each in links("__data.fields")]

@@ -1,7 +1,7 @@
-"""Where a colour changes: read from alerts/thresholds.yml, so that orange is where an alert warns
-and red where it pages.
+"""Thresholds of panel colours, read from alerts/thresholds.yml.
 
-What no alert judges (busy, headroom) has its number here or is the exporter's own rule.
+Orange is the value at which an alert warns, red the value at which it pages. Values without an
+alert (busy, headroom) are defined here or taken from the rules of the exporter.
 """
 
 from pathlib import Path
@@ -18,24 +18,24 @@ _PREFIX = "ssd:threshold:"
 
 DAY_SECONDS = 86_400
 
-#: Of the least that a drive's temperature and spare tell: a degree, a percent.
+#: Resolution of a drive's temperature (1 °C) and spare (1 %).
 _DEGREE, _PERCENT = 1, 0.01
 
-#: Of the exporter's rule for saturation.
+#: Busy ratio of the exporter's saturation rule.
 BUSY = SaturationRules().busy_ratio
 
-#: From here on a drive has little left to give; no alert rests on it.
+#: Share of the maximum throughput from which a drive has little headroom. No alert uses it.
 HEADROOM_WARNING = 0.8
 
-#: So few a second are one in a while; no alert rests on it.
+#: Waits per second below which they are occasional. No alert uses it.
 WAITS_WARNING = 0.01
 
-#: From here on a probe measures the host rather than the drive.
+#: Share of latency from which a probe measures the host rather than the drive.
 HOST_SHARE_WARNING = 0.5
 
 
 def _alerts() -> dict[str, float]:
-    """The alerts' thresholds by name; each is a rule that records vector(number)."""
+    """Alert thresholds by name; each one is a rule that records vector(number)."""
     document = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
     return {
         rule["record"].removeprefix(_PREFIX): float(
@@ -51,12 +51,12 @@ ALERTS = _alerts()
 
 
 def plain(colour: str = "green") -> Steps:
-    """One colour whatever the value."""
+    """One colour for all values."""
     return (Threshold(value=None, color=colour),)
 
 
 def rising(warning: float | None = None, critical: float | None = None) -> Steps:
-    """Green, then orange from `warning` on, and red from `critical` on."""
+    """Green, orange from `warning`, red from `critical`."""
     return plain() + tuple(
         Threshold(value=value, color=colour)
         for value, colour in ((warning, "orange"), (critical, "red"))
@@ -65,7 +65,7 @@ def rising(warning: float | None = None, critical: float | None = None) -> Steps
 
 
 def falling(good: float, below: str, fair: float | None = None) -> Steps:
-    """Green from `good` on, orange from `fair` on where there is one, `below` under that."""
+    """Green from `good`, orange from `fair` if given, and the colour `below` under both."""
     middle = () if fair is None else (Threshold(value=fair, color="orange"),)
     return (*plain(below), *middle, Threshold(value=good, color="green"))
 
@@ -95,6 +95,6 @@ MEDIA_ERRORS = rising(1, ALERTS["media_errors_per_day"])
 WAITS = rising(WAITS_WARNING)
 HEADROOM = rising(HEADROOM_WARNING)
 HOST_SHARE = rising(HOST_SHARE_WARNING)
-#: Any at all is a warning, or critical.
+#: Any value of 1 or more is a warning, or critical.
 ANY_WARNS = rising(warning=1)
 ANY_PAGES = rising(critical=1)

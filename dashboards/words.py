@@ -1,4 +1,4 @@
-"""Words and colours for numbers that stand for a state."""
+"""Texts and colours of numbers that represent a state."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class Words:
     of: tuple[tuple[int, str, str], ...]
 
     def mapping(self) -> model.ValueMap:
-        """As Grafana's value mapping."""
+        """The value mapping of Grafana."""
         return model.ValueMap(
             {
                 str(number): model.ValueMappingResult(text=text, color=colour, index=index)
@@ -24,19 +24,19 @@ class Words:
 
 
 _CAUSE = {
-    "none": ("nothing", "green"),
-    "device": ("the disk", "red"),
+    "none": ("no bottleneck", "green"),
+    "device": ("drive", "red"),
     "cpu_softirq": ("CPU (interrupts)", "purple"),
-    "write_cache": ("the write cache", "orange"),
+    "write_cache": ("write cache", "orange"),
     "thermal": ("heat", "dark-red"),
-    "link": ("the link", "yellow"),
+    "link": ("link", "yellow"),
     "unknown": ("unknown", "blue"),
 }
 
 VERDICT = Words(tuple((number, *_CAUSE[cause]) for number, cause in enumerate(CAUSES)))
 HEALTH = Words(((0, "FAILING", "red"), (1, "passed", "green")))
-ANSWERS = Words(((0, "silent or gone", "red"), (1, "answers", "green")))
-SELF_TEST = Words(((0, "found a fault", "red"), (1, "passed", "green")))
+ANSWERS = Words(((0, "no answer", "red"), (1, "answers", "green")))
+SELF_TEST = Words(((0, "failed", "red"), (1, "passed", "green")))
 READ_ONLY = Words(((0, "writable", "green"), (1, "READ-ONLY", "red")))
-RUNS = Words(((0, "idle", "green"), (1, "runs", "purple")))
+RUNS = Words(((0, "idle", "green"), (1, "running", "purple")))
 STEADY = Words(((0, "not steady", "orange"), (1, "steady", "green")))

@@ -161,7 +161,7 @@ def test_host_io_tells_the_disk_the_cpu_the_cache_heat_and_the_link_apart_at_onc
     assert {"stat"} == {panel["type"] for panel in first}
     assert {"background"} == {panel["options"]["colorMode"] for panel in first}
     subjects = [panel["title"].partition(":")[0] for panel in first]
-    expected = ["What holds each drive's work back", "Disk", "Disk", "CPU", "Cache", "Heat", "Link"]
+    expected = ["Bottleneck of each drive", "Disk", "Disk", "CPU", "Cache", "Heat", "Link"]
     assert expected == subjects
 
 
