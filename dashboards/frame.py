@@ -116,8 +116,8 @@ def built(dashboard: Dashboard) -> model.Dashboard:
         for panel in () if row.is_collapsed else row.panels:
             builder.with_panel(panel)
     record = builder.build()
-    # The SDK writes an older version, from which Grafana 10.4 would migrate settings that are already
-    # in the new format.
+    # The SDK writes an older version. Grafana 10.4 would migrate from it, although the settings are
+    # already in the new format.
     record.schema_version = 39
     for number, panel_or_row in enumerate(_all(record), start=1):
         panel_or_row.id_val = number

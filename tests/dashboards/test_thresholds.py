@@ -20,16 +20,16 @@ def alerts(name: str) -> float:
 @pytest.mark.parametrize(
     ("where", "orange", "red"),
     [
-        ("fleet.json: Worst wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
+        ("fleet.json: Highest wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
         ("drive.json: Wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
-        ("host-io.json: Disk: time saturated", "disk_saturated_ratio", None),
-        ("host-io.json: Disk: seconds stalled in 2 minutes", None, "disk_stalled_seconds"),
+        ("host-io.json: Disk: saturated", "disk_saturated_ratio", None),
+        ("host-io.json: Disk: stalled", None, "disk_stalled_seconds"),
         (
             "host-io.json: Await: mean of reads, writes and flushes",
             "disk_await_seconds",
             "disk_severe_await_seconds",
         ),
-        ("host-io.json: CPU: hottest one in interrupts", "softirq_max_ratio", None),
+        ("host-io.json: CPU: softirq", "softirq_max_ratio", None),
         (
             "host-io.json: I/O pressure: share of time in which tasks waited",
             "mysql_io_stalled_ratio",
@@ -37,11 +37,11 @@ def alerts(name: str) -> float:
         ),
         ("mysql.json: Flush await", "disk_flush_await_seconds", None),
         (
-            "probes.json: fsync probe: p99 of the last run",
+            "probes.json: fsync probe p99",
             "fsync_probe_seconds",
             "fsync_probe_severe_seconds",
         ),
-        ("drive.json: Reallocated in the 7 days before", "reallocated_per_week", None),
+        ("drive.json: Reallocated in the previous 7 days", "reallocated_per_week", None),
     ],
 )
 def test_what_rises_changes_colour_where_the_alert_fires(
@@ -58,7 +58,7 @@ def test_what_rises_changes_colour_where_the_alert_fires(
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
-        ("host-io.json: Cache: write speed left after a falloff", [("falloff_ratio", "green")]),
+        ("host-io.json: Cache: falloff", [("falloff_ratio", "green")]),
         (
             "fleet.json: Soonest wear-out",
             [("wearout_critical_seconds", "orange"), ("wearout_warning_seconds", "green")],
