@@ -20,7 +20,11 @@ def alerts(name: str) -> float:
 @pytest.mark.parametrize(
     ("where", "orange", "red"),
     [
-        ("fleet.json: Highest wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
+        (
+            "fleet.json: Highest wear",
+            "endurance_used_warning_ratio",
+            "endurance_used_critical_ratio",
+        ),
         ("drive.json: Wear", "endurance_used_warning_ratio", "endurance_used_critical_ratio"),
         ("host-io.json: Disk: saturated", "disk_saturated_ratio", None),
         ("host-io.json: Disk: stalled", None, "disk_stalled_seconds"),
