@@ -27,7 +27,7 @@ from exporter.smart import addressing, polling_plan
 from exporter.smart.discovery import Override
 from exporter.smart.drive_labels import labels
 from exporter.smart.inventory import Inventory
-from exporter.smart.poll_outcome import PollResult
+from exporter.smart.poll_document import PollResult
 from exporter.smart.poller import PollingPlan
 from exporter.smart.smartctl import Address, may_be_killed
 

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from exporter.drives import self_test_log
 from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter, CountRule
 from exporter.drives.ata_endurance import ata_endurance
-from exporter.drives.fields import (
-    Fields,
-    celsius,
-    device_statistic,
-    power_on_seconds,
-    smart_passed,
-)
+from exporter.drives.fields import Fields, celsius, device_statistic, power_on_seconds, smart_passed
 from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
 from exporter.drives.makes import identify_make
 from exporter.drives.power_loss import ata_power_loss

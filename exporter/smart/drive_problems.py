@@ -11,7 +11,7 @@ from enum import IntEnum
 from exporter.drives.firmware import FirmwareIssue
 from exporter.drives.health import DriveHealth, EnduranceSource
 from exporter.drives.watched_drive import WatchedDrive
-from exporter.smart.poll_outcome import PollResult
+from exporter.smart.poll_document import PollResult
 
 _HOUR = 3600.0
 _DAY = 24 * _HOUR

@@ -8,8 +8,7 @@ from exporter.drives.health import DriveHealth, DriveIdentity, UnitSource
 from exporter.drives.wear_counter import WearObservation
 from exporter.drives.written_bytes import unit_matches_kernel
 from exporter.smart.addressing import usable_wwn
-from exporter.smart.poll_document import PollDocument
-from exporter.smart.poll_outcome import PollResult
+from exporter.smart.poll_document import PollDocument, PollResult
 
 #: What only the daily set tells is believed for so long.
 _DAILY_SECONDS = 2 * 86_400.0

@@ -14,9 +14,8 @@ from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
 from exporter.smart import smartctl
-from exporter.smart.poll_outcome import PollOutcome, poll_outcome
-from exporter.smart.poll_queues import AdapterQueue, DueQueue
-from exporter.smart.polled_drive import PolledDrive, State, Target
+from exporter.smart.poll_document import PollOutcome, poll_outcome
+from exporter.smart.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
 from exporter.threads import WakePipe
 

@@ -20,12 +20,10 @@ from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
 from exporter.smart import addressing, discovery, smartctl
 from exporter.smart.addressing import Answer, distinct
-from exporter.smart.discovery import Candidate, Override, Selection
-from exporter.smart.poll_document import Heartbeat, PollDocument
-from exporter.smart.poll_outcome import PollResult
+from exporter.smart.discovery import Candidate, Override, Scans, Selection
+from exporter.smart.poll_document import Heartbeat, PollDocument, PollResult
 from exporter.smart.poll_scheduler import FinishedPoll, PollScheduler, PollSettings
-from exporter.smart.polled_drive import Target
-from exporter.smart.scan import Scans
+from exporter.smart.poll_timing import Target
 from exporter.smart.smartctl import Address, Logs
 
 #: What of a report is worth more than a name; two addresses of one drive are weighed by it.

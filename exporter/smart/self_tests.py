@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from exporter.errors import CommandError, NotAvailable, ParseError
 from exporter.programs.command import Completed, StatusRunner
-from exporter.smart import pysmart, smartctl_text
+from exporter.smart import pysmart
 from exporter.smart.smartctl import OLDEST, Address, too_old, version
 
 _ATA = {
@@ -208,9 +208,9 @@ class SelfTests:
         found = version("\n".join(lines[:1]))
         if found is not None and found < OLDEST:
             raise NotAvailable(too_old(found))
-        protocol = smartctl_text.protocol(lines)
+        protocol = pysmart.protocol(lines)
         if protocol is None:
-            said = "; ".join(smartctl_text.complaints(lines))
+            said = "; ".join(pysmart.complaints(lines))
             raise NotAvailable(
                 f"{self._address}: no drive that smartctl can test: {said or 'none'}"
             )
@@ -227,7 +227,7 @@ class SelfTests:
     def _look(self) -> Completed:
         done = self._run(_LOOK)
         if done.status < 0 or done.status & _NO_DATA:
-            said = "; ".join(smartctl_text.complaints(done.output.splitlines()))
+            said = "; ".join(pysmart.complaints(done.output.splitlines()))
             raise CommandError(
                 f"{self._address}: smartctl failed with status {done.status}: "
                 f"{said or 'it said no more'}"
@@ -254,7 +254,7 @@ class SelfTests:
         except CommandError as e:
             self._problem = e
             return [], _NO_DATA
-        return smartctl_text.tidy(done.output.splitlines()), done.status
+        return pysmart.tidy(done.output.splitlines()), done.status
 
     def _asked(self, call: Callable[[], Any]) -> Any:
         """Call into pySMART, and raise what went wrong below it first."""

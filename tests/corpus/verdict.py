@@ -8,7 +8,7 @@ from typing import Any
 from exporter.drives.health import DriveReport, EnduranceSource
 from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_outcome import poll_outcome
+from exporter.smart.poll_document import poll_outcome
 from exporter.smart.smartctl import parse_scan
 from tests.corpus.disagreements import Disagreement, of_drive, of_no_drive
 from tests.corpus.documents import document, output, paths, without_standard_log

@@ -23,7 +23,7 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import catalogue, smart_collector
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.exposition import render
-from exporter.smart.poll_outcome import EXIT_BITS, PollResult
+from exporter.smart.poll_document import EXIT_BITS, PollResult
 from tests.metrics.page import Values, page
 
 HOUR = 3600.0

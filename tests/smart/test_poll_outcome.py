@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_outcome import EXIT_BITS, PollOutcome, PollResult, poll_outcome
+from exporter.smart.poll_document import EXIT_BITS, PollOutcome, PollResult, poll_outcome
 
 
 def of(status: int, *messages: str, **more: object) -> PollOutcome:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.smart.poll_queues import AdapterQueue
+from exporter.smart.poll_timing import AdapterQueue
 
 
 def taken(queue: AdapterQueue[str]) -> list[str]:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from exporter.clock import SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.smart.poll_outcome import PollResult
+from exporter.smart.poll_document import PollResult
 from exporter.smart.poll_scheduler import FinishedPoll, PollScheduler, PollSettings
-from exporter.smart.polled_drive import Target
+from exporter.smart.poll_timing import Target
 from exporter.smart.smartctl import Address, Logs
 from tests.fakes import FakeClock
 from tests.stand_ins.children import Behaviour, FakeChildren, answers

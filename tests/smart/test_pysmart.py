@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import NotAvailable, ParseError, SourceError
-from exporter.smart import pysmart, smartctl_text
+from exporter.smart import pysmart
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 
@@ -66,7 +66,7 @@ def test_a_drive_is_read_from_text_alone_without_a_process(protocol: str) -> Non
 
     def answer(arguments: Any) -> tuple[list[str], int]:
         asked.append(list(arguments))
-        return smartctl_text.tidy(smartctl_texts.PAIRS[protocol][0]().splitlines()), 0
+        return pysmart.tidy(smartctl_texts.PAIRS[protocol][0]().splitlines()), 0
 
     device = pysmart.device(answer, protocol)
     assert "PASS" == device.assessment

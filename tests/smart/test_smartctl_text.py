@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporter.errors import ParseError
-from exporter.smart import smartctl_text
+from exporter.smart import pysmart
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 
@@ -24,11 +24,11 @@ STANDBY = smartctl_texts.BANNER.format(version="7.4") + "Device is in STANDBY mo
     ids=["ATA", "NVMe", "SCSI", "a model named like another protocol", "standby"],
 )
 def test_the_protocol_follows_from_the_text(text: str, protocol: str | None) -> None:
-    assert protocol == smartctl_text.protocol(text.splitlines())
+    assert protocol == pysmart.protocol(text.splitlines())
 
 
 def test_more_lines_than_smartctl_prints_are_dropped() -> None:
-    assert 8194 == len(smartctl_text.tidy(["line"] * 10_000))
+    assert 8194 == len(pysmart.tidy(["line"] * 10_000))
 
 
 @given(st.data())
