@@ -1,7 +1,7 @@
-"""The settings: every default stands here, and only here.
+"""The settings and their defaults.
 
-The sections and keys of the configuration file are the fields of these records; a key's comment is
-its documentation, and `tests/test_docs.py` holds the README against it.
+The sections and keys of the configuration file are the fields of these records. The docstring of a
+record documents its keys. `tests/test_docs.py` checks that docs/settings.md lists every key.
 """
 
 import re
@@ -17,7 +17,7 @@ from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings
 
-#: Every collector, and whether it is on by default.
+#: Every collector, and whether it is enabled by default.
 COLLECTORS: Mapping[str, bool] = {
     "cpu": True,
     "softirqs": True,
@@ -32,8 +32,8 @@ COLLECTORS: Mapping[str, bool] = {
     "process": True,
 }
 
-#: Partitions, RAM disks, loop and floppy devices, optical drives, and the hidden paths of NVMe
-#: multipath, whose work their head shows: no drives of their own.
+#: Block devices that are excluded by default: partitions, RAM disks, loop and floppy devices,
+#: optical drives, and the hidden path devices of NVMe multipath, whose head device shows their I/O.
 NO_DRIVES = (
     r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+"
     r"|(nvme\d+n|mmcblk|nbd|rbd|md|loop|zd|bcache|pmem)\d+p\d+"
@@ -43,10 +43,11 @@ NO_DRIVES = (
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where the machine is; a folder of tests, or a host seen from a container.
+    """Where the host's files and the external programs are.
 
-    procfs, sysfs, rootfs: the roots of /proc, /sys and the host's file system.
-    smartctl, fio: the programs, as a path or a name in PATH.
+    procfs, sysfs, rootfs: the roots of /proc, /sys and the host's file system. They differ from the
+    defaults in a container that monitors its host, and in tests.
+    smartctl, fio: the programs, as a path or as a name in PATH.
     """
 
     procfs: Path = Path("/proc")
@@ -58,9 +59,11 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """listen_address: where to serve, "host:port" or ":port", one or several.
+    """The HTTP server.
 
-    config_file: TLS and passwords, in the exporter-toolkit's format.
+    listen_address: one or several addresses, as "host:port" or ":port".
+
+    config_file: TLS certificates and passwords, in the format of the Prometheus exporter-toolkit.
     """
 
     listen_address: tuple[str, ...] = ("127.0.0.1:10177",)
@@ -69,15 +72,16 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class SamplerSettings:
-    """interval_seconds: between two samples, 0.1 to 10."""
+    """interval_seconds: time between two samples, 0.1 to 10."""
 
     interval_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SurveySettings:
-    """interval_seconds: between two looks at /sys and the mounts, 5 to 3600. A new device is seen
-    at once.
+    """interval_seconds: time between two surveys of /sys and the mounts, 5 to 3600.
+
+    A block device that appears or disappears triggers a survey at once.
     """
 
     interval_seconds: float = 30.0
@@ -85,10 +89,13 @@ class SurveySettings:
 
 @dataclass(frozen=True, slots=True)
 class DiskSettings:
-    """device_include, device_exclude: regular expressions searched in device names, one of the two.
-    With neither, partitions, RAM disks, loop devices and optical drives are left out.
+    """The collector `disk`.
 
-    request_sizes: histograms of request sizes, off by default.
+    device_include, device_exclude: regular expressions that are searched in device names. Only one
+    of the two may be set. Without either, partitions, RAM disks, loop devices and optical drives
+    are excluded.
+
+    request_sizes: export histograms of request sizes.
     """
 
     device_include: str = ""
@@ -98,20 +105,20 @@ class DiskSettings:
 
 @dataclass(frozen=True, slots=True)
 class CpuSettings:
-    """per_cpu: CPU time and softirqs of each CPU too: 2,000 series more on 128 CPUs, so off."""
+    """per_cpu: also export CPU time and softirqs of each CPU: 2,000 more series on 128 CPUs."""
 
     per_cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupSettings:
-    """groups: control groups besides mysqld's own, as "system.slice/backup.service"."""
+    """groups: control groups in addition to mysqld's, such as "system.slice/backup.service"."""
 
     groups: tuple[str, ...] = ()
 
 
 class SmartSource(str, Enum):
-    """Who asks the drives."""
+    """Where SMART data comes from; see `SmartSettings.source`."""
 
     AUTO = "auto"
     EXEC = "exec"
@@ -120,8 +127,10 @@ class SmartSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SmartDrive:
-    """path, type: a drive that no scan finds, as smartctl is told of it: "/dev/sda" and
-    "megaraid,3". A range stands for several: "cciss,0-7".
+    """A drive that `smartctl --scan-open` does not find.
+
+    path, type: the arguments of smartctl, such as "/dev/sda" and "megaraid,3". A range in the type
+    adds several drives: "cciss,0-7".
     """
 
     path: str
@@ -130,31 +139,34 @@ class SmartDrive:
 
 @dataclass(frozen=True, slots=True)
 class SmartSettings:
-    """source: who asks the drives: "directory" takes what `ssd-exporter smart-agent` leaves, "exec"
-    has this process run smartctl, "auto" takes the agent's word where it is fresh and else asks
-    itself, where it may.
+    """Reading SMART data; see docs/smart.md.
 
-    directory: where the agent leaves what it found.
+    source: "directory" reads the documents of `ssd-exporter smart-agent`; "exec" runs smartctl from
+    this process; "auto" reads the documents while they are fresh, and otherwise runs smartctl if
+    this process has the capabilities.
 
-    nvme_interval_seconds, interval_seconds: between two polls of an NVMe drive, and of a SATA or
-    SAS drive, whose SMART commands hold its I/O up, 10 to 86400.
+    directory: the agent's documents.
 
-    timeout_seconds: a smartctl that takes longer is ended, 1 to 600.
+    nvme_interval_seconds, interval_seconds: time between two polls of an NVMe drive, and of a SATA
+    or SAS drive, 10 to 86400. SMART commands delay the I/O of SATA and SAS drives.
 
-    processes, processes_per_adapter: of smartctl at a time, on the host and behind one adapter.
+    timeout_seconds: a smartctl process that runs longer is killed, 1 to 600.
 
-    rescan_seconds: between two looks for drives, 60 to 86400. A block device that comes or goes
-    is looked for at once.
+    processes, processes_per_adapter: concurrent smartctl processes on the host, and behind one
+    adapter.
 
-    max_age_intervals: values from a drive that has not answered for so many intervals are no longer
-    shown.
+    rescan_seconds: time between two scans for drives, 60 to 86400. A block device that appears or
+    disappears triggers a scan at once.
 
-    include, exclude: regular expressions searched in "/dev/sda sat"; what they leave out is not
-    asked.
+    max_age_intervals: the values of a drive are removed from the page when it has not answered for
+    this number of poll intervals.
+
+    include, exclude: regular expressions that are searched in text such as "/dev/sda sat". Excluded
+    drives are not polled.
 
     drive: drives that no scan finds, as [[smart.drive]] tables.
 
-    raw_attributes, attribute_values: show the ATA table's raw numbers; its normalised ones too.
+    raw_attributes, attribute_values: export the raw and the normalised values of the ATA table.
     """
 
     source: SmartSource = SmartSource.AUTO
@@ -175,23 +187,26 @@ class SmartSettings:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSettings:
-    """directory: where probes may write: a directory of ours on the filesystem of MySQL's data, not
-    within it; one for each drive. Without one nothing is probed.
+    """Scheduled fio probes; see docs/probes.md.
 
-    profiles: those that run periodically, of the built-in ones and of [probe.profile.NAME].
+    directory: directories that probes write to, one for each drive. Each must be on the file system
+    of the database, outside the database's own directory. Probes are disabled without a directory.
 
-    first_delay_seconds: from the start to the first probe, splayed by host, 0 to 86400.
+    profiles: the profiles that run periodically: built-in ones and those of [probe.profile.NAME].
 
-    budget_bytes_per_day: what the scheduled profiles may write to a drive in a day (UTC), counted
-    with what the filesystem adds. Where `rated_bytes_written` of the drive is set, no more than
-    0.05 % of it a year.
+    first_delay_seconds: time from the start to the first probe, plus a splay by host, 0 to 86400.
 
-    copy_on_write: probe btrfs, ZFS and the like too, where each block that is written goes to a new
-    place.
+    budget_bytes_per_day: the bytes that scheduled profiles may write to a drive in a day (UTC),
+    including the file system's overhead. If `rated_bytes_written` of the drive is set, probes write
+    at most 0.05 % of it in a year.
 
-    profile: parameters of a profile; a built-in one's are changed, another name is a new profile.
+    copy_on_write: also probe file systems such as btrfs and ZFS, which write each block to a new
+    location.
 
-    gate: when a probe may run, and when one that runs is ended.
+    profile: parameters of profiles. The name of a built-in profile overrides its parameters; any
+    other name defines a profile.
+
+    gate: the conditions under which a probe may start, and under which a running probe is stopped.
     """
 
     directory: tuple[Path, ...] = ()
@@ -205,15 +220,17 @@ class ProbeSettings:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSettings:
-    """class: what the device is, where the kernel says it wrongly: nvme, ssd or rotational. RAID
-    controllers call their SSD volumes rotational.
+    """Settings of one device.
 
-    smart_type: how smartctl is to ask it ("sat", "sntasmedia"), where it cannot tell; "off" leaves
-    it alone.
+    class: nvme, ssd or rotational, where the kernel reports the wrong class. For example, RAID
+    controllers report SSD volumes as rotational.
 
-    smart_interval_seconds, smart_timeout_seconds: this drive's own.
+    smart_type: smartctl's device type ("sat", "sntasmedia") if smartctl does not detect it. "off"
+    excludes the drive from polling.
 
-    rated_bytes_written: what its maker lets be written over its life (TBW); never guessed.
+    smart_interval_seconds, smart_timeout_seconds: the poll interval and the timeout of this drive.
+
+    rated_bytes_written: the rated endurance of the drive (TBW) in bytes. There is no default.
     """
 
     class_: DriveClass | None = field(default=None, metadata={"key": "class"})
@@ -225,7 +242,7 @@ class DeviceSettings:
 
 @dataclass(frozen=True, slots=True)
 class StateSettings:
-    """directory: where what was learned is kept over a restart."""
+    """directory: stores baselines, counters and the wear history across restarts."""
 
     directory: Path | None = None
 
@@ -240,14 +257,14 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompatSettings:
-    """node_exporter: also emit node_exporter's own families, for hosts without it."""
+    """node_exporter: also export node_exporter's families, for hosts without node_exporter."""
 
     node_exporter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be set."""
+    """All settings."""
 
     path: Paths = field(default_factory=Paths)
     web: WebSettings = field(default_factory=WebSettings)
@@ -268,7 +285,7 @@ class Settings:
 
 
 def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
-    """Returns a function that is True for the names of devices to export.
+    """Returns a predicate that is True for the names of devices to export.
 
     Raises:
         ConfigError: an expression is invalid, or both are set.

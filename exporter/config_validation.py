@@ -1,9 +1,7 @@
-"""Whether settings make sense together; types are checked where they are read.
+"""Converts TOML values to the records of `exporter.config`, and validates settings.
 
-Plain values, as TOML has them, to records; what does not fit is named by its key.
-
-The standard library's dataclasses say which keys there are and of what type, so a setting is
-declared once. pydantic would do this too, at 24 MB of memory (measured), on a database host.
+The fields of the dataclasses define the keys and their types, so each setting is declared once.
+pydantic offers the same at 24 MB of memory (measured), which is too much on a database host.
 """
 
 import difflib
@@ -24,24 +22,94 @@ from exporter.smart import addressing, smartctl
 from exporter.smart.smartctl import Address, Logs
 from exporter.web.listen import parse_address
 
-#: The profile that fills a drive's whole write cache each time, and how often it may.
-_SLC = "slc"
-_SLC_SECONDS = 7 * 86_400
+R = TypeVar("R")
 
-_LEVELS = ("debug", "info", "warning", "error")
-_LAYOUTS = ("logfmt", "json")
+#: The profile that fills the whole write cache, and its shortest permitted interval. Each run wears
+#: the drive, so it may run once a week at most.
+_SLC = "slc"
+_MIN_SLC_INTERVAL_SECONDS = 7 * 86_400
+
+_DAY_SECONDS = 86_400.0
+
+_LOG_LEVELS = ("debug", "info", "warning", "error")
+_LOG_FORMATS = ("logfmt", "json")
+
+_TYPE_NAMES = {
+    bool: "true or false",
+    float: "a number",
+    int: "an integer",
+    str: "a string in quotes",
+    Path: "a path in quotes",
+}
+
+
+def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R | None = None) -> R:
+    """Returns a record of type `kind` with the given values.
+
+    where: the dotted key of the table, for error messages; empty at the top level.
+    base: supplies the values that are missing in `values`; without it the defaults apply.
+
+    Raises:
+        ConfigError: a key is unknown, or a value has the wrong type. The message names the key.
+    """
+    hints = get_type_hints(kind)
+    known = {str(f.metadata.get("key", f.name)): f for f in fields(kind)}  # type: ignore[arg-type]
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown key {_dotted(where, key)}", _hint(key, known))
+    arguments: dict[str, Any] = {}
+    for key, f in known.items():
+        base_value = MISSING if base is None else getattr(base, f.name)
+        if key in values:
+            arguments[f.name] = parse_value(
+                hints[f.name], values[key], _dotted(where, key), base_value
+            )
+        elif base_value is not MISSING:
+            arguments[f.name] = base_value
+    return kind(**arguments)
+
+
+def parse_value(kind: Any, value: Any, where: str, base: Any = MISSING) -> Any:
+    """Returns one TOML value as the type `kind` of its setting.
+
+    base: the value to merge a table into; MISSING without one.
+
+    Raises:
+        ConfigError: the value has another type.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        kinds = [argument for argument in arguments if argument is not type(None)]
+        return parse_value(kinds[0], value, where, base)
+    if is_dataclass(kind):
+        return parse_record(
+            kind,  # type: ignore[arg-type]
+            _table(value, where),
+            where,
+            None if base in (MISSING, None) else base,
+        )
+    if origin is tuple:
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list):
+            raise _mismatch(where, value, "a list")
+        return tuple(
+            parse_value(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(items)
+        )
+    if origin is not None and issubclass(origin, Mapping):
+        return _mapping(arguments, _table(value, where), where, base)
+    return _scalar(kind, value, where)
 
 
 def validated(settings: Settings) -> Settings:
-    """The same settings.
+    """Returns the settings unchanged if they are valid.
 
     Raises:
-        ConfigError: one of them cannot be; the message names it.
+        ConfigError: a value is out of range or contradicts another one. The message names the key.
     """
     _between("sampler.interval_seconds", settings.sampler.interval_seconds, 0.1, 10)
     _between("survey.interval_seconds", settings.survey.interval_seconds, 5, 3600)
-    _one_of("log.level", settings.log.level, _LEVELS)
-    _one_of("log.format", settings.log.format, _LAYOUTS)
+    _one_of("log.level", settings.log.level, _LOG_LEVELS)
+    _one_of("log.format", settings.log.format, _LOG_FORMATS)
     for name in settings.collector:
         if name not in COLLECTORS:
             raise ConfigError(
@@ -53,9 +121,11 @@ def validated(settings: Settings) -> Settings:
         ("path.rootfs", settings.path.rootfs),
     ):
         if not os.path.isdir(path):
-            raise ConfigError(f"{name} is {path}, which is no directory")
+            raise ConfigError(f"{name} is {path}, which is not a directory")
     if not settings.web.listen_address:
-        raise ConfigError("web.listen_address is empty", 'give at least one, as "127.0.0.1:10177"')
+        raise ConfigError(
+            "web.listen_address is empty", 'set at least one address, such as "127.0.0.1:10177"'
+        )
     for address in settings.web.listen_address:
         parse_address(address)
     _check_rules(settings)
@@ -65,39 +135,90 @@ def validated(settings: Settings) -> Settings:
     return settings
 
 
+def _mapping(arguments: tuple[Any, ...], table: Mapping[str, Any], where: str, base: Any) -> Any:
+    key_kind, value_kind = arguments
+    result = dict(base) if isinstance(base, Mapping) else {}
+    for key, item in table.items():
+        name = _scalar(key_kind, key, where)
+        result[name] = parse_value(value_kind, item, _dotted(where, key))
+    return result
+
+
+def _scalar(kind: Any, value: Any, where: str) -> Any:
+    if kind is bool and isinstance(value, bool):
+        return value
+    if kind is float and (isinstance(value, float) or _is_integer(value)):
+        return float(value)
+    if kind is int and _is_integer(value):
+        return value
+    if kind is str and isinstance(value, str):
+        return value
+    if kind is Path and isinstance(value, str) and value and "\0" not in value:
+        return Path(value)
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        choices = [str(member.value) for member in kind]
+        if value in choices:
+            return kind(value)
+        raise ConfigError(f"{where} is {value!r}", f"it must be one of {', '.join(choices)}")
+    raise _mismatch(where, value, _TYPE_NAMES.get(kind, str(kind)))
+
+
+def _is_integer(value: Any) -> bool:
+    """True for a 64-bit integer. tomllib also returns larger ones; TOML guarantees 64 bits."""
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+
+
+def _table(value: Any, where: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _mismatch(where, value, "a table")
+    return value
+
+
+def _mismatch(where: str, value: Any, expected: str) -> ConfigError:
+    return ConfigError(f"{where} is {value!r}", f"it must be {expected}")
+
+
+def _hint(key: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(key, known, n=1)
+    return f"did you mean {near[0]}?" if near else f"known keys are {', '.join(sorted(known))}"
+
+
+def _dotted(where: str, key: str) -> str:
+    return f"{where}.{key}" if where else key
+
+
 def _check_smart(settings: Settings) -> None:
     smart = settings.smart
-    day = 86_400.0
-    _between("smart.nvme_interval_seconds", smart.nvme_interval_seconds, 10, day)
-    _between("smart.interval_seconds", smart.interval_seconds, 10, day)
+    _between("smart.nvme_interval_seconds", smart.nvme_interval_seconds, 10, _DAY_SECONDS)
+    _between("smart.interval_seconds", smart.interval_seconds, 10, _DAY_SECONDS)
     _between("smart.timeout_seconds", smart.timeout_seconds, 1, 600)
     _between("smart.processes", smart.processes, 1, 64)
     _between("smart.processes_per_adapter", smart.processes_per_adapter, 1, 64)
-    _between("smart.rescan_seconds", smart.rescan_seconds, 60, day)
+    _between("smart.rescan_seconds", smart.rescan_seconds, 60, _DAY_SECONDS)
     _between("smart.max_age_intervals", smart.max_age_intervals, 1, 1000)
     regular_expression("smart.include", smart.include)
     regular_expression("smart.exclude", smart.exclude)
     if not smart.directory.is_absolute() or not str(smart.directory).isprintable():
-        raise ConfigError(f"smart.directory is {smart.directory}", "name it by its whole path")
+        raise ConfigError(f"smart.directory is {smart.directory}", "use an absolute path")
     for drive in smart.drive:
         for address in addressing.expanded(drive.path, drive.type):
             _check_address("smart.drive", address)
     for name, device in settings.device.items():
         _check_address(f"device.{name}.smart_type", Address("/dev/any", device.smart_type))
-        for key, value, least, most in (
-            ("smart_interval_seconds", device.smart_interval_seconds, 10, day),
+        for key, value, minimum, maximum in (
+            ("smart_interval_seconds", device.smart_interval_seconds, 10, _DAY_SECONDS),
             ("smart_timeout_seconds", device.smart_timeout_seconds, 1, 600),
             ("rated_bytes_written", device.rated_bytes_written, 1e9, 1e18),
         ):
             if value is not None:
-                _between(f"device.{name}.{key}", value, least, most)
+                _between(f"device.{name}.{key}", value, minimum, maximum)
 
 
-def _check_address(name: str, address: Address) -> None:
+def _check_address(key: str, address: Address) -> None:
     try:
         smartctl.arguments("smartctl", address, Logs.REGULAR)
     except CommandError as e:
-        raise ConfigError(f"{name}: {e}", "smartctl(8) has the types, by its option -d") from e
+        raise ConfigError(f"{key}: {e}", "smartctl(8) lists the types at its option -d") from e
 
 
 def _check_probe(probe: ProbeSettings) -> None:
@@ -106,44 +227,46 @@ def _check_probe(probe: ProbeSettings) -> None:
         if not directory.is_absolute() or "\\" in text or not text.isprintable():
             raise ConfigError(
                 f"probe.directory is {text}",
-                "name it by its whole path, without backslashes and control characters",
+                "use an absolute path without backslashes and control characters",
             )
-    _between("probe.first_delay_seconds", probe.first_delay_seconds, 0, 86_400)
+    _between("probe.first_delay_seconds", probe.first_delay_seconds, 0, _DAY_SECONDS)
     _between("probe.budget_bytes_per_day", probe.budget_bytes_per_day, 0, 1e15)
-    made = {name: profiles.profile(name, each) for name, each in probe.profile.items()}
+    configured = {name: profiles.profile(name, each) for name, each in probe.profile.items()}
     for name in probe.profiles:
-        profile = made.get(name) or PROFILES.get(name)
+        profile = configured.get(name) or PROFILES.get(name)
         if profile is None:
-            known = ", ".join(dict.fromkeys((*PROFILES, *made)))
-            raise ConfigError(f"probe.profiles has {name!r}", f"profiles are {known}")
+            known = ", ".join(dict.fromkeys((*PROFILES, *configured)))
+            raise ConfigError(
+                f"probe.profiles contains the unknown profile {name!r}", f"profiles are {known}"
+            )
         if profile.interval_seconds is None:
             raise ConfigError(
-                f"probe.profiles has {name}, which has no interval",
+                f"probe.profiles contains {name}, which has no interval",
                 f"set probe.profile.{name}.interval_seconds",
             )
     if _SLC in probe.profiles:
-        _check_slc(made.get(_SLC) or PROFILES[_SLC], probe.budget_bytes_per_day)
+        _check_slc(configured.get(_SLC) or PROFILES[_SLC], probe.budget_bytes_per_day)
     _check_gate(probe.gate)
 
 
 def _check_slc(profile: Profile, budget_bytes: int) -> None:
     name = f"probe.profile.{_SLC}"
-    if (profile.interval_seconds or 0) < _SLC_SECONDS:
+    if (profile.interval_seconds or 0) < _MIN_SLC_INTERVAL_SECONDS:
         raise ConfigError(
             f"{name}.interval_seconds is {profile.interval_seconds:g}",
-            f"it wears the drive: it must be at least {_SLC_SECONDS}",
+            f"each run wears the drive: it must be at least {_MIN_SLC_INTERVAL_SECONDS}",
         )
     if profile.is_rate_capped:
         raise ConfigError(
             f"{name}.rate_iops is {profile.rate_iops}",
-            "below its own speed a drive shows no cliff: leave it out",
+            "a rate limit hides the cache cliff: remove it",
         )
     charged = budget_ledger.FILESYSTEM_FACTOR * profile.written_bytes_at_most
     if charged > budget_bytes:
         raise ConfigError(
-            f"probe.profiles has {_SLC}, a run of which may be charged {charged} bytes, and"
+            f"one run of the profile {_SLC} may use {charged} bytes of the budget, but"
             f" probe.budget_bytes_per_day is {budget_bytes}",
-            f"it must hold a whole run: raise it, or lower {name}.size_bytes",
+            f"raise the budget, or lower {name}.size_bytes",
         )
 
 
@@ -153,8 +276,8 @@ def _check_gate(gate: GateRules) -> None:
         "guard_pressure_ratio",
     ):
         _between(f"probe.gate.{name}", getattr(gate, name), 0, 1)
-    for name, least, most in (
-        ("host_uptime_seconds", 0, 86_400),
+    for name, minimum, maximum in (
+        ("host_uptime_seconds", 0, _DAY_SECONDS),
         ("hot_margin_celsius", 0, 100),
         ("hot_celsius", 0, 200),
         ("worn_ratio", 0, 10),
@@ -164,7 +287,7 @@ def _check_gate(gate: GateRules) -> None:
         ("guard_samples", 1, 1000),
         ("guard_queue", 1, 100_000),
     ):
-        _between(f"probe.gate.{name}", getattr(gate, name), least, most)
+        _between(f"probe.gate.{name}", getattr(gate, name), minimum, maximum)
 
 
 def _check_rules(settings: Settings) -> None:
@@ -192,7 +315,7 @@ def _check_rules(settings: Settings) -> None:
         for kind, number in by_class.items():
             _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
     falloff = rules.write_falloff
-    # A drive as fast as before has not fallen off.
+    # Below 1: a ratio of 1 is no loss of throughput.
     _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
     _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
     _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)
@@ -204,125 +327,11 @@ def _check_rules(settings: Settings) -> None:
     _between("rules.baseline.memory", rules.baseline.memory, rules.baseline.observations, 1e9)
 
 
-def _between(name: str, value: float, least: float, most: float) -> None:
-    if not least <= value <= most:
-        raise ConfigError(f"{name} is {value:g}", f"it must lie between {least:g} and {most:g}")
+def _between(key: str, value: float, minimum: float, maximum: float) -> None:
+    if not minimum <= value <= maximum:
+        raise ConfigError(f"{key} is {value:g}", f"it must be between {minimum:g} and {maximum:g}")
 
 
-def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
+def _one_of(key: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ConfigError(f"{name} is {value!r}", f"it must be one of {', '.join(choices)}")
-
-
-R = TypeVar("R")
-
-
-def parse_record(kind: type[R], values: Mapping[str, Any], where: str, given: R | None = None) -> R:
-    """The record that `values` describe; what they leave out is `given`'s, else the default.
-
-    Raises:
-        ConfigError: an unknown key or a value of another type, named by its whole key.
-    """
-    hints = get_type_hints(kind)
-    known = {str(f.metadata.get("key", f.name)): f for f in fields(kind)}  # type: ignore[arg-type]
-    for key in values:
-        if key not in known:
-            raise ConfigError(f"unknown key {_dotted(where, key)}", _hint(key, known))
-    made: dict[str, Any] = {}
-    for key, f in known.items():
-        before = MISSING if given is None else getattr(given, f.name)
-        if key in values:
-            made[f.name] = parse_value(hints[f.name], values[key], _dotted(where, key), before)
-        elif before is not MISSING:
-            made[f.name] = before
-    return kind(**made)
-
-
-def parse_value(kind: Any, found: Any, where: str, before: Any = MISSING) -> Any:
-    """One value as the type that its setting has.
-
-    Raises:
-        ConfigError: it is of another type.
-    """
-    origin, arguments = get_origin(kind), get_args(kind)
-    if origin in (Union, types.UnionType):
-        kinds = [argument for argument in arguments if argument is not type(None)]
-        return parse_value(kinds[0], found, where, before)
-    if is_dataclass(kind):
-        return parse_record(
-            kind,  # type: ignore[arg-type]
-            _table(found, where),
-            where,
-            None if before in (MISSING, None) else before,
-        )
-    if origin is tuple:
-        items = [found] if isinstance(found, str) else found
-        if not isinstance(items, list):
-            raise _mismatch(where, found, "a list")
-        return tuple(
-            parse_value(arguments[0], item, f"{where}[{index}]") for index, item in enumerate(items)
-        )
-    if origin is not None and issubclass(origin, Mapping):
-        return _mapping(arguments, _table(found, where), where, before)
-    return _scalar(kind, found, where)
-
-
-def _mapping(arguments: tuple[Any, ...], table: Mapping[str, Any], where: str, before: Any) -> Any:
-    key_kind, value_kind = arguments
-    made = dict(before) if isinstance(before, Mapping) else {}
-    for key, item in table.items():
-        name = _scalar(key_kind, key, where)
-        made[name] = parse_value(value_kind, item, _dotted(where, key))
-    return made
-
-
-def _scalar(kind: Any, found: Any, where: str) -> Any:
-    if kind is bool and isinstance(found, bool):
-        return found
-    if kind is float and (isinstance(found, float) or _is_integer(found)):
-        return float(found)
-    if kind is int and _is_integer(found):
-        return found
-    if kind is str and isinstance(found, str):
-        return found
-    if kind is Path and isinstance(found, str) and found and "\0" not in found:
-        return Path(found)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        choices = [str(member.value) for member in kind]
-        if found in choices:
-            return kind(found)
-        raise ConfigError(f"{where} is {found!r}", f"it must be one of {', '.join(choices)}")
-    raise _mismatch(where, found, _NAMES.get(kind, str(kind)))
-
-
-def _is_integer(found: Any) -> bool:
-    """Python's TOML readers give longer ones than the 64 bits that TOML promises."""
-    return isinstance(found, int) and not isinstance(found, bool) and -(1 << 63) <= found < 1 << 63
-
-
-_NAMES = {
-    bool: "true or false",
-    float: "a number",
-    int: "a whole number",
-    str: "a text in quotes",
-    Path: "a path in quotes",
-}
-
-
-def _table(found: Any, where: str) -> Mapping[str, Any]:
-    if not isinstance(found, Mapping):
-        raise _mismatch(where, found, "a table")
-    return found
-
-
-def _mismatch(where: str, found: Any, wanted: str) -> ConfigError:
-    return ConfigError(f"{where} is {found!r}", f"it must be {wanted}")
-
-
-def _hint(key: str, known: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(key, known, n=1)
-    return f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
-
-
-def _dotted(where: str, key: str) -> str:
-    return f"{where}.{key}" if where else key
+        raise ConfigError(f"{key} is {value!r}", f"it must be one of {', '.join(choices)}")

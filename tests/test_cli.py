@@ -144,7 +144,7 @@ MISTAKES = {
     ),
     "no expression": (["--collector.disk.device-include=("], "not a regular expression"),
     "no address": (["--web.listen-address=nowhere"], "nowhere"),
-    "no directory": (["--path.procfs=/nonexistent"], "which is no directory"),
+    "no directory": (["--path.procfs=/nonexistent"], "which is not a directory"),
     "an empty path": (["--path.sysfs="], "path.sysfs is ''; it must be a path"),
     "no file": (["--config.file=/nonexistent.toml"], "cannot be read: No such file or directory"),
     "a directory": (["--config.file=/"], "cannot be read: Is a directory"),

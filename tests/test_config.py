@@ -1,261 +1,55 @@
-"""Settings: what may stand in the file, and what is said of what may not."""
-
-import sys
-from dataclasses import fields, is_dataclass
-from pathlib import Path
-from typing import Any
+"""The default selection of block devices, and the settings that replace it."""
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
-from exporter.config import COLLECTORS, Settings
-from exporter.config_validation import parse_record, validated
+from exporter.config import DiskSettings, device_filter
 from exporter.errors import ConfigError
-from exporter.io.drive_class import DriveClass
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-
-def read(text: str) -> Settings:
-    """The settings of a TOML text, checked."""
-    return validated(parse_record(Settings, tomllib.loads(text), "", Settings()))
-
-
-def complaint(text: str) -> str:
-    with pytest.raises(ConfigError) as raised:
-        read(text)
-    return str(raised.value)
-
-
-def keys(record: Any, where: str = "") -> list[str]:
-    """Every key of the file, dotted."""
-    found = []
-    for field in fields(record):
-        name = f"{where}{field.metadata.get('key', field.name)}"
-        value = getattr(record, field.name)
-        found += keys(value, f"{name}.") if is_dataclass(value) else [name]
-    return found
-
-
-def test_an_empty_file_is_all_defaults() -> None:
-    assert Settings() == read("")
-
-
-def test_each_section_sets_its_own() -> None:
-    settings = read("""
-        [path]
-        sysfs = "/proc"
-        [web]
-        listen_address = ["127.0.0.1:1", ":2"]
-        [sampler]
-        interval_seconds = 2
-        [survey]
-        interval_seconds = 60.5
-        [disk]
-        device_include = "^nvme"
-        request_sizes = true
-        [cpu]
-        per_cpu = true
-        [cgroup]
-        groups = "system.slice/backup.service"
-        [rules.saturation]
-        busy_ratio = 0.9
-        queue_depth = { nvme = 8 }
-        [rules.baseline]
-        observations = 30
-        [state]
-        directory = "/var/tmp/state"
-        [log]
-        level = "debug"
-        format = "json"
-        [compat]
-        node_exporter = true
-        [collector]
-        softnet = false
-        [device.sda]
-        class = "ssd"
-        [role]
-        mysql-data = ["/var/lib/mysql", "nvme0n1"]
-    """)
-    assert Path("/proc") == settings.path.sysfs
-    assert ("127.0.0.1:1", ":2") == settings.web.listen_address
-    assert (2.0, 60.5) == (settings.sampler.interval_seconds, settings.survey.interval_seconds)
-    assert ("^nvme", True) == (settings.disk.device_include, settings.disk.request_sizes)
-    assert ("system.slice/backup.service",) == settings.cgroup.groups
-    assert 0.9 == settings.rules.saturation.busy_ratio
-    assert {"nvme": 8.0, "ssd": 2.0, "rotational": 2.0} == {
-        kind.value: depth for kind, depth in settings.rules.saturation.queue_depth.items()
-    }
-    assert (30, 50) == (settings.rules.baseline.observations, settings.rules.baseline.operations)
-    assert Path("/var/tmp/state") == settings.state.directory
-    assert ("debug", "json") == (settings.log.level, settings.log.format)
-    assert settings.compat.node_exporter
-    assert dict(COLLECTORS) | {"softnet": False} == settings.collector
-    assert DriveClass.SSD is settings.device["sda"].class_
-    assert {"mysql-data": ("/var/lib/mysql", "nvme0n1")} == settings.role
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[sampler]\ninterval = 1", "unknown key sampler.interval; did you mean interval_seconds?"),
-        ("[samplr]\n", "unknown key samplr; did you mean sampler?"),
-        ("[rules.saturation]\nbusy_rate = 1", "unknown key rules.saturation.busy_rate; did you "),
-        ("[log]\nxyz = 1", "unknown key log.xyz; known here: format, level"),
-        ("[collector]\ndiscs = true", "unknown key collector.discs; collectors are cpu, softirqs"),
-        ("[device.sda]\nclas = 'ssd'", "unknown key device.sda.clas; did you mean class?"),
-    ],
+DRIVES = (
+    *("sda", "sdz", "sdaa", "sdiv", "hda", "vda", "xvdf", "nvme0n1", "nvme11n2", "mmcblk0"),
+    *("md0", "md127", "dm-0", "nbd0", "rbd0", "bcache0", "drbd1", "dasda", "pmem0"),
 )
-def test_an_unknown_key_is_refused_with_what_was_meant(text: str, expected: str) -> None:
-    assert complaint(text).startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("sampler = 1", "sampler is 1; it must be a table"),
-        ("[sampler]\ninterval_seconds = '1'", "sampler.interval_seconds is '1'; it must be a num"),
-        ("[sampler]\ninterval_seconds = true", "sampler.interval_seconds is True; it must be a n"),
-        ("[cpu]\nper_cpu = 1", "cpu.per_cpu is 1; it must be true or false"),
-        ("[log]\nlevel = 3", "log.level is 3; it must be a text in quotes"),
-        ("[web]\nlisten_address = 5", "web.listen_address is 5; it must be a list"),
-        ("[web]\nlisten_address = [5]", "web.listen_address[0] is 5; it must be a text in quotes"),
-        ("[state]\ndirectory = ''", "state.directory is ''; it must be a path in quotes"),
-        ("[rules.baseline]\nmemory = 1.5", "rules.baseline.memory is 1.5; it must be a whole num"),
-        ("[device.sda]\nclass = 'hdd'", "device.sda.class is 'hdd'; it must be one of nvme, ssd"),
-        (
-            "[rules.saturation.queue_depth]\nsas = 1",
-            "rules.saturation.queue_depth is 'sas'; it must be one of nvme, ssd, rotational",
-        ),
-    ],
-)
-def test_a_value_of_another_type_is_refused_by_its_whole_key(text: str, expected: str) -> None:
-    assert complaint(text).startswith(expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("[sampler]\ninterval_seconds = 0.05", "sampler.interval_seconds is 0.05; it must lie bet"),
-        ("[sampler]\ninterval_seconds = nan", "sampler.interval_seconds is nan; it must lie betw"),
-        ("[survey]\ninterval_seconds = inf", "survey.interval_seconds is inf; it must lie between"),
-        ("[log]\nlevel = 'loud'", "log.level is 'loud'; it must be one of debug, info, warning"),
-        ("[log]\nformat = 'xml'", "log.format is 'xml'; it must be one of logfmt, json"),
-        ("[path]\nprocfs = '/nonexistent'", "path.procfs is /nonexistent, which is no directory"),
-        ("[web]\nlisten_address = []", "web.listen_address is empty; give at least one"),
-        ("[web]\nlisten_address = 'x'", "x"),
-        ("[disk]\ndevice_include = '('", "disk.device_include is '(', which is not a regular expr"),
-        (
-            "[disk]\ndevice_include = 'a'\ndevice_exclude = 'b'",
-            "disk.device_include and disk.device_exclude are both set; set one of them",
-        ),
-        ("[rules.saturation]\nbusy_ratio = 95", "rules.saturation.busy_ratio is 95; it must lie b"),
-        ("[rules.saturation]\nawait_factor = 0.5", "rules.saturation.await_factor is 0.5; it mus"),
-        (
-            "[rules.write_falloff]\nfalloff_ratio = 1",
-            "rules.write_falloff.falloff_ratio is 1; it m",
-        ),
-        ("[rules.write_falloff]\nsize_ratio = 30", "rules.write_falloff.size_ratio is 30; it must"),
-        ("[rules.write_falloff]\nlasting_seconds = 0", "rules.write_falloff.lasting_seconds is 0"),
-        (
-            "[rules.saturation.await_floor_seconds]\nssd = -1",
-            "rules.saturation.await_floor_seconds.ssd is -1; it must lie between 0 and",
-        ),
-        (
-            "[rules.baseline]\nmemory = 10\nobservations = 20",
-            "rules.baseline.memory is 10; it must lie between 20 and",
-        ),
-    ],
-)
-def test_a_value_that_cannot_be_is_refused_with_what_can(text: str, expected: str) -> None:
-    assert expected in complaint(text)
-
-
-@pytest.mark.parametrize("interval", ["0.1", "10", "10.0"])
-def test_the_bounds_themselves_are_allowed(interval: str) -> None:
-    assert (
-        float(interval)
-        == read(f"[sampler]\ninterval_seconds = {interval}").sampler.interval_seconds
-    )
-
-
-_TOML = st.recursive(
-    st.booleans() | st.integers() | st.integers(10**400, 10**401) | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+OTHERS = (
+    *("sda1", "sdaa15", "hda2", "vda3", "xvda1", "nvme0n1p1", "nvme11n2p12", "mmcblk0p2"),
+    *("mmcblk0boot0", "mmcblk0boot1", "mmcblk0rpmb", "md127p1", "nbd0p1", "rbd0p1", "bcache0p1"),
+    *("ram0", "ram15", "zram0", "loop0", "loop12", "loop0p1", "fd0", "sr0", "zd0", "zd16p1"),
 )
 
 
-def _nested(dotted: str, value: Any) -> dict[str, Any]:
-    first, _, rest = dotted.partition(".")
-    return {first: _nested(rest, value) if rest else value}
+@pytest.mark.parametrize("device", DRIVES)
+def test_drives_and_stacked_devices_are_exported(device: str) -> None:
+    assert device_filter(DiskSettings())(device)
 
 
-@example("sampler.interval_seconds", 10**400)
-@example("rules.baseline.memory", 10**400)
-@example("rules.saturation.await_factor", -(10**400))
-@example("rules.saturation.queue_depth", {"nvme": 10**400})
-@example("rules.saturation", {"two\nlines": 1})
-@example("path", {"procfs": "two\nlines"})
-@example("path", {"procfs": "a\0b"})
-@example("state", {"directory": "a\0b"})
-@example("collector", {"two\nlines": True})
-@example("web", {"listen_address": "two\nlines"})
-@example("disk", {"device_include": "(\n"})
-@given(
-    st.sampled_from(keys(Settings())) | st.sampled_from(["path", "rules", "rules.saturation"]),
-    _TOML,
-)
-def test_any_value_of_any_key_is_taken_or_refused_in_one_line(key: str, value: Any) -> None:
-    said = refusal(_nested(key, value))
-    assert said is None or said.splitlines() == [said]
+@pytest.mark.parametrize("device", OTHERS)
+def test_partitions_and_devices_that_are_not_drives_are_excluded(device: str) -> None:
+    assert not device_filter(DiskSettings())(device)
 
 
-@given(st.dictionaries(st.text(), _TOML, max_size=2))
-def test_any_file_is_taken_or_refused(values: dict[str, Any]) -> None:
-    said = refusal(values)
-    assert said is None or said.startswith("unknown key ")
+def test_device_include_replaces_the_default() -> None:
+    is_exported = device_filter(DiskSettings(device_include="^(loop0|sda1?)$"))
+    assert ["loop0", "sda", "sda1"] == [
+        *filter(is_exported, ("loop0", "loop1", "sda", "sda1", "sdb"))
+    ]
 
 
-def refusal(values: dict[str, Any]) -> str | None:
-    try:
-        validated(parse_record(Settings, values, ""))
-    except ConfigError as e:
-        return str(e)
-    return None
+def test_device_exclude_replaces_the_default() -> None:
+    is_exported = device_filter(DiskSettings(device_exclude="^dm-"))
+    assert ["sda1", "loop0"] == [*filter(is_exported, ("dm-0", "sda1", "loop0"))]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[probe]\ndirectory = "probe"', "whole path"),
-        ('[probe]\nprofiles = ["slow"]', "profiles are fsync"),
-        ('[probe]\nprofiles = ["slc"]', "interval_seconds"),
-        ("[probe]\nfirst_delay_seconds = -1", "probe.first_delay_seconds is -1"),
-        ("[probe]\nbudget_bytes_per_day = -1", "probe.budget_bytes_per_day is -1"),
-        ("[probe.gate]\nbusy_ratio = 2", "probe.gate.busy_ratio is 2"),
-        ("[probe.gate]\nguard_samples = 0", "probe.gate.guard_samples is 0"),
-        ('[probe.profile.fsync]\nfilename = "/dev/sda"', "unknown key probe.profile.fsync"),
-        ("[probe.profile.fsync]\nblock_bytes = 1", "probe.profile.fsync.block_bytes is 1"),
-    ],
-)
-def test_what_a_probe_cannot_be_told(text: str, words: str) -> None:
-    assert words in complaint(text)
+def test_an_expression_matches_anywhere_in_the_name() -> None:
+    is_exported = device_filter(DiskSettings(device_include="n1$"))
+    assert ["nvme0n1", "nvme1n1"] == [*filter(is_exported, ("nvme0n1", "nvme1n1", "nvme0n2"))]
 
 
-def test_probes_take_one_directory_or_several_and_profiles_of_ones_own() -> None:
-    settings = read("""
-        [probe]
-        directory = ["/a", "/b"]
-        profiles = ["fsync", "mine"]
-        [probe.profile.mine]
-        rw = "randread"
-        block_bytes = 4096
-        interval_seconds = 600
-    """)
-    assert (Path("/a"), Path("/b")) == settings.probe.directory
-    assert 600 == settings.probe.profile["mine"].interval_seconds
-    assert (Path("/a"),) == read('[probe]\ndirectory = "/a"').probe.directory
+def test_include_and_exclude_together_are_rejected() -> None:
+    with pytest.raises(ConfigError, match="are both set; set one of them"):
+        device_filter(DiskSettings(device_include="a", device_exclude="b"))
+
+
+@pytest.mark.parametrize("name", ["device_include", "device_exclude"])
+def test_an_invalid_expression_is_rejected_with_its_key(name: str) -> None:
+    settings = DiskSettings("[", "") if name == "device_include" else DiskSettings("", "[")
+    with pytest.raises(ConfigError, match=rf"^disk\.{name} is '\['.* not a regular expression: "):
+        device_filter(settings)

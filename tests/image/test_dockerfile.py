@@ -81,7 +81,7 @@ def test_without_the_host_it_says_what_is_missing(capsys: pytest.CaptureFixture[
     """And does not begin with the container's own /proc."""
     assert 2 == main(["--config.file", str(CONTAINER / "config.toml"), "--config.check"])
     said = capsys.readouterr().err
-    assert "ssd-exporter: path.procfs is /host/proc, which is no directory\n" == said
+    assert "ssd-exporter: path.procfs is /host/proc, which is not a directory\n" == said
 
 
 def test_it_is_asked_how_it_fares() -> None:

@@ -124,8 +124,8 @@ def test_zero_takes_a_cap_away() -> None:
         ({"sync": "fsync"}, "sync", "set sync to none"),
         ({"rw": "trim"}, "rw", "one of read, write"),
         ({"engine": "mmap"}, "engine", "one of psync"),
-        ({"filename": "/dev/sda"}, "filename", "known here"),
-        ({"extra": "--rw=trim"}, "extra", "known here"),
+        ({"filename": "/dev/sda"}, "filename", "known keys are"),
+        ({"extra": "--rw=trim"}, "extra", "known keys are"),
     ],
 )
 def test_a_setting_that_would_hurt_or_lie_is_refused_by_its_key(
