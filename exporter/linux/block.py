@@ -1,12 +1,12 @@
-"""The partitions of a disk, and whether they start where the flash likes it.
+"""Reads /sys/block: the whole disks, their queue settings and their partitions.
 
-/sys/block/<disk>/queue: how the kernel treats a disk.
+Kernel documents:
 
-https://docs.kernel.org/block/queue-sysfs.html
+- /sys/block and partitions: https://docs.kernel.org/admin-guide/abi-stable.html (sysfs-block)
+- queue/: https://docs.kernel.org/block/queue-sysfs.html
 
-/sys/block: the whole disks, and what each of them is.
-
-https://docs.kernel.org/admin-guide/abi-stable.html (sysfs-block)
+"Disk" here means what the kernel calls a whole disk: physical drives, and also virtual devices
+such as dm, md and loop.
 """
 
 import os
@@ -17,16 +17,32 @@ from pathlib import Path, PurePath
 
 from exporter.linux import files
 
-#: The unit of `start` and `size` in sysfs, whatever the device's own sector size.
+#: The unit of `size` and `start` in sysfs, in bytes, whatever the device's own sector size.
 SECTOR_BYTES = 512
 
-#: The least unit that any SSD maps its flash in; a drive that says 512 still pays for less.
+#: The smallest unit in which SSDs map their flash, in bytes. Drives that report blocks of 512 bytes
+#: also slow down when a page of 4096 bytes straddles two units.
 _FLASH_UNIT_BYTES = 4096
+
+#: Removable media that the kernel lists as disks: sr0 is an optical drive, fd0 a floppy drive.
+_REMOVABLE_KINDS = {"sr": "optical", "fd": "floppy"}
+#: Kinds that are stacked on other devices, or are not data storage of their own.
+_NON_LEAF_KINDS = frozenset({"dm", "md", "path", "optical", "floppy", "boot"})
+
+_EMMC_BOOT = re.compile(r"mmcblk\d+boot\d+", re.ASCII)
+_NVME_PATH = re.compile(r"nvme\d+c\d+n\d+", re.ASCII)
+_LETTERS = re.compile(r"[a-z]*", re.ASCII)
+_DEVICE_NUMBER = re.compile(r"\d{1,5}:\d{1,8}", re.ASCII)
+_ACTIVE_SCHEDULER = re.compile(r"\[([^\[\]]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition; `size_bytes` is that of the first time it was seen."""
+    """A partition; None means that the kernel does not report the value.
+
+    `name` is the kernel's (sda1), `number` is ``major:minor``. `start_bytes` and `size_bytes` are
+    in bytes. `misaligned` is true if writes of 4096 bytes straddle the blocks of the drive.
+    """
 
     name: str
     number: str | None
@@ -35,65 +51,20 @@ class Partition:
     misaligned: bool | None
 
 
-def is_misaligned(
-    start_bytes: int, physical_block_bytes: int | None, alignment_offset_bytes: int | None
-) -> bool:
-    """Whether writes of whole pages straddle the drive's blocks.
-
-    The unit is the physical block, at least 4096, and never optimal_io_size: behind a USB bridge
-    that claims 33553920 parted starts partitions at sector 65535, and calls that optimal.
-    """
-    unit = max(_FLASH_UNIT_BYTES, physical_block_bytes or 0)
-    return start_bytes % unit != 0 or bool(alignment_offset_bytes)
-
-
-def partitions_by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]]:
-    """Which of /sys/class/block's names are partitions of which disk, in the order given.
-
-    The kernel puts a ``p`` between a name that ends in a digit and the partition's number:
-    sda1, nvme0n1p1.
-    """
-    found: dict[str, list[str]] = {}
-    for name in names:
-        stem = name.rstrip("0123456789")
-        if name in disks or stem == name:
-            continue
-        if stem.endswith("p") and stem[-2:-1].isdigit():
-            stem = stem[:-1]
-        if stem in disks:
-            found.setdefault(stem, []).append(name)
-    return found
-
-
-def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | None) -> Partition:
-    """One partition of a disk's sysfs directory."""
-    directory = disk / directory_name
-    start = _bytes(files.read_integer(directory / "start"))
-    # -1 is the kernel's word for a partition that no offset would align.
-    offset = files.read_integer(directory / "alignment_offset", least=-1)
-    return Partition(
-        name=directory_name.replace("!", "/"),
-        number=files.read_attribute(directory / "dev"),
-        start_bytes=start,
-        size_bytes=_bytes(files.read_integer(directory / "size")),
-        misaligned=None if start is None else is_misaligned(start, physical_block_bytes, offset),
-    )
-
-
-def _bytes(sectors: int | None) -> int | None:
-    return None if sectors is None or sectors < 0 else sectors * SECTOR_BYTES
-
-
-_CHOSEN = re.compile(r"\[([^\[\]]+)\]")
-
-
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """A disk's queue; None is what this kernel does not say.
+    """The settings of a disk's request queue; None means that this kernel does not report one.
 
-    `write_cache` is ``write back`` (the drive has a volatile cache and gets flushes) or
-    ``write through``. `requests` is the most that wait per hardware queue. A USB bridge may claim
-    any `optimal_io_bytes`, 33553920 for one: never align to it.
+    scheduler: the active I/O scheduler, such as ``mq-deadline`` or ``none``.
+    write_cache: ``write back`` (the drive has a volatile cache and receives flushes) or
+        ``write through``.
+    fua: the drive supports writes that bypass its cache (Force Unit Access).
+    discard: the drive supports discards (TRIM).
+    rotational: the drive is a hard disk.
+    requests: the maximum number of requests per hardware queue.
+    logical_block_bytes, physical_block_bytes: block sizes in bytes.
+    optimal_io_bytes: the preferred request size in bytes. USB bridges report arbitrary values such
+        as 33553920, so nothing may be aligned to it.
     """
 
     scheduler: str | None
@@ -107,78 +78,19 @@ class QueueSettings:
     optimal_io_bytes: int | None
 
 
-def parse_scheduler(text: str) -> str | None:
-    """The scheduler in use: ``mq-deadline`` of ``none [mq-deadline] kyber``.
-
-    Devices that let no one choose, as dm and md, print the one word ``none``.
-    """
-    match = _CHOSEN.search(text)
-    if match:
-        return match[1]
-    words = text.split()
-    return words[0] if len(words) == 1 and not set("[]") & set(text) else None
-
-
-def read_queue(disk: Path) -> QueueSettings:
-    """The queue of a disk's sysfs directory; reading fails attribute by attribute."""
-    # Text and not Path: on a host of 24 drives to join them was a third of each survey.
-    queue = f"{disk}/queue"
-    return reread_queue(
-        disk,
-        QueueSettings(
-            scheduler=None,
-            write_cache=None,
-            fua=_flag(f"{queue}/fua"),
-            discard=None,
-            rotational=None,
-            requests=None,
-            logical_block_bytes=files.read_integer(f"{queue}/logical_block_size"),
-            physical_block_bytes=files.read_integer(f"{queue}/physical_block_size"),
-            optimal_io_bytes=files.read_integer(f"{queue}/optimal_io_size"),
-        ),
-    )
-
-
-def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
-    """The queue of the same disk again: only what somebody can set is read."""
-    queue = f"{disk}/queue"
-    discard_bytes = files.read_integer(f"{queue}/discard_max_bytes")
-    return QueueSettings(
-        scheduler=parse_scheduler(files.read_attribute(f"{queue}/scheduler") or ""),
-        write_cache=files.read_attribute(f"{queue}/write_cache"),
-        fua=known.fua,
-        discard=None if discard_bytes is None else discard_bytes > 0,
-        rotational=_flag(f"{queue}/rotational"),
-        requests=files.read_integer(f"{queue}/nr_requests"),
-        logical_block_bytes=known.logical_block_bytes,
-        physical_block_bytes=known.physical_block_bytes,
-        optimal_io_bytes=known.optimal_io_bytes,
-    )
-
-
-def _flag(path: str) -> bool | None:
-    return {"0": False, "1": True}.get(files.read_attribute(path) or "")
-
-
-#: sr is an optical drive, fd a floppy; they are disks to the kernel alone.
-_NO_DISKS = {"sr": "optical", "fd": "floppy"}
-_NO_LEAVES = frozenset({"dm", "md", "path", "optical", "floppy", "boot"})
-_EMMC_BOOT = re.compile(r"mmcblk\d+boot\d+", re.ASCII)
-_LETTERS = re.compile(r"[a-z]*", re.ASCII)
-_NUMBER = re.compile(r"\d{1,5}:\d{1,8}", re.ASCII)
-
-
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """A whole disk of /sys/block; None is what the kernel does not say.
+    """A whole disk of /sys/block; None means that the kernel does not report the value.
 
-    `name` is the kernel's, as in /proc/diskstats (cciss/c0d0); `directory` is the device's own in
-    sysfs, with all links followed. `number` is ``major:minor``, None for a hidden path of NVMe
-    multipath. `diskseq` is new for each disk since boot, and for each new medium (Linux 5.15).
-
-    `kind` is ``disk`` for what holds data itself, ``path`` for a hidden path of NVMe multipath,
-    ``optical``, ``floppy``, ``boot`` (the boot areas of an eMMC), and else what the kernel calls
-    its virtual devices: ``dm md loop ram zram nbd bcache`` and so on.
+    name: the kernel's name as in /proc/diskstats, with slashes (cciss/c0d0).
+    directory: the device's directory in sysfs with all links followed.
+    number: ``major:minor``; None for a hidden path of NVMe multipath.
+    diskseq: increases with each disk since boot and with each new medium (Linux 5.15).
+    kind: ``disk`` for a device that stores data itself, ``path`` for a hidden path of NVMe
+        multipath, ``optical``, ``floppy``, ``boot`` for the boot areas of an eMMC, or the kernel's
+        name of a virtual device: ``dm``, ``md``, ``loop``, ``ram``, ``zram``, ``nbd``, ``bcache``.
+    capacity_bytes: the capacity in bytes; 0 if the drive has no medium.
+    slaves: the names of the disks and partitions below a stacked device.
     """
 
     name: str
@@ -193,73 +105,180 @@ class BlockDevice:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether data ends here, and not in devices below; loop, ram and nbd count as well."""
-        return self.kind not in _NO_LEAVES and not self.slaves
-
-
-def device_kind(name: str, place: PurePath) -> str:
-    """What a disk is, by its name and its place below /sys.
-
-    >>> kind("sda", PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda"))
-    'disk'
-    >>> kind("dm-0", PurePath("devices/virtual/block/dm-0"))
-    'dm'
-    """
-    if place.parts[:3] == ("devices", "virtual", "block"):
-        match = _LETTERS.match(name)
-        return (match[0] if match else "") or "virtual"
-    if _EMMC_BOOT.fullmatch(name):
-        return "boot"
-    if re.fullmatch(r"nvme\d+c\d+n\d+", name, re.ASCII):
-        return "path"
-    return _NO_DISKS.get(name.rstrip("0123456789"), "disk")
+        """Whether this device is at the bottom of a stack; true also for loop, ram and nbd."""
+        return self.kind not in _NON_LEAF_KINDS and not self.slaves
 
 
 def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevice | None:
-    """One disk by its name in /sys/block, with the partitions of the given names.
+    """Returns the disk with this name in /sys/block; None if it has disappeared.
 
-    None where it has vanished. Everything else that cannot be read is None in the record.
+    `partitions` are the directory names of its partitions. Attributes that cannot be read are None
+    in the record.
     """
-    link = sys / "block" / directory_name
-    directory = Path(os.path.realpath(link))
+    directory = Path(os.path.realpath(sys / "block" / directory_name))
     name = directory_name.replace("!", "/")
-    which = device_kind(name, sysfs_path(sys, directory))
+    kind = device_kind(name, sysfs_path(sys, directory))
     number = read_device_number(directory / "dev")
-    if number is None and which != "path":
+    if number is None and kind != "path":
         return None
-    its_queue = read_queue(directory)
-    physical = its_queue.physical_block_bytes
+    queue = read_queue(directory)
     return BlockDevice(
         name=name,
         directory=directory,
         number=number,
         diskseq=files.read_integer(directory / "diskseq"),
-        kind=which,
+        kind=kind,
         capacity_bytes=read_capacity_bytes(directory / "size"),
         slaves=read_slaves(directory),
-        queue=its_queue,
-        partitions=tuple(read_partition(directory, each, physical) for each in partitions),
+        queue=queue,
+        partitions=tuple(
+            read_partition(directory, partition, queue.physical_block_bytes)
+            for partition in partitions
+        ),
     )
 
 
+def read_device_number(path: Path) -> str | None:
+    """Returns a ``dev`` attribute, ``major:minor``; None if it is absent or malformed."""
+    number = files.read_attribute(path)
+    return number if number is not None and _DEVICE_NUMBER.fullmatch(number) else None
+
+
+def read_capacity_bytes(path: Path) -> int | None:
+    """Returns a ``size`` attribute in bytes; 0 means a drive without a medium."""
+    return _sectors_to_bytes(files.read_integer(path))
+
+
+def read_slaves(directory: Path) -> tuple[str, ...]:
+    """Returns the kernel's names of the disks and partitions below a stacked device."""
+    return tuple(name.replace("!", "/") for name in files.list_names(directory / "slaves"))
+
+
+def read_queue(disk: Path) -> QueueSettings:
+    """Returns the queue settings of a disk's sysfs directory, None for each unreadable one."""
+    # Strings instead of Path: joining Paths took a third of each survey on a host of 24 drives.
+    queue = f"{disk}/queue"
+    return reread_queue(
+        disk,
+        QueueSettings(
+            scheduler=None,
+            write_cache=None,
+            fua=_read_flag(f"{queue}/fua"),
+            discard=None,
+            rotational=None,
+            requests=None,
+            logical_block_bytes=files.read_integer(f"{queue}/logical_block_size"),
+            physical_block_bytes=files.read_integer(f"{queue}/physical_block_size"),
+            optimal_io_bytes=files.read_integer(f"{queue}/optimal_io_size"),
+        ),
+    )
+
+
+def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
+    """Returns `known` with the settings that an administrator can change read again."""
+    queue = f"{disk}/queue"
+    discard_bytes = files.read_integer(f"{queue}/discard_max_bytes")
+    return QueueSettings(
+        scheduler=parse_scheduler(files.read_attribute(f"{queue}/scheduler") or ""),
+        write_cache=files.read_attribute(f"{queue}/write_cache"),
+        fua=known.fua,
+        discard=None if discard_bytes is None else discard_bytes > 0,
+        rotational=_read_flag(f"{queue}/rotational"),
+        requests=files.read_integer(f"{queue}/nr_requests"),
+        logical_block_bytes=known.logical_block_bytes,
+        physical_block_bytes=known.physical_block_bytes,
+        optimal_io_bytes=known.optimal_io_bytes,
+    )
+
+
+def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | None) -> Partition:
+    """Returns one partition from the sysfs directory of its disk."""
+    directory = disk / directory_name
+    start = _sectors_to_bytes(files.read_integer(directory / "start"))
+    # The kernel reports -1 for a partition that no offset would align.
+    offset = files.read_integer(directory / "alignment_offset", least=-1)
+    return Partition(
+        name=directory_name.replace("!", "/"),
+        number=files.read_attribute(directory / "dev"),
+        start_bytes=start,
+        size_bytes=_sectors_to_bytes(files.read_integer(directory / "size")),
+        misaligned=None if start is None else is_misaligned(start, physical_block_bytes, offset),
+    )
+
+
+def device_kind(name: str, path: PurePath) -> str:
+    """Returns the `BlockDevice.kind` for a name and a path below /sys.
+
+    >>> device_kind("sda", PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda"))
+    'disk'
+    >>> device_kind("dm-0", PurePath("devices/virtual/block/dm-0"))
+    'dm'
+    """
+    if path.parts[:3] == ("devices", "virtual", "block"):
+        match = _LETTERS.match(name)
+        return (match[0] if match else "") or "virtual"
+    if _EMMC_BOOT.fullmatch(name):
+        return "boot"
+    if _NVME_PATH.fullmatch(name):
+        return "path"
+    return _REMOVABLE_KINDS.get(name.rstrip("0123456789"), "disk")
+
+
 def sysfs_path(sys: Path, directory: Path) -> PurePath:
-    """A device's directory below /sys: what stands above /sys must not look like a bus."""
+    """Returns a device's directory relative to /sys; empty if it is not below /sys.
+
+    Callers search the result for names of buses. The directories above `sys` must not match.
+    """
     root = Path(os.path.realpath(sys))
     return directory.relative_to(root) if directory.is_relative_to(root) else PurePath()
 
 
-def read_device_number(path: Path) -> str | None:
-    """A ``dev`` attribute, ``major:minor``; None where there is none or it is none."""
-    number = files.read_attribute(path)
-    return number if number is not None and _NUMBER.fullmatch(number) else None
+def partitions_by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]]:
+    """Returns the partitions of each disk among the names of /sys/class/block, in their order.
+
+    The kernel puts a ``p`` between a name that ends with a digit and the number of the partition:
+    sda1, but nvme0n1p1.
+    """
+    partitions: dict[str, list[str]] = {}
+    for name in names:
+        stem = name.rstrip("0123456789")
+        if name in disks or stem == name:
+            continue
+        if stem.endswith("p") and stem[-2:-1].isdigit():
+            stem = stem[:-1]
+        if stem in disks:
+            partitions.setdefault(stem, []).append(name)
+    return partitions
 
 
-def read_capacity_bytes(path: Path) -> int | None:
-    """A ``size`` attribute in bytes; 0 is a drive without a medium."""
-    sectors = files.read_integer(path)
-    return None if sectors is None or sectors < 0 else sectors * SECTOR_BYTES
+def parse_scheduler(text: str) -> str | None:
+    """Returns the active scheduler: ``mq-deadline`` for ``none [mq-deadline] kyber``.
+
+    Devices without a choice of schedulers, such as dm and md, report the single word ``none``.
+    Returns None if the text names no active scheduler.
+    """
+    match = _ACTIVE_SCHEDULER.search(text)
+    if match:
+        return match[1]
+    words = text.split()
+    return words[0] if len(words) == 1 and not set("[]") & set(text) else None
 
 
-def read_slaves(directory: Path) -> tuple[str, ...]:
-    """The disks and partitions that a device is made of, by the kernel's names."""
-    return tuple(name.replace("!", "/") for name in files.list_names(directory / "slaves"))
+def is_misaligned(
+    start_bytes: int, physical_block_bytes: int | None, alignment_offset_bytes: int | None
+) -> bool:
+    """Whether writes of whole pages straddle the blocks of the drive. All values are in bytes.
+
+    The unit is the physical block, or 4096 bytes if that is larger. It is never optimal_io_size:
+    behind a USB bridge that reports 33553920, parted starts partitions at sector 65535.
+    """
+    unit = max(_FLASH_UNIT_BYTES, physical_block_bytes or 0)
+    return start_bytes % unit != 0 or bool(alignment_offset_bytes)
+
+
+def _sectors_to_bytes(sectors: int | None) -> int | None:
+    return None if sectors is None else sectors * SECTOR_BYTES
+
+
+def _read_flag(path: str) -> bool | None:
+    return {"0": False, "1": True}.get(files.read_attribute(path) or "")

@@ -1,4 +1,4 @@
-"""/proc/self/status: whether this process may send commands to drives.
+"""Reads /proc/self/status: whether this process may send commands to drives.
 
 https://man7.org/linux/man-pages/man7/capabilities.7.html
 """
@@ -8,14 +8,15 @@ from pathlib import Path
 from exporter.errors import SourceError
 from exporter.linux import files
 
-#: linux/capability.h; ATA and SCSI pass-through wants the one, NVMe and RAID controllers the other.
+#: Bit numbers from linux/capability.h. ATA and SCSI pass-through require CAP_SYS_RAWIO; NVMe and
+#: RAID controllers require CAP_SYS_ADMIN.
 CAP_SYS_RAWIO, CAP_SYS_ADMIN = 17, 21
-#: And some of these have smartctl make the node first.
+#: smartctl needs CAP_MKNOD to create the device node of some RAID controllers.
 CAP_MKNOD = 27
 
 
 def may_send_drive_commands(proc: Path) -> bool:
-    """Whether this process has one of the rights that SMART takes; False where that is unknown."""
+    """Whether this process may query SMART data; False if that cannot be read."""
     try:
         return grants_drive_commands(files.read(f"{proc}/self/status"))
     except SourceError:
@@ -23,12 +24,12 @@ def may_send_drive_commands(proc: Path) -> bool:
 
 
 def grants_drive_commands(status: str) -> bool:
-    """The same out of the text of the file."""
+    """Whether the text of a status file grants CAP_SYS_RAWIO or CAP_SYS_ADMIN."""
     return bool((parse_effective(status) or 0) & (1 << CAP_SYS_RAWIO | 1 << CAP_SYS_ADMIN))
 
 
 def parse_effective(status: str) -> int | None:
-    """The bits of the rights in force, of that text; None where it does not say."""
+    """Returns the effective capabilities as a bit mask; None if the text has no valid CapEff."""
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":

@@ -1,4 +1,4 @@
-"""cgroup v2 io.stat: what one control group read and wrote, by device.
+"""Reads io.stat of cgroup v2: the bytes that one control group read and wrote per device.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#io-interface-files
 
@@ -18,32 +18,37 @@ from exporter.linux.files import Parsed
 
 @dataclass(frozen=True, slots=True)
 class CgroupIo:
-    """One control group's bytes on one device."""
+    """The I/O of one control group on one device, in bytes since the group was created."""
 
     read_bytes: int
     written_bytes: int
 
 
-#: Device number "major:minor" to its counters.
+#: Counters by device number ``major:minor``.
 IoStat = dict[str, CgroupIo]
 
 
 def unified_root(sys: Path) -> Path:
-    """Where the v2 hierarchy stands: fs/cgroup itself, or a folder of it on hybrid hosts."""
+    """Returns the root of the v2 hierarchy: fs/cgroup, or fs/cgroup/unified on hybrid hosts."""
     root = sys / "fs" / "cgroup"
     unified = root / "unified"
     return unified if os.path.isdir(unified) else root
 
 
 def read_io_stat(group: Path) -> Parsed[IoStat]:
-    """Raises NotAvailable where the io controller is not on for this group, ReadError else."""
+    """Returns the counters of a control group's directory.
+
+    Raises:
+        NotAvailable: the io controller is not enabled for this group.
+        ReadError: the file exists but cannot be read.
+    """
     return parse_io_stat(files.read(group / "io.stat"))
 
 
 def parse_io_stat(text: str) -> Parsed[IoStat]:
-    """Counters by device number; a broken line is a fault.
+    """Returns the counters by device number; each malformed line is a fault. Never raises.
 
-    A line that names a device and no bytes is none: kernels print such for devices unused.
+    A line with a device number and no counters is skipped: kernels print it for unused devices.
     """
     stat: IoStat = {}
     lines, faults = files.split_complete_lines("io.stat", text)

@@ -1,8 +1,11 @@
-"""Linux software RAID: https://docs.kernel.org/admin-guide/md.html
+"""Reads one disk with its identity and its state: fully once, later only what can change.
 
-What changes about a drive while it is plugged in, and where that stands.
+`read` is called at each survey. If a disk is still the same one, its identity and fixed attributes
+are taken from the previous record, and only its state and settings are read again.
 
-One disk with all that is known of it: read once in full, then only what changes.
+Kernel documents: /sys/block/<md>/md in https://docs.kernel.org/admin-guide/md.html; state,
+ioerr_cnt and iotmo_cnt of SCSI devices in drivers/scsi/scsi_sysfs.c; state of NVMe controllers in
+drivers/nvme/host/sysfs.c. `block`, `nvme_sysfs`, `scsi_sysfs`, `links` and `pcie` name theirs.
 """
 
 import os
@@ -19,116 +22,19 @@ from exporter.linux.links import LinkFiles, LinkSpeed
 from exporter.linux.pcie import AerFiles, PcieErrors
 from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
 
-
-def read_degraded_members(disk: Path) -> int | None:
-    """The members that an array lacks; None for levels without redundancy, which have no count."""
-    return files.read_integer(disk / "md" / "degraded")
-
-
-@dataclass(frozen=True, slots=True)
-class DeviceState:
-    """A drive's condition as the kernel sees it; None is not known or not counted.
-
-    `ok` is that all NVMe controllers are live, or that the SCSI device is running. `link` is the
-    slowest where there are several ways to the drive. `pcie_errors` has the AER totals by NVMe
-    controller: they are the controller's, and all its namespaces show the same.
-    """
-
-    ok: bool | None = None
-    io_errors: int | None = None
-    io_timeouts: int | None = None
-    link: LinkSpeed | None = None
-    pcie_errors: tuple[tuple[str, PcieErrors], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class StateFiles:
-    """Where a drive's state stands, found once; None and () where this drive has no such file.
-
-    `pcie_errors` are NVMe controllers by name, with where their errors are counted.
-    """
-
-    states: tuple[Path, ...] = ()
-    healthy: str = ""
-    io_errors: Path | None = None
-    io_timeouts: Path | None = None
-    links: tuple[LinkFiles, ...] = ()
-    pcie_errors: tuple[tuple[str, AerFiles], ...] = ()
-
-
-def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFiles:
-    """The sources of a namespace, from its controllers and their PCI functions (None: a fabric)."""
-    pairs = tuple(controllers)
-    functions = [(controller.name, each) for controller, each in pairs if each is not None]
-    links = (pcie.find_pcie_link(function) for _, function in functions)
-    errors = ((name, pcie.find_aer_files(function)) for name, function in functions)
-    return StateFiles(
-        states=tuple(controller / "state" for controller, _ in pairs),
-        healthy="live",
-        links=tuple(each for each in links if each is not None),
-        pcie_errors=tuple((name, each) for name, each in errors if each is not None),
-    )
-
-
-def scsi_state_files(device: Path, its_link: LinkFiles | None) -> StateFiles:
-    """The sources of a SCSI disk from its device directory (/sys/block/sda/device)."""
-    return StateFiles(
-        states=(device / "state",),
-        healthy="running",
-        io_errors=_present(device / "ioerr_cnt"),
-        io_timeouts=_present(device / "iotmo_cnt"),
-        links=() if its_link is None else (its_link,),
-    )
-
-
-def read_state(sources: StateFiles) -> Parsed[DeviceState]:
-    """The state now; a file that is gone in the meantime reads as not known."""
-    errors: list[tuple[str, PcieErrors]] = []
-    faults: tuple[SourceError, ...] = ()
-    for controller, source in sources.pcie_errors:
-        parsed = pcie.read_aer_errors(source)
-        faults += parsed.faults
-        if parsed.value is not None:
-            errors.append((controller, parsed.value))
-    state = DeviceState(
-        ok=all_healthy(tuple(map(files.read_attribute, sources.states)), sources.healthy),
-        io_errors=_count(sources.io_errors),
-        io_timeouts=_count(sources.io_timeouts),
-        link=links.slowest_link(
-            each for s in sources.links if (each := links.read_link(s)) is not None
-        ),
-        pcie_errors=tuple(errors),
-    )
-    return Parsed(state, faults)
-
-
-def all_healthy(states: tuple[str | None, ...], healthy: str) -> bool | None:
-    """Whether all states are the healthy one; one bad is enough to say no, one unknown for None."""
-    if any(state is not None and state != healthy for state in states):
-        return False
-    return None if not states or None in states else True
-
-
-def _count(path: Path | None) -> int | None:
-    # The kernel prints these with %#x; base 0 takes that and the plain 0 alike.
-    return None if path is None else files.read_integer(path, 0)
-
-
-def _present(path: Path) -> Path | None:
-    return None if files.read_attribute(path) is None else path
-
-
-#: What SATA can do at its best, on a port that may do more.
-_SATA_GIGABITS = 6.0
+#: The fastest SATA generation, in Gbit/s. It limits a SATA drive at a faster SAS port.
+_MAX_SATA_GIGABITS = 6.0
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEntry:
-    """A disk as the directory listings of /sys show it, before anything is read.
+    """A disk as the directory listings of /sys show it, before any attribute is read.
 
-    `partitions` and `paths` (the hidden ones of an NVMe multipath head) are names. `inodes` are
-    those of the links in /sys to the disk and to each of these: the kernel makes a new one when a
-    disk or partition is made anew, also where it has no diskseq to tell (before Linux 5.15).
+    directory_name: its name in /sys/block, with ``!`` for slashes.
+    partitions: the names of its partitions.
+    paths: the names of the hidden paths of an NVMe multipath head.
+    inodes: the inodes of the links in /sys to the disk, its partitions and its paths. The kernel
+        assigns new ones to a new disk or partition, also before Linux 5.15, which has no diskseq.
     """
 
     directory_name: str
@@ -139,9 +45,9 @@ class DeviceEntry:
 
 @dataclass(frozen=True, slots=True)
 class RevalidationFiles:
-    """The files that tell whether a disk is still the same.
+    """The files that show whether a disk is still the same one.
 
-    Put together once: to join them anew was a fifth of the time that a repeated reading took.
+    The paths are kept because joining them took a fifth of the time of a repeated reading.
     """
 
     diskseq: Path
@@ -150,11 +56,51 @@ class RevalidationFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Device:
-    """A disk of /sys/block, who it is, and its state.
+class StateFiles:
+    """The files with the state of a drive; None and () mean that it has no such file.
 
-    `degraded_members` is an md array's alone. `entry`, `places`, `sources` and `faults` are for
-    the next reading, which takes over what cannot have changed.
+    states: the state of the SCSI device, or of each NVMe controller.
+    healthy: the text of these files for a working device: ``running`` or ``live``.
+    io_errors, io_timeouts: the SCSI device's counters.
+    links: the links to the drive.
+    pcie_errors: the error counters of each NVMe controller, by its name.
+    """
+
+    states: tuple[Path, ...] = ()
+    healthy: str = ""
+    io_errors: Path | None = None
+    io_timeouts: Path | None = None
+    links: tuple[LinkFiles, ...] = ()
+    pcie_errors: tuple[tuple[str, AerFiles], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceState:
+    """The state of a drive as the kernel reports it; None means unknown or not counted.
+
+    ok: whether all NVMe controllers are live, or the SCSI device is running.
+    io_errors: the number of requests that failed, since the device appeared. SCSI only.
+    io_timeouts: the number of requests that timed out, since the device appeared. SCSI only.
+    link: the speed of the link; of several links, the slowest.
+    pcie_errors: the error totals of each NVMe controller, by its name. All namespaces of a
+        controller have the same totals.
+    """
+
+    ok: bool | None = None
+    io_errors: int | None = None
+    io_timeouts: int | None = None
+    link: LinkSpeed | None = None
+    pcie_errors: tuple[tuple[str, PcieErrors], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A disk of /sys/block with its identity and its state.
+
+    degraded_members: the number of missing members of an md array; None for other disks, and for
+        RAID levels without redundancy.
+    entry, revalidation_files, state_files: kept for the next reading.
+    faults: the parse errors of the fixed attributes. Each later reading reports them again.
     """
 
     block: BlockDevice
@@ -162,97 +108,168 @@ class Device:
     state: DeviceState
     degraded_members: int | None
     entry: DeviceEntry
-    places: RevalidationFiles
-    sources: StateFiles
+    revalidation_files: RevalidationFiles
+    state_files: StateFiles
     faults: tuple[SourceError, ...] = ()
 
 
 def read(
     sys: Path, entry: DeviceEntry, known: Device | None = None, *, read_queue: bool = True
 ) -> Parsed[Device | None]:
-    """A disk in full, or, where `known` is the same disk, only what changes; None if it vanished.
+    """Returns a disk; the value is None if it has disappeared. Never raises.
 
-    The same is a disk with the same links in /sys, number, diskseq and size. Without `read_queue`
-    its queue's settings, which only people change, are left as they are.
+    If `known` is the same disk, only what can change is read. The same disk has the same links in
+    /sys, number, diskseq and size. With `read_queue` false the queue settings are not read again:
+    only administrators change those.
     """
     if known is not None and _is_same(entry, known):
-        return _refreshed(known, read_queue=read_queue)
-    return _discovered(sys, entry)
+        return _reread(known, read_queue=read_queue)
+    return _read_new(sys, entry)
+
+
+def read_state(state_files: StateFiles) -> Parsed[DeviceState]:
+    """Returns the current state; files that have disappeared count as unknown. Never raises."""
+    errors: list[tuple[str, PcieErrors]] = []
+    faults: tuple[SourceError, ...] = ()
+    for controller, aer_files in state_files.pcie_errors:
+        parsed = pcie.read_aer_errors(aer_files)
+        faults += parsed.faults
+        if parsed.value is not None:
+            errors.append((controller, parsed.value))
+    speeds = (links.read_link(link) for link in state_files.links)
+    state = DeviceState(
+        ok=all_healthy(tuple(map(files.read_attribute, state_files.states)), state_files.healthy),
+        io_errors=_read_count(state_files.io_errors),
+        io_timeouts=_read_count(state_files.io_timeouts),
+        link=links.slowest_link(speed for speed in speeds if speed is not None),
+        pcie_errors=tuple(errors),
+    )
+    return Parsed(state, faults)
+
+
+def read_degraded_members(disk: Path) -> int | None:
+    """Returns the number of missing members of an md array.
+
+    None means that this is not an md array, or that its RAID level has no redundancy.
+    """
+    return files.read_integer(disk / "md" / "degraded")
+
+
+def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFiles:
+    """Returns the state files of an NVMe namespace.
+
+    `controllers` are the directories of its controllers, each with that of its PCI function, or
+    None for NVMe over fabrics.
+    """
+    pairs = tuple(controllers)
+    functions = [(path.name, function) for path, function in pairs if function is not None]
+    pcie_links = (links.find_pcie_link(function) for _, function in functions)
+    aer_files = ((name, pcie.find_aer_files(function)) for name, function in functions)
+    return StateFiles(
+        states=tuple(controller / "state" for controller, _ in pairs),
+        healthy="live",
+        links=tuple(link for link in pcie_links if link is not None),
+        pcie_errors=tuple((name, aer) for name, aer in aer_files if aer is not None),
+    )
+
+
+def scsi_state_files(device: Path, link: LinkFiles | None) -> StateFiles:
+    """Returns the state files of a SCSI disk from its device directory (/sys/block/sda/device)."""
+    return StateFiles(
+        states=(device / "state",),
+        healthy="running",
+        io_errors=_if_readable(device / "ioerr_cnt"),
+        io_timeouts=_if_readable(device / "iotmo_cnt"),
+        links=() if link is None else (link,),
+    )
+
+
+def all_healthy(states: tuple[str | None, ...], healthy: str) -> bool | None:
+    """Whether all states have the healthy text.
+
+    False if any known state differs. Otherwise None if a state is unknown or there are no states.
+    """
+    if any(state is not None and state != healthy for state in states):
+        return False
+    return None if not states or None in states else True
 
 
 def _is_same(entry: DeviceEntry, known: Device) -> bool:
-    places, its_block = known.places, known.block
+    paths, known_block = known.revalidation_files, known.block
     return (
         entry == known.entry
-        and files.read_integer(places.diskseq) == its_block.diskseq
-        and block.read_device_number(places.number) == its_block.number
-        and block.read_capacity_bytes(places.size) == its_block.capacity_bytes
+        and files.read_integer(paths.diskseq) == known_block.diskseq
+        and block.read_device_number(paths.number) == known_block.number
+        and block.read_capacity_bytes(paths.size) == known_block.capacity_bytes
     )
 
 
-def _refreshed(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
-    directory, its_block = known.block.directory, known.block
-    its_queue = block.reread_queue(directory, its_block.queue) if read_queue else its_block.queue
-    if its_queue != its_block.queue:
-        its_block = replace(its_block, queue=its_queue)
-    if its_block.kind not in ("disk", "path"):
-        its_block = replace(its_block, slaves=block.read_slaves(directory))
-    now = read_state(known.sources)
+def _reread(known: Device, *, read_queue: bool) -> Parsed[Device | None]:
+    disk = known.block
+    directory = disk.directory
+    queue = block.reread_queue(directory, disk.queue) if read_queue else disk.queue
+    if queue != disk.queue:
+        disk = replace(disk, queue=queue)
+    if disk.kind not in ("disk", "path"):
+        disk = replace(disk, slaves=block.read_slaves(directory))
+    state = read_state(known.state_files)
     device = Device(
-        block=its_block,
+        block=disk,
         identity=known.identity,
-        state=now.value,
-        degraded_members=read_degraded_members(directory) if its_block.kind == "md" else None,
+        state=state.value,
+        degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
         entry=known.entry,
-        places=known.places,
-        sources=known.sources,
+        revalidation_files=known.revalidation_files,
+        state_files=known.state_files,
         faults=known.faults,
     )
-    return Parsed(device, known.faults + now.faults)
+    return Parsed(device, known.faults + state.faults)
 
 
-def _discovered(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
-    its_block = block.read(sys, entry.directory_name, entry.partitions)
-    if its_block is None:
+def _read_new(sys: Path, entry: DeviceEntry) -> Parsed[Device | None]:
+    disk = block.read(sys, entry.directory_name, entry.partitions)
+    if disk is None:
         return Parsed(None)
+    directory = disk.directory
     faults: tuple[SourceError, ...] = ()
-    who, sources = DeviceIdentity(), StateFiles()
-    above = nvme_sysfs.find_owner(its_block.directory)
-    if above is not None:
-        who, sources = _nvme(sys, its_block, above, entry)
-    elif its_block.kind == "disk":
-        who, sources, faults = _other(sys, its_block)
-    now = read_state(sources)
-    degraded = read_degraded_members(its_block.directory) if its_block.kind == "md" else None
-    places = _places(its_block.directory)
-    device = Device(its_block, who, now.value, degraded, entry, places, sources, faults)
-    return Parsed(device, faults + now.faults)
-
-
-def _places(directory: Path) -> RevalidationFiles:
-    return RevalidationFiles(
-        diskseq=directory / "diskseq",
-        number=directory / "dev",
-        size=directory / "size",
+    identity, state_files = DeviceIdentity(), StateFiles()
+    owner = nvme_sysfs.find_owner(directory)
+    if owner is not None:
+        identity, state_files = _read_nvme(sys, disk, owner, entry)
+    elif disk.kind == "disk":
+        identity, state_files, faults = _read_other(sys, disk)
+    state = read_state(state_files)
+    device = Device(
+        block=disk,
+        identity=identity,
+        state=state.value,
+        degraded_members=read_degraded_members(directory) if disk.kind == "md" else None,
+        entry=entry,
+        revalidation_files=RevalidationFiles(
+            diskseq=directory / "diskseq", number=directory / "dev", size=directory / "size"
+        ),
+        state_files=state_files,
+        faults=faults,
     )
+    return Parsed(device, faults + state.faults)
 
 
-def _nvme(
-    sys: Path, its_block: BlockDevice, above: Path, entry: DeviceEntry
+def _read_nvme(
+    sys: Path, disk: BlockDevice, owner: Path, entry: DeviceEntry
 ) -> tuple[DeviceIdentity, StateFiles]:
-    controllers = nvme_sysfs.find_controllers(sys, above, entry.paths)
-    who = nvme_sysfs.read_identity(its_block.directory, above, controllers)
-    if its_block.kind == "path":
-        # Its head has the same controllers, and is what people see.
-        return who, StateFiles()
-    pairs = [(each, nvme_sysfs.find_pci_function(each)) for each in controllers]
-    return who, nvme_state_files(pairs)
+    controllers = nvme_sysfs.find_controllers(sys, owner, entry.paths)
+    identity = nvme_sysfs.read_identity(disk.directory, owner, controllers)
+    if disk.kind == "path":
+        # The multipath head has the same controllers and reports their state.
+        return identity, StateFiles()
+    functions = [(each, nvme_sysfs.find_pci_function(each)) for each in controllers]
+    return identity, nvme_state_files(functions)
 
 
-def _other(
-    sys: Path, its_block: BlockDevice
+def _read_other(
+    sys: Path, disk: BlockDevice
 ) -> tuple[DeviceIdentity, StateFiles, tuple[SourceError, ...]]:
-    directory = its_block.directory
+    directory = disk.directory
     subsystem = os.path.basename(os.path.realpath(directory / "device" / "subsystem"))
     if subsystem == "virtio":
         return device_identity.read_virtio(directory), StateFiles(), ()
@@ -260,31 +277,41 @@ def _other(
         return device_identity.read_mmc(directory), StateFiles(), ()
     if subsystem != "scsi":
         return DeviceIdentity(), StateFiles(), ()
-    place = block.sysfs_path(sys, directory)
-    attached = scsi_sysfs.parse_attachment(Path(os.path.realpath(sys)), place)
+    path = block.sysfs_path(sys, directory)
+    attachment = scsi_sysfs.parse_attachment(Path(os.path.realpath(sys)), path)
     ata, ata_faults = scsi_sysfs.read_ata_identity(directory)
     serial, serial_faults = scsi_sysfs.read_serial(directory)
-    who = scsi_sysfs.read_identity(directory, attached, ata, serial)
-    its_link = _scsi_link(its_block, attached, scsi_sysfs.parse_channel(place), ata, who)
-    sources = scsi_state_files(directory / "device", its_link)
-    return who, sources, ata_faults + serial_faults
+    identity = scsi_sysfs.read_identity(directory, attachment, ata, serial)
+    link = _find_scsi_link(disk, attachment, scsi_sysfs.parse_channel(path), ata, identity)
+    state_files = scsi_state_files(directory / "device", link)
+    return identity, state_files, ata_faults + serial_faults
 
 
-def _scsi_link(
-    its_block: BlockDevice,
-    attached: Attachment,
+def _find_scsi_link(
+    disk: BlockDevice,
+    attachment: Attachment,
     channel: str,
     ata: AtaIdentity | None,
-    who: DeviceIdentity,
-) -> links.LinkFiles | None:
+    identity: DeviceIdentity,
+) -> LinkFiles | None:
     drive_gigabits = None if ata is None else ata.max_gigabits
-    match attached:
+    match attachment:
         case Attachment("usb", _):
-            return links.find_usb_link(its_block.directory)
+            return links.find_usb_link(disk.directory)
         case Attachment("sata", Path() as port):
             return links.find_sata_link(port, channel, drive_gigabits)
         case Attachment("sas", Path() as end_device):
-            best = (drive_gigabits or _SATA_GIGABITS) if who.protocol == "ata" else None
-            return links.find_sas_link(end_device, best)
+            speaks_ata = identity.protocol == "ata"
+            maximum = (drive_gigabits or _MAX_SATA_GIGABITS) if speaks_ata else None
+            return links.find_sas_link(end_device, maximum)
         case _:
             return None
+
+
+def _read_count(path: Path | None) -> int | None:
+    # The kernel prints these with %#x. Base 0 accepts 0x1f, and also a plain 0.
+    return None if path is None else files.read_integer(path, 0)
+
+
+def _if_readable(path: Path) -> Path | None:
+    return None if files.read_attribute(path) is None else path

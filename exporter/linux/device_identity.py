@@ -1,4 +1,8 @@
-"""Who a drive is, as far as sysfs knows without asking the drive."""
+"""The identity of a drive as sysfs reports it, without a query to the drive.
+
+This module holds the record, and reads virtio and MMC drives. `nvme_sysfs` and `scsi_sysfs` read
+theirs.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +12,16 @@ from exporter.linux import files
 
 @dataclass(frozen=True, slots=True)
 class DeviceIdentity:
-    """A drive's names, without padding; None is not known, never empty.
+    """The names and the fixed properties of a drive; None means unknown, and no text is empty.
 
-    `transport` is how the drive is attached (nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc,
-    iscsi, or scsi where no more is known), `protocol` what it speaks in the end (nvme, ata, scsi).
-    A USB bridge names itself, not the drive in it. `controllers` are NVMe controllers (nvme0).
-    The temperatures are an NVMe drive's own limits, in °C.
+    model, vendor, serial, firmware: the drive's own, without padding. A USB bridge reports its own
+        names, not those of the drive behind it.
+    wwn: the world wide name as in sysfs (``naa.5...``, ``eui.0...``).
+    transport: how the drive is attached: nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc, iscsi,
+        or scsi if no more is known.
+    protocol: the command set of the drive itself: nvme, ata or scsi.
+    controllers: the names of its NVMe controllers (nvme0).
+    temperature_warning_celsius, temperature_critical_celsius: an NVMe drive's own limits, in °C.
     """
 
     model: str | None = None
@@ -29,19 +37,24 @@ class DeviceIdentity:
 
 
 def strip_padding(text: str | None) -> str | None:
-    """An attribute without its padding; None for an empty one."""
+    """Returns an attribute without its padding; None if nothing remains."""
     return (text or "").strip(" \0\t\r\n") or None
 
 
 def read_virtio(directory: Path) -> DeviceIdentity:
-    """A virtio-blk disk: all that the hypervisor may tell is a serial number of 20 bytes."""
-    return DeviceIdentity(
-        serial=strip_padding(files.read_attribute(directory / "serial")), transport="virtio"
-    )
+    """Returns the identity of a virtio-blk disk: a serial number, if the hypervisor sets one.
+
+    Source: serial_show in drivers/block/virtio_blk.c; no kernel document lists it.
+    """
+    serial = strip_padding(files.read_attribute(directory / "serial"))
+    return DeviceIdentity(serial=serial, transport="virtio")
 
 
 def read_mmc(directory: Path) -> DeviceIdentity:
-    """An SD card or eMMC, from its CID register: linux/Documentation/driver-api/mmc."""
+    """Returns the identity of an SD card or eMMC, from its CID register.
+
+    https://docs.kernel.org/driver-api/mmc/mmc-dev-attrs.html
+    """
     card = directory / "device"
     return DeviceIdentity(
         model=strip_padding(files.read_attribute(card / "name")),

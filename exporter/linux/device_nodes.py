@@ -1,4 +1,9 @@
-"""The nodes of /dev through which a drive may be asked, and what of /sys each of them reaches."""
+"""Reads the device nodes through which a drive can be queried, and their devices in /sys.
+
+smartctl accepts different nodes for one drive: /dev/sda, /dev/sg0, /dev/nvme0, and /dev/bus/0 for
+the drives of a RAID controller. The paths below /sys show which nodes reach the same device.
+https://docs.kernel.org/admin-guide/sysfs-rules.html describes those paths.
+"""
 
 import os
 import re
@@ -17,13 +22,17 @@ _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?n(\d+)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class DeviceNodes:
-    """What /sys and /dev show of the nodes that a program may be given.
+    """The device nodes that can be passed to smartctl. Node names are relative to /dev.
 
-    `sysfs_paths` are directories below /sys by the node's name below /dev: the SCSI device for sda
-    and sg3, the SCSI host for bus/6, the controller for nvme0 and its namespace nvme0n1 (the
-    subsystem for a multipath head). `first_namespaces` is the lowest namespace of each NVMe
-    controller. `present` are the names that /dev holds. Discovery controllers of a fabric are
-    left out, for no drive is behind them.
+    sysfs_paths: the path below /sys of each node's device: the SCSI device for sda and sg3, the
+        SCSI host for bus/6, the controller for nvme0 and its namespace nvme0n1, the subsystem for a
+        multipath head.
+    blocks: the names of all whole disks.
+    generics: the SCSI generic nodes, by number.
+    controllers: the NVMe controllers, by number. Discovery controllers of a fabric are omitted,
+        because they have no drives.
+    first_namespaces: the lowest namespace of each NVMe controller.
+    present: the names directly below /dev.
     """
 
     sysfs_paths: Mapping[str, PurePath] = field(default_factory=dict)
@@ -34,28 +43,28 @@ class DeviceNodes:
     present: frozenset[str] = frozenset()
 
     def sysfs_path(self, path: str) -> PurePath | None:
-        """What a path of /dev reaches; None where /sys does not show it."""
+        """Returns the path below /sys of a node such as /dev/sda; None if /sys does not show it."""
         return self.sysfs_paths.get(path.removeprefix("/dev/"))
 
 
 def read(sys: Path, root: Path) -> DeviceNodes:
-    """All nodes now; what cannot be read is left out.
+    """Returns all device nodes; nodes that cannot be read are omitted.
 
-    `root` is the / in which the program that is given a node runs: only its /dev is listed.
+    `root` is the root directory of the program that will open the nodes. Only its /dev is listed.
     """
     sys = Path(os.path.realpath(sys))
     generics = scsi_sysfs.read_generic_devices(sys)
     controllers = tuple(_controllers(sys))
     blocks = dict(_blocks(sys))
-    nvme = {name: _place(sys, sys / "class" / "nvme" / name) for name in controllers}
-    places = {
-        **{each.name: _place(sys, each.directory) for each in generics},
-        **dict(_hosts(sys)),
+    nvme = {name: _sysfs_path(sys, sys / "class" / "nvme" / name) for name in controllers}
+    sysfs_paths = {
+        **{generic.name: _sysfs_path(sys, generic.directory) for generic in generics},
+        **dict(_scsi_hosts(sys)),
         **nvme,
         **blocks,
     }
     return DeviceNodes(
-        sysfs_paths=places,
+        sysfs_paths=sysfs_paths,
         blocks=frozenset(blocks),
         generics=generics,
         controllers=controllers,
@@ -64,27 +73,30 @@ def read(sys: Path, root: Path) -> DeviceNodes:
     )
 
 
-def pci_adapter(place: PurePath) -> str | None:
-    """The PCI function nearest above: all drives of one host bus adapter share it.
+def pci_adapter(path: PurePath) -> str | None:
+    """Returns the address of the nearest PCI function above a device; None if there is none.
 
-    >>> adapter(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
+    All drives of one host bus adapter share it.
+
+    >>> pci_adapter(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     '0000:00:17.0'
     """
-    directory = Path(place)
-    return next((d.name for d in (directory, *directory.parents) if pcie.is_pci_function(d)), None)
+    directory = Path(path)
+    above = (directory, *directory.parents)
+    return next((each.name for each in above if pcie.is_pci_function(each)), None)
 
 
-def scsi_host(place: PurePath) -> PurePath | None:
-    """The directory of the SCSI host that a device hangs on, or that is the host itself.
+def scsi_host(path: PurePath) -> PurePath | None:
+    """Returns the path of the SCSI host above a device, or of the host itself; None without one.
 
     >>> scsi_host(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     PurePosixPath('devices/pci0000:00/0000:00:17.0/ata1/host0')
     """
-    return next((d for d in (place, *place.parents) if _SCSI_HOST.fullmatch(d.name)), None)
+    return next((each for each in (path, *path.parents) if _SCSI_HOST.fullmatch(each.name)), None)
 
 
-def _place(sys: Path, path: Path) -> PurePath:
-    directory = Path(os.path.realpath(path))
+def _sysfs_path(sys: Path, link: Path) -> PurePath:
+    directory = Path(os.path.realpath(link))
     return PurePath(directory.relative_to(sys)) if directory.is_relative_to(sys) else PurePath()
 
 
@@ -92,28 +104,28 @@ def _blocks(sys: Path) -> Iterator[tuple[str, PurePath]]:
     for name in files.list_names(sys / "block"):
         directory = sys / "block" / name
         device = directory / "device"
-        place = _place(sys, device if os.path.lexists(device) else directory)
-        yield name.replace("!", "/"), place
+        path = _sysfs_path(sys, device if os.path.lexists(device) else directory)
+        yield name.replace("!", "/"), path
 
 
-def _hosts(sys: Path) -> Iterator[tuple[str, PurePath]]:
+def _scsi_hosts(sys: Path) -> Iterator[tuple[str, PurePath]]:
     for name in files.list_names(sys / "class" / "scsi_host"):
-        place = scsi_host(_place(sys, sys / "class" / "scsi_host" / name).parent)
-        if place is not None:
-            yield f"bus/{name.removeprefix('host')}", place
+        path = scsi_host(_sysfs_path(sys, sys / "class" / "scsi_host" / name).parent)
+        if path is not None:
+            yield f"bus/{name.removeprefix('host')}", path
 
 
 def _controllers(sys: Path) -> Iterator[str]:
-    found = [n for n in files.list_names(sys / "class" / "nvme") if _CONTROLLER.fullmatch(n)]
-    for name in sorted(found, key=lambda n: (len(n), n)):
+    names = [n for n in files.list_names(sys / "class" / "nvme") if _CONTROLLER.fullmatch(n)]
+    for name in sorted(names, key=lambda n: (len(n), n)):
         if files.read_attribute(sys / "class" / "nvme" / name / "cntrltype") != "discovery":
             yield name
 
 
 def _first_namespaces(sys: Path, controllers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     for controller in controllers:
-        below = files.list_names(sys / "class" / "nvme" / controller)
-        found = [match for name in below if (match := _NAMESPACE.fullmatch(name))]
-        if found:
-            first = min(found, key=lambda match: int(match[2]))
+        names = files.list_names(sys / "class" / "nvme" / controller)
+        namespaces = [match for name in names if (match := _NAMESPACE.fullmatch(name))]
+        if namespaces:
+            first = min(namespaces, key=lambda match: int(match[2]))
             yield controller, f"{first[1]}n{first[2]}"

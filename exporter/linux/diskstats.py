@@ -1,6 +1,9 @@
-"""/proc/diskstats: what each block device has done since it appeared.
+"""Reads /proc/diskstats: the I/O counters of each block device since it appeared.
 
 https://docs.kernel.org/admin-guide/iostats.html
+
+The exporter reads this file every second, so the parser is written for speed: a line that did not
+change keeps its record, and range checks are combined where the result is exact.
 """
 
 import os
@@ -14,44 +17,56 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed, RawFile
 
-#: The kernel's ABI: sectors here are 512 bytes, whatever the device's own.
+#: The unit of the sector counters, in bytes, whatever the device's own sector size.
 SECTOR_BYTES = 512
 
-#: The time fields are unsigned 32-bit milliseconds on every kernel: they wrap after 49.7 days of
-#: summed I/O time, each by itself (https://github.com/elastic/beats/issues/30480).
+#: The time counters wrap at this value, in milliseconds: they are unsigned 32-bit numbers on every
+#: kernel. Each wraps separately, after 49.7 days of summed I/O time
+#: (https://github.com/elastic/beats/issues/30480).
 TIME_WRAP_MILLISECONDS = 2**32
 
-#: `in flight` of a driver that counts more ends than starts prints as a huge unsigned number.
-_SANE_IN_FLIGHT = 2**31
+#: Limits the requests in flight. A driver that counts more completions than starts makes this
+#: number negative, and the kernel prints it as a huge unsigned number.
+_MAX_IN_FLIGHT = 2**31
 
+#: Values of an unsigned 64-bit counter end below this.
 _COUNTER_END = 1 << 64
 
 #: A hidden path of an NVMe multipath head: nvme<subsystem>c<controller>n<namespace>.
-_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
+_NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 
-#: Discards came with kernel 4.18, flushes with 5.5; later kernels append, never reorder.
+#: Columns per line. Kernel 4.18 added discards and 5.5 flushes. Later kernels append columns and
+#: never reorder them.
 _BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
-_COLUMNS = frozenset({_BASIC, _WITH_DISCARDS})
+_SHORT_FORMATS = frozenset({_BASIC, _WITH_DISCARDS})
 
-#: Columns before the counters: major, minor, and the name.
-_NAMES = 3
+#: Columns before the counters: major number, minor number, device name.
+_NAME_COLUMNS = 3
 
-#: Where "in flight" stands behind the name.
+#: The index of "in flight" among the counters.
 _IN_FLIGHT = 8
 
 _new = tuple.__new__
 
 
 class DiskStats(NamedTuple):
-    """One device's counters, the kernel's fields in its order and units; properties convert.
+    """The counters of one device: the kernel's fields in its order and units.
 
-    A tuple of the kernel's own whole numbers, and not of seconds and bytes: one is made per busy
-    device and second, most of it is looked at once a scrape only, and differences modulo the wrap
-    are exact. None where the kernel does not count that: discards before 4.18, flushes before 5.5.
+    The properties convert to bytes and seconds. The fields stay integers because one record is
+    made per busy device and second, most are converted only once per scrape, and differences
+    modulo the wrap are then exact. The suffixes give the units: ``_sectors`` are 512 bytes, fields
+    without a unit are numbers of requests. None means that the kernel does not count the value:
+    discards before 4.18, flushes before 5.5.
+
+    device: the kernel's name (nvme0n1).
+    number: ``major:minor``.
+    io_now: requests in flight.
+    io_milliseconds: time with at least one request in flight.
+    io_weighted_milliseconds: time summed over all requests in flight.
     """
 
     device: str
-    number: str  # "major:minor"
+    number: str
     reads_completed: int
     reads_merged: int
     read_sectors: int
@@ -107,45 +122,70 @@ class DiskStats(NamedTuple):
         return None if self.flush_milliseconds is None else self.flush_milliseconds / 1000
 
 
-#: Records under the very line that said them: an unchanged line needs no second parse.
+#: Records by the line that they were parsed from: an unchanged line needs no second parse.
 RecordsByLine = dict[str, DiskStats]
-
-
-def read_raw(proc: Path | str) -> RawFile:
-    """The file, to be parsed later."""
-    return files.read_raw(os.path.join(proc, "diskstats"))
-
-
-def decode(found: RawFile) -> str:
-    """The whole text of what `raw` has read.
-
-    Raises:
-        ReadError: as `files.text_for_sure`.
-        ParseError: it is empty; a machine without any block device has nothing to watch.
-    """
-    whole = files.decode_required(found)
-    if not whole:
-        raise ParseError("diskstats: empty")
-    return whole
 
 
 def read(
     proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})
 ) -> Parsed[RecordsByLine]:
-    """What the file says now; raises as `text`, else as `parse`."""
+    """Returns the records of the file now, as `parse`.
+
+    Raises:
+        ReadError: the file is absent or cannot be read.
+        ParseError: the file is empty.
+    """
     return parse(decode(read_raw(proc)), known)
 
 
-def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
-    """The records by device.
+def read_raw(proc: Path | str) -> RawFile:
+    """Returns the bytes of the file; never raises."""
+    return files.read_raw(os.path.join(proc, "diskstats"))
 
-    The head of an NVMe multipath counts nothing before Linux 6.4 (d4d957b53d91): there it gets the
-    sum of its hidden paths, nvme0c1n1 being one of nvme0n1.
+
+def decode(raw: RawFile) -> str:
+    """Returns the text of the file.
+
+    Raises:
+        ReadError: the file is absent or could not be read.
+        ParseError: the file is empty: this host has no block device.
+    """
+    text = files.decode_required(raw)
+    if not text:
+        raise ParseError("diskstats: empty")
+    return text
+
+
+def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
+    """Returns the records by line, in the kernel's order; each malformed line is a fault.
+
+    `known` is the value of the previous reading. A device whose line did not change gets the same
+    record object again. Never raises.
+    """
+    records: RecordsByLine = {}
+    lines, faults = files.split_complete_lines("diskstats", text)
+    for number, line in enumerate(lines, start=1):
+        record = known.get(line)
+        if record is None:
+            try:
+                record = _parse_line(line)
+            except ValueError as e:
+                faults.append(ParseError(f"diskstats:{number}: {e}: {line[:200]!r}"))
+                continue
+        records[line] = record
+    return Parsed(records, tuple(faults))
+
+
+def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
+    """Returns the records by device name.
+
+    Before Linux 6.4 the head of an NVMe multipath counts nothing (commit d4d957b53d91). It then
+    gets the sum of its hidden paths: nvme0c1n1 is a path of nvme0n1.
     """
     by_device = {record.device: record for record in records}
     paths: dict[str, list[DiskStats]] = {}
     for device, record in by_device.items():
-        if "c" not in device or (path := _PATH.fullmatch(device)) is None:
+        if "c" not in device or (path := _NVME_PATH.fullmatch(device)) is None:
             continue
         head = by_device.get(path[1] + path[2])
         if head is not None and not head.reads_completed and not head.writes_completed:
@@ -158,47 +198,28 @@ def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
     return by_device
 
 
-def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
-    """Records by line, in the kernel's order; a broken line is a fault and costs itself alone.
-
-    `known` is the last reading's value: a device whose line is the same as then gets the same
-    record object, for it did nothing.
-    """
-    lines: RecordsByLine = {}
-    rows, faults = files.split_complete_lines("diskstats", text)
-    for number, line in enumerate(rows, start=1):
-        record = known.get(line)
-        if record is None:
-            try:
-                record = _record(line)
-            except ValueError as e:
-                faults.append(ParseError(f"diskstats:{number}: {e}: {line[:200]!r}"))
-                continue
-        lines[line] = record
-    return Parsed(lines, tuple(faults))
-
-
-def _record(line: str) -> DiskStats:
+def _parse_line(line: str) -> DiskStats:
     columns = line.split()
     count = len(columns)
-    if count < _WITH_FLUSHES and count not in _COLUMNS:
-        raise ValueError(f"{count} columns, where kernels print 14, 18 or 20")
-    major, minor, device = columns[:_NAMES]
-    numbers: list[int | None] = [*map(int, columns[_NAMES:_WITH_FLUSHES])]
-    # Of what has no sign, none is beyond what the sum is not: half of what min() and max() cost.
+    if count < _WITH_FLUSHES and count not in _SHORT_FORMATS:
+        raise ValueError(f"{count} columns instead of 14, 18, or at least 20")
+    major, minor, device = columns[:_NAME_COLUMNS]
+    counters: list[int | None] = [*map(int, columns[_NAME_COLUMNS:_WITH_FLUSHES])]
+    # If no counter is negative and their sum is in range, each counter is in range. This costs half
+    # as much as min() and max().
     has_sign = "-" in line and line.count("-") > device.count("-")
-    if has_sign or sum(numbers) >= _COUNTER_END:  # type: ignore[arg-type]
-        _check(numbers)
+    if has_sign or sum(counters) >= _COUNTER_END:  # type: ignore[arg-type]
+        _check_range(counters)
     if not (major + minor).isdecimal():
         raise ValueError("no device number")
-    if numbers[_IN_FLIGHT] >= _SANE_IN_FLIGHT:  # type: ignore[operator]
-        numbers[_IN_FLIGHT] = 0
+    if counters[_IN_FLIGHT] >= _MAX_IN_FLIGHT:  # type: ignore[operator]
+        counters[_IN_FLIGHT] = 0
     if count < _WITH_FLUSHES:
-        numbers += [None] * (_WITH_FLUSHES - count)
-    # Past the class's own constructor, which costs as much as the rest of the line.
-    return _new(DiskStats, (device, f"{major}:{minor}", *numbers))
+        counters += [None] * (_WITH_FLUSHES - count)
+    # The class's own constructor would cost as much as the rest of the line.
+    return _new(DiskStats, (device, f"{major}:{minor}", *counters))
 
 
-def _check(numbers: Sequence[int | None]) -> None:
-    if min(numbers) < 0 or max(numbers) >= _COUNTER_END:  # type: ignore[type-var, operator]
-        raise ValueError("a number that is no counter of the kernel")
+def _check_range(counters: Sequence[int | None]) -> None:
+    if min(counters) < 0 or max(counters) >= _COUNTER_END:  # type: ignore[type-var, operator]
+        raise ValueError("a number is not an unsigned 64-bit counter")

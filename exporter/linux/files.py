@@ -1,6 +1,13 @@
-"""Paths of a host whose / may be mounted elsewhere for the reader, as /host in a container.
+"""Reads kernel files: bounded in size, with "absent" and "unreadable" as different errors.
 
-Reading the kernel's files whole, within bounds, and telling "not there" from "broken".
+Two groups of functions:
+
+- Files of /proc that hold whole tables: `read`, or `read_raw` and later `decode`.
+- Attributes of /sys that hold one value: `read_attribute` and `read_integer`, which return None
+  for every failure.
+
+`resolve_symlinks` and `path_below` handle paths of a host whose root directory is mounted
+elsewhere, such as /host in a container.
 """
 
 import errno
@@ -11,67 +18,26 @@ from typing import Generic, NamedTuple, TypeVar
 
 from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 
-#: As many as the kernel follows: path_resolution(7).
-_MOST_LINKS = 40
-
-#: PATH_MAX of linux/limits.h.
-_LONGEST_PATH = 4096
-
-
-def path_below(rootfs: Path, path: str) -> Path:
-    return rootfs / path.lstrip("/")
-
-
-def resolve_symlinks(rootfs: Path, path: str) -> str:
-    """A path of the host with its symbolic links followed, never out of `rootfs`.
-
-    What cannot be read is taken for no link: below a directory of mode 0700 the rest stays as it
-    is. A ring of links is given up, not followed for ever, and so is a path that is longer than
-    the kernel takes: any user may call a process mysqld and give it a command line.
-    """
-    if len(path) > _LONGEST_PATH:
-        return path
-    done: list[str] = []
-    waiting = _parts(path)
-    links = 0
-    while waiting:
-        part = waiting.pop()
-        if part == "..":
-            del done[-1:]
-            continue
-        target = _target(rootfs.joinpath(*done, part)) if links < _MOST_LINKS else None
-        if target is None:
-            done.append(part)
-            continue
-        links += 1
-        if target.startswith("/"):
-            done.clear()
-        waiting.extend(_parts(target))
-        if len(waiting) > _LONGEST_PATH:
-            break
-    return "/" + "/".join(done)
-
-
-def _parts(path: str) -> list[str]:
-    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
-
-
-def _target(path: Path) -> str | None:
-    try:
-        return os.readlink(path)
-    except (OSError, ValueError):  # ValueError: a null byte in an option file's path
-        return None
-
-
 T = TypeVar("T")
 
-#: 2,000 devices make about 200 KB of diskstats, 4,096 CPUs about 5 MB of softirqs.
+#: Limits the size of one kernel file, in bytes. 2,000 devices make about 200 KB of diskstats,
+#: and 4,096 CPUs about 5 MB of softirqs.
 LARGEST_FILE_BYTES = 32 << 20
+
+#: Symbolic links followed in one path. The kernel has the same limit: path_resolution(7).
+_MAX_LINKS = 40
+
+#: PATH_MAX of linux/limits.h.
+_MAX_PATH_LENGTH = 4096
+
+#: Values of an unsigned 64-bit counter end below this.
+_COUNTER_END = 1 << 64
 
 _CHUNK_BYTES = 1 << 16
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
-#: What a kernel answers for a feature that it lacks or that is switched off, as PSI with psi=0.
+#: Errors that the kernel returns for a feature that it lacks or that is disabled. For example,
+#: /proc/pressure returns EOPNOTSUPP after a boot with psi=0.
 _ABSENT = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP, errno.ESRCH}
 )
@@ -79,9 +45,9 @@ _ABSENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
-    """What a file said, and what in it was not understood.
+    """The result of parsing: `value` from the parts that were valid, `faults` for the others.
 
-    A broken line costs its own record only: it stands in `faults`, the rest in `value`.
+    A line that cannot be parsed costs only its own record.
     """
 
     value: T
@@ -89,31 +55,22 @@ class Parsed(Generic[T]):
 
 
 class RawFile(NamedTuple):
-    """What reading a file gave, to be made sense of later; `error` is what it raised."""
+    """The bytes of a file, not yet decoded.
+
+    `error` is the exception that reading raised; `content` is then empty.
+    """
 
     path: Path | str
     content: bytes
     error: OSError | ReadError | None = None
 
 
-def read_raw(path: Path | str) -> RawFile:
-    """A kernel file, whole, as it is; never raises."""
-    try:
-        descriptor = os.open(path, _FLAGS)
-        try:
-            return _whole(path, descriptor)
-        finally:
-            os.close(descriptor)
-    except OSError as e:
-        return RawFile(path, b"", e)
-
-
 class OpenFile:
-    """A kernel file that is read every second, and stays open: to look its path up, open and close
-    it each time costs as much as to read it.
+    """A kernel file that is read every second and stays open between the readings.
 
-    One in /proc says something new each time that it is read from its beginning
-    (https://docs.kernel.org/filesystems/seq_file.html). For one thread.
+    Path lookup, open and close together cost as much as the reading itself. A file in /proc
+    generates new content each time it is read from offset 0
+    (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe.
     """
 
     __slots__ = ("_descriptor", "_path")
@@ -126,19 +83,22 @@ class OpenFile:
         self._close()
 
     def read(self, *, check_replaced: bool = True) -> RawFile:
-        """As `raw` of the path; without `look_up` of what it led to before."""
+        """Returns the whole file; never raises.
+
+        `check_replaced` reopens the path if the open file has been deleted. The check costs a
+        third of a reading, so callers omit it where a late detection is acceptable.
+        """
         try:
             descriptor = self._descriptor
-            # To ask is a third of what reading costs with cold caches.
             if check_replaced and descriptor is not None and not os.fstat(descriptor).st_nlink:
-                # Another took its place: a recorded host, or a /proc of FUSE that began anew.
+                # Another file has this path now: a test's recorded host, or a restarted FUSE /proc.
                 self._close()
                 descriptor = None
             if descriptor is None:
                 descriptor = self._descriptor = os.open(self._path, _FLAGS)
             else:
                 os.lseek(descriptor, 0, os.SEEK_SET)
-            return _whole(self._path, descriptor)
+            return _read_to_end(self._path, descriptor)
         except OSError as e:
             self._close()
             return RawFile(self._path, b"", e)
@@ -149,61 +109,66 @@ class OpenFile:
             os.close(descriptor)
 
 
-def _whole(path: Path | str, descriptor: int) -> RawFile:
-    """Until the end of file: seq_file hands out about a page per read(2) whatever the buffer."""
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > LARGEST_FILE_BYTES:
-            too_large = f"{path}: larger than {LARGEST_FILE_BYTES} bytes; not read"
-            return RawFile(path, b"", ReadError(too_large))
-    return RawFile(path, b"".join(chunks))
-
-
-def decode(found: RawFile) -> str:
-    """The text of what was read; bytes that are no UTF-8 come as backslash escapes, so that every
-    name prints.
-
-    Raises:
-        NotAvailable: the kernel has no such file, or says that the feature is off.
-        ReadError: the file is there and cannot be read, or is larger than `LARGEST_FILE_BYTES`.
-    """
-    error = found.error
-    if isinstance(error, OSError):
-        raise _source_error(found.path, error) from error
-    if error is not None:
-        raise error
-    return found.content.decode("utf-8", "backslashreplace")
-
-
-def decode_required(found: RawFile) -> str:
-    """The text of a file that every kernel has: that it is not there is a failure.
-
-    Raises:
-        ReadError: it is not there, or as `text`.
-    """
-    try:
-        return decode(found)
-    except NotAvailable as e:
-        hint = "every kernel has it: see --path.procfs, and ProcSubset= of systemd"
-        raise ReadError(f"{e}; {hint}") from e
-
-
 def read(path: Path | str) -> str:
-    """The whole text of a kernel file; raises as `text`."""
+    """Returns the text of a kernel file.
+
+    Raises:
+        NotAvailable: the kernel has no such file, or the feature is disabled.
+        ReadError: the file exists but cannot be read, or exceeds `LARGEST_FILE_BYTES`.
+    """
     return decode(read_raw(path))
 
 
-def read_attribute(path: Path | str) -> str | None:
-    """A sysfs attribute without its line end; None where there is none or it cannot be read.
+def read_raw(path: Path | str) -> RawFile:
+    """Returns the bytes of a kernel file; never raises."""
+    try:
+        descriptor = os.open(path, _FLAGS)
+        try:
+            return _read_to_end(path, descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as e:
+        return RawFile(path, b"", e)
 
-    Drivers answer EINVAL, EIO, EAGAIN and more for attributes that they do not support on this
-    device, so for one attribute every failure reads as "not known". An empty one is not known.
+
+def decode(raw: RawFile) -> str:
+    """Returns the text of a file that was read.
+
+    Bytes that are not UTF-8 become backslash escapes, so that every name can be printed.
+
+    Raises:
+        NotAvailable: the kernel has no such file, or the feature is disabled.
+        ReadError: the file exists but could not be read, or exceeds `LARGEST_FILE_BYTES`.
     """
-    # Not by `read`: one is a page at most and comes in one read(2)
-    # (https://docs.kernel.org/filesystems/sysfs.html), and a survey asks for hundreds.
+    error = raw.error
+    if isinstance(error, OSError):
+        raise _source_error(raw.path, error) from error
+    if error is not None:
+        raise error
+    return raw.content.decode("utf-8", "backslashreplace")
+
+
+def decode_required(raw: RawFile) -> str:
+    """Returns the text of a file that every kernel has.
+
+    Raises:
+        ReadError: the file is absent or could not be read, or exceeds `LARGEST_FILE_BYTES`.
+    """
+    try:
+        return decode(raw)
+    except NotAvailable as e:
+        hint = "every kernel has this file: check --path.procfs, and ProcSubset= of systemd"
+        raise ReadError(f"{e}; {hint}") from e
+
+
+def read_attribute(path: Path | str) -> str | None:
+    """Returns a sysfs attribute without surrounding white space.
+
+    None means unknown: the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
+    EIO, EAGAIN and other errors for attributes that they do not support on a device.
+    """
+    # Not by `read`: an attribute fits in one page, and so in one read(2)
+    # (https://docs.kernel.org/filesystems/sysfs.html). A survey reads hundreds of them.
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -216,30 +181,44 @@ def read_attribute(path: Path | str) -> str | None:
 
 
 def read_integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
-    """A sysfs attribute as a number of 64 bits; None where there is none or it is no such number.
+    """Returns a sysfs attribute as a number from `least` to 2^64 - 1.
 
-    Base 0 takes the kernel's own prefixes: 0x10 is 16.
+    None means that the attribute is unknown, not a number, or out of that range. Base 0 accepts
+    the kernel's prefixes: 0x10 is 16.
     """
     text = read_attribute(path)
     try:
         number = None if text is None else int(text, base)
     except ValueError:
         return None
-    return None if number is None or not least <= number < 1 << 64 else number
+    return None if number is None or not least <= number < _COUNTER_END else number
+
+
+def list_names(path: Path) -> tuple[str, ...]:
+    """Returns the names in a directory, sorted; empty if it cannot be listed."""
+    try:
+        return tuple(sorted(os.listdir(path)))
+    except OSError:
+        return ()
 
 
 def parse_counter(text: str, base: int = 10) -> int:
-    """One of the kernel's unsigned counters, at most 64 bits wide; ValueError else."""
+    """Returns an unsigned 64-bit counter of the kernel.
+
+    Raises:
+        ValueError: the text is not a number, or is out of range.
+    """
     number = int(text, base)
-    if not 0 <= number < 1 << 64:
-        raise ValueError(f"{text[:40]!r} is no counter of the kernel")
+    if not 0 <= number < _COUNTER_END:
+        raise ValueError(f"{text[:40]!r} is not an unsigned 64-bit counter")
     return number
 
 
 def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
-    """The lines that end, and a fault for a rest that does not.
+    """Returns the lines that end with a newline, and a fault if the last line is cut off.
 
-    The kernel ends every line; a number that was cut off would read as a smaller one.
+    The kernel ends every line. Digits missing at the end of a line would yield a smaller number.
+    `file` names the file in the fault.
     """
     *lines, rest = text.split("\n")
     if not rest:
@@ -247,14 +226,66 @@ def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseErr
     return lines, [ParseError(f"{file}: the last line is cut off: {rest[:200]!r}")]
 
 
-def list_names(path: Path) -> tuple[str, ...]:
-    """What a directory holds, sorted; nothing where it cannot be listed."""
-    try:
-        return tuple(sorted(os.listdir(path)))
-    except OSError:
-        return ()
+def path_below(rootfs: Path, path: str) -> Path:
+    """Returns where the reader finds an absolute path of the host mounted at `rootfs`."""
+    return rootfs / path.lstrip("/")
+
+
+def resolve_symlinks(rootfs: Path, path: str) -> str:
+    """Returns an absolute path of the host with its symbolic links followed below `rootfs`.
+
+    A component that cannot be read counts as "not a link", so the part below a directory of mode
+    0700 stays unchanged. Resolution stops after 40 links and at PATH_MAX. These bounds matter
+    because any user may start a process named mysqld with any command line.
+    """
+    if len(path) > _MAX_PATH_LENGTH:
+        return path
+    resolved: list[str] = []
+    pending = _reversed_components(path)
+    links = 0
+    while pending:
+        component = pending.pop()
+        if component == "..":
+            del resolved[-1:]
+            continue
+        candidate = rootfs.joinpath(*resolved, component)
+        target = _link_target(candidate) if links < _MAX_LINKS else None
+        if target is None:
+            resolved.append(component)
+            continue
+        links += 1
+        if target.startswith("/"):
+            resolved.clear()
+        pending.extend(_reversed_components(target))
+        if len(pending) > _MAX_PATH_LENGTH:
+            break
+    return "/" + "/".join(resolved)
+
+
+def _read_to_end(path: Path | str, descriptor: int) -> RawFile:
+    # A seq_file returns about one page per read(2), whatever the size of the buffer.
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > LARGEST_FILE_BYTES:
+            message = f"{path}: not read, because it is larger than {LARGEST_FILE_BYTES} bytes"
+            return RawFile(path, b"", ReadError(message))
+    return RawFile(path, b"".join(chunks))
 
 
 def _source_error(path: Path | str, e: OSError) -> NotAvailable | ReadError:
     kind = NotAvailable if e.errno in _ABSENT else ReadError
     return kind(f"{path}: {e.strerror or e}")
+
+
+def _reversed_components(path: str) -> list[str]:
+    return [part for part in reversed(path.split("/")) if part not in ("", ".")]
+
+
+def _link_target(path: Path) -> str | None:
+    try:
+        return os.readlink(path)
+    except (OSError, ValueError):  # ValueError: a null byte in a path of an option file
+        return None

@@ -1,20 +1,15 @@
-"""How fast the way to a drive is, and how fast it could be.
+"""Reads the speed of the link to a drive, and the maximum of that link: PCIe, SATA, SAS and USB.
 
-Every rate here is the line rate after encoding: what is left of the wire's bits once those that
-only keep the receiver in step are gone. Frames and commands still take their share of it.
+All rates are in bytes per second after line encoding: the bits that only synchronise the receiver
+are subtracted. Headers of frames and commands are not. None always means unknown.
 
-SAS links: the phys of the port that a drive hangs on, and what the drive speaks there.
+The `find_..._link` functions run once per device. They return the files in which the kernel reports
+the speed, and `read_link` reads these files at each survey.
 
-The attributes are those of sas_phy and sas_device in drivers/scsi/scsi_transport_sas.c; no kernel
-document lists them.
-
-SATA links: /sys/class/ata_link, found from a drive's own path.
-
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-ata)
-
-USB links: the speed of the bus device that a drive hangs on.
-
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-usb)
+- PCIe: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci: current_link_speed)
+- SATA: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-ata: sata_spd)
+- SAS: sas_phy and sas_device in drivers/scsi/scsi_transport_sas.c; no kernel document lists them
+- USB: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-usb: speed)
 """
 
 import re
@@ -24,19 +19,25 @@ from pathlib import Path
 
 from exporter.linux import files
 
-#: Payload bits of line bits.
+#: The fraction of a link's bits that carries data, by line code.
 EFFICIENCY_8B_10B = 8 / 10
 EFFICIENCY_128B_130B = 128 / 130
 EFFICIENCY_128B_132B = 128 / 132
 EFFICIENCY_128B_150B = 128 / 150
 EFFICIENCY_242B_256B = 242 / 256
 
-_GIGA = re.compile(r"\s*(\d{1,4}(?:\.\d{1,4})?)\s+G(?:T/s|bps|bit)\b", re.ASCII)
+#: The widest PCIe link, in lanes.
+_MAX_LANES = 32
+
+_GIGABITS = re.compile(r"\s*(\d{1,4}(?:\.\d{1,4})?)\s+G(?:T/s|bps|bit)\b", re.ASCII)
+_USB_MEGABITS = re.compile(r"\d{1,6}(?:\.\d)?", re.ASCII)
+#: A USB device is <bus>-<port>[.<port>...]; a name with a colon is one of its interfaces.
+_USB_DEVICE = re.compile(r"\d+-\d+(?:\.\d+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSpeed:
-    """A link's rate now and at its best, after encoding; None is unknown."""
+    """The current and the maximum rate of a link, in bytes per second; None means unknown."""
 
     speed_bytes_per_second: float | None
     max_bytes_per_second: float | None
@@ -44,10 +45,12 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True)
 class LinkFiles:
-    """Where a link's speed stands: found once per device, read again and again.
+    """The files in which the kernel reports the current speed of a link.
 
-    `rate` turns the text of each of `speeds` into bytes per second (of one lane where there is a
-    `width`). A wide SAS port has several phys, hence several speeds, and carries their sum.
+    speeds: one file, or one per phy of a wide SAS port, whose speeds are added.
+    rate: converts the text of such a file to bytes per second, per lane if there is a `width`.
+    max_bytes_per_second: the maximum of the link; it is fixed while the device exists.
+    width: the file with the number of lanes; PCIe only.
     """
 
     speeds: tuple[Path, ...]
@@ -56,74 +59,83 @@ class LinkFiles:
     width: Path | None = None
 
 
-def read_link(source: LinkFiles) -> LinkSpeed | None:
-    """The link as it is negotiated now; None where neither its speed nor its maximum is known."""
+def read_link(link: LinkFiles) -> LinkSpeed | None:
+    """Returns the speed that is negotiated now; None if neither it nor the maximum is known."""
     rates = [
         rate
-        for path in source.speeds
+        for path in link.speeds
         if (text := files.read_attribute(path)) is not None
-        and (rate := source.rate(text)) is not None
+        and (rate := link.rate(text)) is not None
     ]
     speed = sum(rates) if rates else None
-    if source.width is not None and speed is not None:
-        lanes = lane_count(files.read_integer(source.width))
+    if link.width is not None and speed is not None:
+        lanes = _lanes(files.read_integer(link.width))
         speed = None if lanes is None else speed * lanes
-    if speed is None and source.max_bytes_per_second is None:
+    if speed is None and link.max_bytes_per_second is None:
         return None
-    return LinkSpeed(speed, source.max_bytes_per_second)
+    return LinkSpeed(speed, link.max_bytes_per_second)
 
 
 def slowest_link(links: Iterable[LinkSpeed]) -> LinkSpeed | None:
-    """Of several ways to one drive the one that limits it; None for none."""
+    """Returns the slowest of several links to one drive; None if there are no links.
+
+    A link of unknown speed counts as the fastest.
+    """
     return min(
         links,
-        key=lambda each: (
-            float("inf") if each.speed_bytes_per_second is None else each.speed_bytes_per_second
+        key=lambda link: (
+            float("inf") if link.speed_bytes_per_second is None else link.speed_bytes_per_second
         ),
         default=None,
     )
 
 
-def parse_gigabits(text: str) -> float | None:
-    """``6.0 Gbps``, ``12.0 Gbit``, ``8.0 GT/s PCIe`` as 6, 12, 8; None for ``<unknown>``."""
-    match = _GIGA.match(text)
-    return (float(match[1]) or None) if match else None
+def find_pcie_link(function: Path) -> LinkFiles | None:
+    """Returns the link of a PCI function's directory; None if it reports no speed.
 
-
-def bytes_per_second(gigabits_per_second: float, code: float) -> float:
-    return gigabits_per_second * 1e9 * code / 8
-
-
-def lane_count(width: int | None) -> int | None:
-    """A PCIe width; None for 0 (link down) and for 63 or 255, which stand for unknown."""
-    return width if width is not None and 0 < width <= 32 else None
-
-
-def parse_sas_rate(text: str) -> float | None:
-    """Bytes per second for ``12.0 Gbit``; None for ``Unknown``, ``Phy disabled`` and the like.
-
-    SAS-4 (22.5 Gbit) sends 128 bits in 150, everything before it 8 in 10.
+    The maximum is what both the device and the port above support. Speed and width are limited
+    separately: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at 8 GT/s x4, slower than either.
     """
-    gigabits = parse_gigabits(text)
-    if gigabits is None:
+    speed = function / "current_link_speed"
+    if files.read_attribute(speed) is None:
         return None
-    code = EFFICIENCY_128B_150B if gigabits > 12 else EFFICIENCY_8B_10B
-    return bytes_per_second(gigabits, code)
+    # The port above is the parent directory. A root complex or a bridge in a guest has no link.
+    ends = (function, function.parent)
+    lanes = [n for end in ends if (n := _read_max_lanes(end)) is not None]
+    rates = [rate for end in ends if (rate := _read_max_lane_rate(end)) is not None]
+    maximum = min(lanes) * min(rates) if lanes and rates else None
+    return LinkFiles((speed,), parse_lane_rate, maximum, function / "current_link_width")
 
 
-def read_speaks_sata(end_device: Path) -> bool | None:
-    """Whether the drive is a SATA one on a SAS adapter; None where the kernel does not say."""
-    protocols = files.read_attribute(
-        end_device / "sas_device" / end_device.name / "target_port_protocols"
-    )
-    return None if protocols is None else "sata" in protocols or "stp" in protocols
+def find_sata_link(port: Path, channel: str, drive_gigabits: float | None) -> LinkFiles | None:
+    """Returns the link of a drive at an ATA port (a directory ataN); None if there is none.
+
+    channel: the SCSI channel of the drive. libata sets it to the port of a port multiplier.
+    drive_gigabits: the drive's own maximum in Gbit/s, or None. hw_sata_spd_limit covers only the
+        port.
+    """
+    number = port.name.removeprefix("ata")
+    # Without a port multiplier the port has one link, whose name has no channel.
+    for name in (f"link{number}.{channel}", f"link{number}"):
+        directory = port / name / "ata_link" / name
+        if files.read_attribute(directory / "sata_spd") is None:
+            continue
+        limits = [
+            None if drive_gigabits is None else parse_sata_rate(f"{drive_gigabits} Gbps"),
+            parse_sata_rate(files.read_attribute(directory / "hw_sata_spd_limit") or ""),
+        ]
+        maximum = min((limit for limit in limits if limit is not None), default=None)
+        return LinkFiles((directory / "sata_spd",), parse_sata_rate, maximum)
+    return None
 
 
 def find_sas_link(end_device: Path, drive_gigabits: float | None) -> LinkFiles | None:
-    """The link between a drive and the adapter's or expander's port above it.
+    """Returns the link between a drive and the port of the adapter or expander above it.
 
-    The port's directory holds a link to each phy that belongs to it. `drive_gigabits` is the
-    drive's own best per phy, where known; maximum_linkrate_hw speaks for the port alone.
+    The port's directory has a link to each of its phys. None means that it has no phys.
+
+    drive_gigabits: the drive's own maximum per phy in Gbit/s, or None. maximum_linkrate_hw covers
+        only the port.
     """
     port = end_device.parent
     phys = [port / n / "sas_phy" / n for n in files.list_names(port) if n.startswith("phy-")]
@@ -133,67 +145,104 @@ def find_sas_link(end_device: Path, drive_gigabits: float | None) -> LinkFiles |
     limits = [
         parse_sas_rate(files.read_attribute(phy / "maximum_linkrate_hw") or "") for phy in phys
     ]
-    known = [each if drive is None else min(each, drive) for each in limits if each is not None]
-    # A sum over some of the phys would be no maximum of the whole.
+    known = [limit if drive is None else min(limit, drive) for limit in limits if limit is not None]
+    # The sum of only some phys would not be the maximum of the link.
     maximum = sum(known) if len(known) == len(phys) else None
     return LinkFiles(tuple(phy / "negotiated_linkrate" for phy in phys), parse_sas_rate, maximum)
 
 
-def parse_sata_rate(text: str) -> float | None:
-    """Bytes per second for ``6.0 Gbps``; None for ``<unknown>``, which a link that is down says."""
-    gigabits = parse_gigabits(text)
-    return None if gigabits is None else bytes_per_second(gigabits, EFFICIENCY_8B_10B)
+def find_usb_link(directory: Path) -> LinkFiles | None:
+    """Returns the link of the nearest USB device above a drive; None if there is none.
 
-
-def find_sata_link(port: Path, channel: str, drive_gigabits: float | None) -> LinkFiles | None:
-    """The link of a drive at an ATA port (a directory ataN).
-
-    `channel` is the drive's SCSI channel, which libata sets to the port of a port multiplier;
-    without a multiplier there is one link. `drive_gigabits` is the drive's own best, where known:
-    hw_sata_spd_limit speaks for the port alone.
+    Its maximum is unknown: sysfs does not report what the device supports.
     """
-    number = port.name.removeprefix("ata")
-    for name in (f"link{number}.{channel}", f"link{number}"):
-        directory = port / name / "ata_link" / name
-        if files.read_attribute(directory / "sata_spd") is None:
-            continue
-        limits = [
-            None if drive_gigabits is None else parse_sata_rate(f"{drive_gigabits} Gbps"),
-            parse_sata_rate(files.read_attribute(directory / "hw_sata_spd_limit") or ""),
-        ]
-        maximum = min((each for each in limits if each is not None), default=None)
-        return LinkFiles((directory / "sata_spd",), parse_sata_rate, maximum)
-    return None
+    device = nearest_usb_device(directory)
+    if device is None or files.read_attribute(device / "speed") is None:
+        return None
+    return LinkFiles((device / "speed",), parse_usb_rate, None)
 
 
-# A device is <bus>-<port>[.<port>...]; with :<configuration>.<interface> it is an interface.
-_DEVICE = re.compile(r"\d+-\d+(?:\.\d+)*", re.ASCII)
-_MEGABITS = re.compile(r"\d{1,6}(?:\.\d)?", re.ASCII)
+def nearest_usb_device(directory: Path) -> Path | None:
+    """Returns the nearest directory of a USB device above a drive; None if there is none."""
+    return next((above for above in directory.parents if _USB_DEVICE.fullmatch(above.name)), None)
+
+
+def read_speaks_sata(end_device: Path) -> bool | None:
+    """Whether a drive at a SAS adapter is a SATA drive; None if the kernel does not report it."""
+    protocols = files.read_attribute(
+        end_device / "sas_device" / end_device.name / "target_port_protocols"
+    )
+    return None if protocols is None else "sata" in protocols or "stp" in protocols
+
+
+def parse_lane_rate(text: str) -> float | None:
+    """Returns the bytes per second of one PCIe lane for ``8.0 GT/s PCIe``.
+
+    The line code is 8b/10b up to 5 GT/s and 128b/130b up to 32 GT/s. From 64 GT/s on, 242 of the
+    256 bytes of a flit carry data.
+    """
+    transfers = parse_gigabits(text)
+    if transfers is None:
+        return None
+    if transfers <= 5:
+        return _bytes_per_second(transfers, EFFICIENCY_8B_10B)
+    if transfers < 64:
+        return _bytes_per_second(transfers, EFFICIENCY_128B_130B)
+    return _bytes_per_second(transfers, EFFICIENCY_242B_256B)
+
+
+def parse_sata_rate(text: str) -> float | None:
+    """Returns bytes per second for ``6.0 Gbps``; None for ``<unknown>``, which means link down."""
+    gigabits = parse_gigabits(text)
+    return None if gigabits is None else _bytes_per_second(gigabits, EFFICIENCY_8B_10B)
+
+
+def parse_sas_rate(text: str) -> float | None:
+    """Returns bytes per second for ``12.0 Gbit``; None for ``Unknown`` or ``Phy disabled``.
+
+    SAS-4 (22.5 Gbit/s) encodes 128 bits in 150. Older generations encode 8 bits in 10.
+    """
+    gigabits = parse_gigabits(text)
+    if gigabits is None:
+        return None
+    efficiency = EFFICIENCY_128B_150B if gigabits > 12 else EFFICIENCY_8B_10B
+    return _bytes_per_second(gigabits, efficiency)
 
 
 def parse_usb_rate(text: str) -> float | None:
-    """Bytes per second for the ``speed`` attribute, Mb/s.
+    """Returns bytes per second for the ``speed`` attribute, which is in Mbit/s.
 
-    Up to 480 Mb/s the number is already data (NRZI has no code bits to count off), 5000 is 8b/10b,
-    more is 128b/132b.
+    Up to 480 Mbit/s the line code (NRZI) has no overhead that is subtracted here. 5000 Mbit/s uses
+    8b/10b, and faster links 128b/132b.
     """
-    if not _MEGABITS.fullmatch(text):
+    if not _USB_MEGABITS.fullmatch(text):
         return None
     megabits = float(text)
     if megabits <= 480:
         return megabits * 1e6 / 8 or None
-    code = EFFICIENCY_8B_10B if megabits <= 5000 else EFFICIENCY_128B_132B
-    return bytes_per_second(megabits / 1000, code)
+    efficiency = EFFICIENCY_8B_10B if megabits <= 5000 else EFFICIENCY_128B_132B
+    return _bytes_per_second(megabits / 1000, efficiency)
 
 
-def nearest_usb_device(path: Path) -> Path | None:
-    """The USB device on the way from a drive's directory up to the root."""
-    return next((each for each in path.parents if _DEVICE.fullmatch(each.name)), None)
+def parse_gigabits(text: str) -> float | None:
+    """Returns the number of ``6.0 Gbps``, ``12.0 Gbit`` or ``8.0 GT/s PCIe``, in Gbit/s or GT/s."""
+    match = _GIGABITS.match(text)
+    return (float(match[1]) or None) if match else None
 
 
-def find_usb_link(path: Path) -> LinkFiles | None:
-    """The link of the USB device above a drive; what it could do at its best, sysfs hides."""
-    device = nearest_usb_device(path)
-    if device is None or files.read_attribute(device / "speed") is None:
-        return None
-    return LinkFiles((device / "speed",), parse_usb_rate, None)
+def _bytes_per_second(gigabits_per_second: float, efficiency: float) -> float:
+    return gigabits_per_second * 1e9 * efficiency / 8
+
+
+def _lanes(width: int | None) -> int | None:
+    # 0 means link down. Kernels report 63 or 255 for an unknown width.
+    return width if width is not None and 0 < width <= _MAX_LANES else None
+
+
+def _read_max_lanes(end: Path) -> int | None:
+    return _lanes(files.read_integer(end / "max_link_width"))
+
+
+def _read_max_lane_rate(end: Path) -> float | None:
+    text = files.read_attribute(end / "max_link_speed")
+    return None if text is None else parse_lane_rate(text)

@@ -1,10 +1,14 @@
-"""/proc/locks: which process holds which file lock.
+"""Reads /proc/locks: which process holds which file lock.
+
+https://man7.org/linux/man-pages/man5/proc_locks.5.html
+
+::
 
     1: FLOCK  ADVISORY  WRITE 1843 fd:01:262406 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 2001 fd:01:262406 0 EOF
 
-The number, the kind, advisory or mandatory, the mode, the process, the device in hexadecimal and
-the inode, the range; a row with an arrow waits (fs/locks.c).
+The columns are: number, type, advisory or mandatory, mode, process ID, device (hexadecimal
+major:minor) with inode, and the locked range. A row with an arrow waits for the lock.
 """
 
 import os
@@ -19,10 +23,24 @@ _ROW = re.compile(
 )
 
 
-def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
-    """The process that took a flock on a file, by st_dev and st_ino; None where none is told.
+def read_flock_holder(proc: Path, file: Path) -> int | None:
+    """Returns the ID of the process that holds a flock on `file`.
 
-    The lock may have gone on to its children, and a process of another namespace is told as 0.
+    None means that no process holds one, that the holder is in another PID namespace, or that the
+    file or /proc/locks cannot be read.
+    """
+    try:
+        status = os.stat(file, follow_symlinks=False)
+        return parse_flock_holder(files.read(proc / "locks"), status.st_dev, status.st_ino)
+    except (OSError, SourceError):
+        return None
+
+
+def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
+    """Returns the ID of the process that took a flock on the file with this st_dev and st_ino.
+
+    None means that there is no such lock, or that the process is in another PID namespace, for
+    which the kernel prints 0. The process may have ended: its children inherit the lock.
     """
     wanted = os.major(device), os.minor(device), inode
     for line in text.splitlines():
@@ -30,12 +48,3 @@ def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
         if row and (int(row[2], 16), int(row[3], 16), int(row[4])) == wanted:
             return int(row[1]) or None
     return None
-
-
-def read_flock_holder(proc: Path, file: Path) -> int | None:
-    """The process that holds a flock on `file`; None where none is told or it cannot be read."""
-    try:
-        found = os.stat(file, follow_symlinks=False)
-        return parse_flock_holder(files.read(proc / "locks"), found.st_dev, found.st_ino)
-    except (OSError, SourceError):
-        return None

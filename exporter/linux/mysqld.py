@@ -1,7 +1,10 @@
-"""The running MySQL and MariaDB servers: where their processes, option files and mounts are.
+"""Finds the running MySQL and MariaDB servers with their directories, mounts and control groups.
 
-Passwords may stand on a command line and in an option file. Both are looked through for the
-options of `mysql_options.KNOWN` and dropped; nothing else of them is kept.
+Reads /proc/<pid>/comm, cmdline, cgroup and mountinfo
+(https://man7.org/linux/man-pages/man5/proc_pid.5.html) and the servers' option files.
+
+Command lines and option files may contain passwords. Both are searched for the options in
+`mysql_directories.KNOWN_OPTIONS`; everything else is discarded.
 """
 
 import os
@@ -25,21 +28,24 @@ from exporter.linux.mysql_directories import (
     RoleDirectory,
 )
 
+#: The names of the server processes.
 SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 
-#: Far above any real option file, far below what would hurt.
-_LARGEST_OPTION_FILE_BYTES = 1 << 20
-_MOST_INCLUDES = 64
+#: Limits the size of an option file, in bytes. Real ones have a few KiB.
+_MAX_OPTION_FILE_BYTES = 1 << 20
+#: Limits the option files that a server's option files include.
+_MAX_INCLUDES = 64
 
-#: More than a host runs, and few enough for any user to start that call themselves mysqld.
-_MOST_SERVERS = 64
+#: Limits the servers that are read. Hosts run fewer, but any user can start processes with such a
+#: name.
+_MAX_SERVERS = 64
 
-_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
+_UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """A server's process, with its command line for as long as it takes to read it."""
+    """The process of a server with its command line. It may hold passwords, so it is not kept."""
 
     pid: int
     argv: tuple[str, ...]
@@ -47,7 +53,13 @@ class ServerProcess:
 
 @dataclass(frozen=True, slots=True)
 class MysqlServer:
-    """A running server: its cgroup v2 path, its mounts, and its directories in that view."""
+    """A running server.
+
+    pid: its process ID.
+    cgroup: its path in the cgroup v2 hierarchy; None if unknown, or under cgroup v1 alone.
+    mounts: the mounts that it sees.
+    directories: its directories, in its own view.
+    """
 
     pid: int
     cgroup: str | None
@@ -55,36 +67,17 @@ class MysqlServer:
     directories: tuple[RoleDirectory, ...]
 
 
-def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
-    """The servers among the processes; those that end meanwhile or are hidden do not count."""
-    import psutil  # noqa: PLC0415 - 30 ms that a smart-agent need not pay
-
-    before = psutil.PROCFS_PATH
-    psutil.PROCFS_PATH = str(proc)
-    try:
-        return tuple(_servers(psutil))
-    except (OSError, IndexError):  # IndexError: psutil takes it that some process is in sight
-        return ()
-    finally:
-        psutil.PROCFS_PATH = before
-
-
-def parse_cgroup(text: str) -> str | None:
-    """The cgroup v2 path of /proc/<pid>/cgroup: cgroups(7); None under cgroup v1 alone."""
-    match = _CGROUP.search(text)
-    return match[1] if match else None
-
-
 def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[MysqlServer, ...]]:
-    """All running servers.
+    """Returns all running servers. Never raises: malformed mounts and option files are faults.
 
-    A server's option files are read below `root`, the host's /, if the server has the host's /
-    itself; a container's own files are out of reach, and its command line must do.
+    Option files are read below `root`, at which the host's root filesystem is mounted, if the
+    server has the same root filesystem as the host. The option files of a container are not
+    accessible, so only its command line counts.
     """
     servers: list[MysqlServer] = []
     faults: list[SourceError] = []
     host_root = mountinfo.mount_containing(host_mounts, "/")
-    for process in islice(find_server_processes(proc), _MOST_SERVERS):
+    for process in islice(find_server_processes(proc), _MAX_SERVERS):
         try:
             mounts = mountinfo.read_process(proc, process.pid)
         except (NotAvailable, ReadError):
@@ -93,9 +86,8 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
         options: dict[str, str | bool] = {}
         shares_root = _is_same_root(mountinfo.mount_containing(mounts.value, "/"), host_root)
         if shares_root:
-            parsed = read_option_files(
-                root, mysql_directories.parse_option_file_arguments(process.argv)
-            )
+            option_files = mysql_directories.parse_option_file_arguments(process.argv)
+            parsed = read_option_files(root, option_files)
             options.update(parsed.value)
             faults.extend(parsed.faults)
         options.update(mysql_directories.parse_arguments(process.argv))
@@ -105,72 +97,97 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
                 RoleDirectory(each.role, files.resolve_symlinks(root, each.directory))
                 for each in directories
             )
-        cgroup = _cgroup(proc, process.pid)
+        cgroup = _read_cgroup(proc, process.pid)
         servers.append(MysqlServer(process.pid, cgroup, mounts.value, directories))
     return Parsed(tuple(servers), tuple(faults))
 
 
-def read_option_files(root: Path, sources: OptionFiles) -> Parsed[Options]:
-    """What the option files say, those they include with them; the last one of a name holds.
+def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
+    """Returns the processes of servers, without those that end meanwhile or cannot be read."""
+    import psutil  # noqa: PLC0415 - the import takes 30 ms, which the agent does not need
 
-    Included files include no further ones, and no more than 64 are read.
+    before = psutil.PROCFS_PATH
+    psutil.PROCFS_PATH = str(proc)
+    try:
+        return tuple(_server_processes(psutil))
+    except (OSError, IndexError):  # IndexError: psutil expects at least one visible process
+        return ()
+    finally:
+        psutil.PROCFS_PATH = before
+
+
+def read_option_files(root: Path, sources: OptionFiles) -> Parsed[Options]:
+    """Returns the options of these files and their includes. A later setting overrides an earlier.
+
+    Includes in included files are ignored, and at most 64 included files are read. A file that
+    cannot be read has no options.
     """
     options: dict[str, str | bool] = {}
     faults: list[SourceError] = []
-    budget = _MOST_INCLUDES
+    remaining = _MAX_INCLUDES
     for path in sources.paths:
-        for item in _read_file(root, path, sources.suffix, faults):
+        for item in _read_option_file(root, path, sources.suffix, faults):
             if isinstance(item, OptionSetting):
                 options[item.name] = item.value
                 continue
-            included = _included(root, item)[:budget]
-            budget -= len(included)
-            for each in included:
-                for inner in _read_file(root, each, sources.suffix, faults):
+            included_paths = _included_paths(root, item)[:remaining]
+            remaining -= len(included_paths)
+            for included_path in included_paths:
+                for inner in _read_option_file(root, included_path, sources.suffix, faults):
                     if isinstance(inner, OptionSetting):
                         options[inner.name] = inner.value
     return Parsed(options, tuple(faults))
 
 
-def _servers(psutil: ModuleType) -> Iterator[ServerProcess]:
+def parse_cgroup(text: str) -> str | None:
+    """Returns the cgroup v2 path in a /proc/<pid>/cgroup; None under cgroup v1 alone.
+
+    https://man7.org/linux/man-pages/man7/cgroups.7.html
+    """
+    match = _UNIFIED_CGROUP.search(text)
+    return match[1] if match else None
+
+
+def _server_processes(psutil: ModuleType) -> Iterator[ServerProcess]:
     for pid in psutil.pids():
         try:
             process = psutil.Process(pid)
             if process.name() in SERVER_NAMES:
-                yield ServerProcess(pid, tuple(_printable(each) for each in process.cmdline()))
-        # The last two: psutil takes the columns of a /proc/<pid>/stat that is cut short for given.
+                yield ServerProcess(pid, tuple(map(_escape_surrogates, process.cmdline())))
+        # ValueError and IndexError: psutil does not check a /proc/<pid>/stat that is cut off.
         except (psutil.Error, OSError, ValueError, IndexError):
             continue
 
 
-def _printable(argument: str) -> str:
-    # psutil hands on bytes that are no UTF-8 as surrogates; here as everywhere they are escapes.
+def _escape_surrogates(argument: str) -> str:
+    # psutil returns bytes that are not UTF-8 as surrogates. `files.decode` returns escapes.
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def _read_file(
+def _read_option_file(
     root: Path, path: str, suffix: str, faults: list[SourceError]
 ) -> tuple[OptionSetting | OptionInclude, ...]:
-    place = files.path_below(root, files.resolve_symlinks(root, path))
+    file = files.path_below(root, files.resolve_symlinks(root, path))
     try:
-        found = os.stat(place)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_OPTION_FILE_BYTES:
-            faults.append(ParseError(f"{path}: no option file: not a plain file of up to 1 MiB"))
+        status = os.stat(file)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_OPTION_FILE_BYTES:
+            faults.append(ParseError(f"{path}: not read: not a regular file of at most 1 MiB"))
             return ()
-        parsed = mysql_directories.parse_option_file(files.read(place), suffix)
-    except (OSError, ValueError, SourceError):  # absent or hidden; ValueError: a null byte
+        parsed = mysql_directories.parse_option_file(files.read(file), suffix)
+    # The file is absent or cannot be read. ValueError: its path has a null byte.
+    except (OSError, ValueError, SourceError):
         return ()
     faults.extend(ParseError(f"{path}: {fault}") for fault in parsed.faults)
     return parsed.value
 
 
-def _included(root: Path, include: OptionInclude) -> tuple[str, ...]:
+def _included_paths(root: Path, include: OptionInclude) -> tuple[str, ...]:
     if not include.is_directory:
         return (include.path,)
     if "\0" in include.path:
         return ()
-    place = files.path_below(root, files.resolve_symlinks(root, include.path))
-    names = (name for name in files.list_names(place) if name.endswith(".cnf"))
+    directory = files.path_below(root, files.resolve_symlinks(root, include.path))
+    names = (name for name in files.list_names(directory) if name.endswith(".cnf"))
     return tuple(f"{include.path.rstrip('/')}/{name}" for name in names)
 
 
@@ -182,7 +199,7 @@ def _is_same_root(one: Mount | None, other: Mount | None) -> bool:
     )
 
 
-def _cgroup(proc: Path, pid: int) -> str | None:
+def _read_cgroup(proc: Path, pid: int) -> str | None:
     try:
         return parse_cgroup(files.read(proc / str(pid) / "cgroup"))
     except (NotAvailable, ReadError):

@@ -1,7 +1,9 @@
-"""PCI Express: the link of a function, and the errors that AER counts on it.
+"""Reads the errors that PCI Express counts for a device: Advanced Error Reporting (AER).
 
-https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci) and
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci-devices-aer_stats) and
 https://docs.kernel.org/PCI/pcieaer-howto.html
+
+`links` reads the speed of PCIe links.
 """
 
 import re
@@ -9,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exporter.errors import NotAvailable, ParseError, SourceError
-from exporter.linux import files, links
+from exporter.linux import files
 from exporter.linux.files import Parsed
 
 _ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", re.ASCII)
@@ -18,7 +20,7 @@ _TOTAL = re.compile(r"^TOTAL_ERR_[A-Z]+[ \t]+(\d{1,20})[ \t]*$", re.ASCII | re.M
 
 @dataclass(frozen=True, slots=True)
 class PcieErrors:
-    """AER totals since the device appeared; None where the kernel does not count."""
+    """Numbers of errors since the device appeared; None means that the kernel does not count."""
 
     correctable: int | None
     nonfatal: int | None
@@ -27,7 +29,7 @@ class PcieErrors:
 
 @dataclass(frozen=True, slots=True)
 class AerFiles:
-    """Where the AER totals of a function stand: found once, read again and again."""
+    """The files with the error totals of a PCI function."""
 
     correctable: Path
     nonfatal: Path
@@ -35,48 +37,36 @@ class AerFiles:
 
 
 def is_pci_function(directory: Path) -> bool:
-    """Whether a sysfs directory is a PCI function's: 0000:03:00.0."""
+    """Whether a sysfs directory has the name of a PCI function: 0000:03:00.0."""
     return _ADDRESS.fullmatch(directory.name) is not None
 
 
-def parse_lane_rate(text: str) -> float | None:
-    """Bytes per second of one lane for ``8.0 GT/s PCIe``; None for an unknown speed.
-
-    Up to 5 GT/s the line code is 8b/10b, up to 32 GT/s 128b/130b; from 64 GT/s on a flit of 256
-    bytes carries 242.
-    """
-    transfers = links.parse_gigabits(text)
-    if transfers is None:
-        return None
-    if transfers <= 5:
-        return links.bytes_per_second(transfers, links.EFFICIENCY_8B_10B)
-    if transfers < 64:
-        return links.bytes_per_second(transfers, links.EFFICIENCY_128B_130B)
-    return links.bytes_per_second(transfers, links.EFFICIENCY_242B_256B)
+def find_aer_files(function: Path) -> AerFiles | None:
+    """Returns the files of a PCI function; None if the kernel counts no errors for it."""
+    aer = AerFiles(
+        correctable=function / "aer_dev_correctable",
+        nonfatal=function / "aer_dev_nonfatal",
+        fatal=function / "aer_dev_fatal",
+    )
+    return None if files.read_attribute(aer.correctable) is None else aer
 
 
-def find_pcie_link(function: Path) -> links.LinkFiles | None:
-    """The link of a PCI function; its maximum is what both the device and the slot can do.
-
-    Speed and width are limited one by one: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at
-    8 GT/s x4, slower than either.
-    """
-    speed = function / "current_link_speed"
-    if files.read_attribute(speed) is None:
-        return None
-    # The port above is the parent directory; a root complex or a bridge of a guest has no link.
-    ends = (function, function.parent)
-    lanes = [w for end in ends if (w := _max_lanes(end)) is not None]
-    rates = [r for end in ends if (r := _max_lane_rate(end)) is not None]
-    maximum = min(lanes) * min(rates) if lanes and rates else None
-    return links.LinkFiles((speed,), parse_lane_rate, maximum, function / "current_link_width")
+def read_aer_errors(aer: AerFiles) -> Parsed[PcieErrors | None]:
+    """Returns the error totals of a PCI function; None if no file can be read."""
+    faults: list[ParseError] = []
+    correctable = _read_total(aer.correctable, faults)
+    nonfatal = _read_total(aer.nonfatal, faults)
+    fatal = _read_total(aer.fatal, faults)
+    if correctable is nonfatal is fatal is None:
+        return Parsed(None, tuple(faults))
+    return Parsed(PcieErrors(correctable, nonfatal, fatal), tuple(faults))
 
 
 def parse_aer_total(text: str) -> int:
-    """The total of one aer_dev_* file.
+    """Returns the total of one aer_dev_* file.
 
     Raises:
-        ParseError: it has no TOTAL_ERR line.
+        ParseError: the text has no TOTAL_ERR line.
     """
     match = _TOTAL.search(text)
     if match is None:
@@ -84,29 +74,8 @@ def parse_aer_total(text: str) -> int:
     return int(match[1])
 
 
-def find_aer_files(function: Path) -> AerFiles | None:
-    """The counts of a function; None where the kernel keeps none for it."""
-    found = AerFiles(
-        correctable=function / "aer_dev_correctable",
-        nonfatal=function / "aer_dev_nonfatal",
-        fatal=function / "aer_dev_fatal",
-    )
-    return None if files.read_attribute(found.correctable) is None else found
-
-
-def read_aer_errors(source: AerFiles) -> Parsed[PcieErrors | None]:
-    """The AER totals of a function; None where none of them can be read."""
-    faults: list[ParseError] = []
-    correctable = _total(source.correctable, faults)
-    nonfatal = _total(source.nonfatal, faults)
-    fatal = _total(source.fatal, faults)
-    if correctable is nonfatal is fatal is None:
-        return Parsed(None, tuple(faults))
-    return Parsed(PcieErrors(correctable, nonfatal, fatal), tuple(faults))
-
-
 def sum_errors(one: PcieErrors, other: PcieErrors) -> PcieErrors:
-    """The errors of two ways to one drive together."""
+    """Returns the sums of the errors on two paths to one drive; unknown values are left out."""
     return PcieErrors(
         correctable=_sum(one.correctable, other.correctable),
         nonfatal=_sum(one.nonfatal, other.nonfatal),
@@ -118,7 +87,7 @@ def _sum(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else one + other
 
 
-def _total(path: Path, faults: list[ParseError]) -> int | None:
+def _read_total(path: Path, faults: list[ParseError]) -> int | None:
     try:
         return parse_aer_total(files.read(path))
     except NotAvailable:
@@ -127,14 +96,5 @@ def _total(path: Path, faults: list[ParseError]) -> int | None:
         faults.append(ParseError(f"{path}: {e}"))
         return None
     except SourceError:
-        # An unplugged function answers with I/O errors until it is gone.
+        # An unplugged function returns I/O errors until its directory disappears.
         return None
-
-
-def _max_lanes(end: Path) -> int | None:
-    return links.lane_count(files.read_integer(end / "max_link_width"))
-
-
-def _max_lane_rate(end: Path) -> float | None:
-    text = files.read_attribute(end / "max_link_speed")
-    return None if text is None else parse_lane_rate(text)

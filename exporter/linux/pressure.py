@@ -1,4 +1,4 @@
-"""/proc/pressure/* and a cgroup's *.pressure: time in which tasks waited for a resource.
+"""Reads /proc/pressure/* and *.pressure of a control group: pressure stall information (PSI).
 
 https://docs.kernel.org/accounting/psi.html
 
@@ -14,14 +14,16 @@ from pathlib import Path
 from exporter.errors import ParseError
 from exporter.linux import files
 
-_MICROSECONDS = 1_000_000
+#: The unit of the totals in the file.
+_MICROSECONDS_PER_SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """`waiting`: at least one task waited ("some"); `stalled`: all non-idle ones did ("full").
+    """The time in which tasks waited for a resource, in seconds since boot.
 
-    None where the kernel does not say: cpu had no "full" before 5.13, irq has no "some".
+    waiting_seconds: at least one task waited ("some"). None for irq, which has no "some".
+    stalled_seconds: all tasks that were not idle waited ("full"). None for cpu before Linux 5.13.
     """
 
     waiting_seconds: float | None
@@ -29,18 +31,22 @@ class Pressure:
 
 
 def read(file: Path) -> Pressure:
-    """The pressure in one file.
+    """Returns the totals of one pressure file.
 
     Raises:
-        NotAvailable: no PSI in this kernel (before 4.20), or it is off (psi=0 answers ENOTSUP).
-        ReadError: it is there and cannot be read.
+        NotAvailable: the kernel has no PSI (before 4.20), or PSI is disabled (psi=0).
+        ReadError: the file exists but cannot be read.
         ParseError: as `parse`.
     """
     return parse(files.read(file))
 
 
 def parse(text: str) -> Pressure:
-    """Raises ParseError where neither line is there, or one has no total or is cut off."""
+    """Returns the totals from the text of a pressure file.
+
+    Raises:
+        ParseError: a line is cut off or has no valid total, or both lines are missing.
+    """
     totals: dict[str, float] = {}
     lines, faults = files.split_complete_lines("pressure", text)
     if faults:
@@ -49,9 +55,9 @@ def parse(text: str) -> Pressure:
         kind, *pairs = line.split() or [""]
         total = next((pair[6:] for pair in pairs if pair.startswith("total=")), "")
         try:
-            totals[kind] = files.parse_counter(total) / _MICROSECONDS
+            totals[kind] = files.parse_counter(total) / _MICROSECONDS_PER_SECOND
         except ValueError as e:
-            raise ParseError(f"pressure:{number}: no total: {line[:80]!r}") from e
+            raise ParseError(f"pressure:{number}: no valid total: {line[:80]!r}") from e
     if not totals.keys() & {"some", "full"}:
-        raise ParseError(f"pressure: neither some nor full: {text[:80]!r}")
+        raise ParseError(f"pressure: neither a some nor a full line: {text[:80]!r}")
     return Pressure(totals.get("some"), totals.get("full"))

@@ -1,4 +1,4 @@
-"""/proc/stat: where each CPU's time went.
+"""Parses /proc/stat: the time that each CPU spent in each mode.
 
 https://man7.org/linux/man-pages/man5/proc_stat.5.html
 """
@@ -11,14 +11,20 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
-#: USER_HZ, the unit of this file: 100 on every architecture that runs MySQL.
+#: USER_HZ, the unit of this file: 100 ticks per second on x86, ARM and POWER.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+#: Values of an unsigned 64-bit counter end below this.
+_COUNTER_END = 1 << 64
 
 _new = tuple.__new__
 
 
 class CpuTimes(NamedTuple):
-    """Seconds since boot, by what they were spent on; guest time stands in user and nice too."""
+    """The time that a CPU spent in each mode, in seconds since boot.
+
+    As in the kernel, user and nice include the time of guests.
+    """
 
     user: float
     nice: float
@@ -32,28 +38,33 @@ class CpuTimes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CpuStat:
-    """`total` over every CPU that was ever there (the line "cpu"); `cpus` are those on line."""
+    """The CPU times of a host.
+
+    total: the sum over all CPUs since boot, including those that are offline now; None if its
+        line is missing or malformed.
+    cpus: the times of each online CPU, by its number.
+    """
 
     total: CpuTimes | None
     cpus: dict[int, CpuTimes]
 
 
 def parse(text: str) -> Parsed[CpuStat]:
-    """The CPU lines; a broken one is a fault and costs its own CPU.
+    """Returns the CPU times; each malformed line is a fault.
 
     Raises:
-        ParseError: no CPU line could be read at all.
+        ParseError: no CPU line is valid.
     """
     total: CpuTimes | None = None
     cpus: dict[int, CpuTimes] = {}
     lines, faults = files.split_complete_lines("stat", text)
     for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
-            # The CPU lines come first; intr and softirq below them are long.
+            # The CPU lines come first. The lines intr and softirq below them are long.
             break
         try:
             name, *columns = line.split()
-            times = _times(columns)
+            times = _parse_times(columns)
             if name == "cpu":
                 total = times
             else:
@@ -65,14 +76,15 @@ def parse(text: str) -> Parsed[CpuStat]:
     return Parsed(CpuStat(total, cpus), tuple(faults))
 
 
-def _times(columns: list[str]) -> CpuTimes:
+def _parse_times(columns: list[str]) -> CpuTimes:
     if len(columns) < 7:
-        raise ValueError(f"{len(columns)} columns, where kernels print 7 or more")
-    # Steal came with 2.6.11; guest and guest_nice behind it are part of user and nice already.
+        raise ValueError(f"{len(columns)} columns instead of at least 7")
+    # Steal is absent before 2.6.11. The columns after it, guest and guest_nice, are already part of
+    # user and nice.
     ticks = list(map(int, columns[:8]))
-    if min(ticks) < 0 or max(ticks) >= 1 << 64:
-        raise ValueError("a number that is no counter of the kernel")
+    if min(ticks) < 0 or max(ticks) >= _COUNTER_END:
+        raise ValueError("a number is not an unsigned 64-bit counter")
     if len(ticks) < 8:
         ticks.append(0)
-    # Past the class's own constructor: on a host of 128 CPUs this is most of a sample.
+    # The class's own constructor would take most of a sample on a host with 128 CPUs.
     return _new(CpuTimes, [tick / TICKS_PER_SECOND for tick in ticks])

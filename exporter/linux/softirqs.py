@@ -1,4 +1,9 @@
-"""/proc/softirqs: how often each CPU ran each softirq vector. Counts, not time."""
+"""Reads /proc/softirqs: how often each CPU ran each softirq vector.
+
+https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
+
+The file has counts, not times.
+"""
 
 from pathlib import Path
 
@@ -6,23 +11,31 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
-#: Vector, as the kernel spells it, to CPU to count.
+#: The number of runs since boot, by vector (as the kernel spells it) and by the number of the CPU.
 Softirqs = dict[str, dict[int, int]]
 
 
 def read(proc: Path) -> Parsed[Softirqs]:
-    """Raises NotAvailable and ReadError as `files.read`, ParseError where the header is none."""
+    """Returns the counts by vector and CPU.
+
+    Raises:
+        NotAvailable: the kernel has no such file.
+        ReadError: the file exists but cannot be read.
+        ParseError: the first line is not a valid header.
+    """
     return parse(files.read(proc / "softirqs"))
 
 
 def parse(text: str) -> Parsed[Softirqs]:
-    """Counts by vector and CPU; the header names the CPUs, for they need not be numbered 0..n.
+    """Returns the counts by vector and CPU; each malformed line is a fault.
+
+    The header names the CPUs. Their numbers may have gaps.
 
     Raises:
-        ParseError: the first line is no header.
+        ParseError: the first line is not a valid header.
     """
     lines, faults = files.split_complete_lines("softirqs", text)
-    cpus = [_cpu(word) for word in lines[0].split()] if lines else []
+    cpus = [_parse_cpu(word) for word in lines[0].split()] if lines else []
     if not cpus:
         raise ParseError(f"softirqs:1: no header: {text[:80]!r}")
     softirqs: Softirqs = {}
@@ -40,7 +53,7 @@ def parse(text: str) -> Parsed[Softirqs]:
     return Parsed(softirqs, tuple(faults))
 
 
-def _cpu(word: str) -> int:
+def _parse_cpu(word: str) -> int:
     if not word.startswith("CPU") or not word[3:].isdecimal() or len(word) > 12:
-        raise ParseError(f"softirqs:1: {word[:40]!r} names no CPU")
+        raise ParseError(f"softirqs:1: not the name of a CPU: {word[:40]!r}")
     return int(word[3:])

@@ -1,6 +1,7 @@
-"""/proc/net/softnet_stat: packets that the network softirq dropped or had to leave for later.
+"""Reads /proc/net/softnet_stat: packets that the network softirq dropped or postponed.
 
-A line a CPU, in hexadecimal; net/core/net-procfs.c says what the columns are.
+The file has one line per CPU, in hexadecimal. softnet_seq_show in net/core/net-procfs.c defines
+the columns; https://docs.kernel.org/admin-guide/sysctl/net.html (netdev_budget) explains them.
 """
 
 from dataclasses import dataclass
@@ -13,23 +14,35 @@ from exporter.linux.files import Parsed
 
 @dataclass(frozen=True, slots=True)
 class SoftnetCounters:
-    """Summed over the CPUs."""
+    """The counters of all CPUs, added, since boot.
+
+    dropped: packets dropped because a CPU's backlog was full.
+    times_squeezed: how often a softirq ended with packets left, because its budget or time was
+        used up.
+    """
 
     dropped: int
     times_squeezed: int
 
 
 def read(proc: Path) -> Parsed[SoftnetCounters]:
-    """The host's counters: they are global, whatever network namespace asks.
+    """Returns the counters of the host. They do not depend on the network namespace.
 
-    Raises NotAvailable and ReadError as `files.read`, ParseError where no line can be read.
+    Raises:
+        NotAvailable: the kernel has no such file.
+        ReadError: the file exists but cannot be read.
+        ParseError: no line is valid.
     """
     return parse(files.read(proc / "net" / "softnet_stat"))
 
 
 def parse(text: str) -> Parsed[SoftnetCounters]:
-    """Raises ParseError where no line can be read; one broken line is a fault."""
-    dropped = squeezed = understood = 0
+    """Returns the sums over all CPUs; each malformed line is a fault.
+
+    Raises:
+        ParseError: no line is valid.
+    """
+    dropped = squeezed = valid_lines = 0
     lines, faults = files.split_complete_lines("softnet_stat", text)
     for number, line in enumerate(lines, start=1):
         try:
@@ -41,7 +54,7 @@ def parse(text: str) -> Parsed[SoftnetCounters]:
             continue
         dropped += cpu_dropped
         squeezed += cpu_squeezed
-        understood += 1
-    if not understood:
+        valid_lines += 1
+    if not valid_lines:
         raise faults[0] if faults else ParseError("softnet_stat: empty")
     return Parsed(SoftnetCounters(dropped, squeezed), tuple(faults))

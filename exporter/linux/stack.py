@@ -1,4 +1,9 @@
-"""What stands on what: from a mount or a device down to the drives that hold the data."""
+"""Finds the drives below a mount, a partition or a stacked device such as dm, md or bcache.
+
+The structure comes from /sys/block/<disk>/slaves, /sys/block/<dm>/dm/name and
+/sys/fs/btrfs/<uuid>/devices: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-block-dm)
+and https://github.com/kdave/btrfs-progs/blob/devel/Documentation/ch-sysfs.rst.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,11 +16,13 @@ from exporter.linux.mountinfo import Mount
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The block devices of a host, by all that may name one.
+    """The block devices of a host, with an index for each way to name one.
 
-    `disks` are the whole disks, `parents` the disk of each partition; `numbers` and `mapped` find
-    the name of either by ``major:minor`` and by its name in /dev/mapper. `pools` are the devices
-    of each btrfs, of which a mount names but one.
+    disks: the whole disks by the kernel's name.
+    parents: the disk of each partition.
+    numbers: the name of each disk and partition, by ``major:minor``.
+    mapped: the kernel's name of each dm device, by its name in /dev/mapper.
+    pools: the devices of each btrfs. A mount names only one of them.
     """
 
     disks: Mapping[str, BlockDevice]
@@ -25,44 +32,44 @@ class Stack:
     pools: tuple[frozenset[str], ...] = ()
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
-        """The disks at the bottom of a disk or partition: a drive is its own.
+        """Returns the drives below a disk or partition; a drive is its own leaf.
 
-        Names of devices that are not there have no leaves; rings in a broken tree end.
+        A device that does not exist has no leaves. A cycle of devices ends the search.
         """
         leaves: dict[str, None] = {}
-        seen: set[str] = set()
-        waiting = [name]
-        while waiting:
-            above = waiting.pop()
-            disk = self.disks.get(self.parents.get(above, above))
-            if disk is None or disk.name in seen:
+        visited: set[str] = set()
+        pending = [name]
+        while pending:
+            current = pending.pop()
+            disk = self.disks.get(self.parents.get(current, current))
+            if disk is None or disk.name in visited:
                 continue
-            seen.add(disk.name)
+            visited.add(disk.name)
             if disk.is_leaf:
                 leaves[disk.name] = None
-            waiting.extend(reversed(disk.slaves))
+            pending.extend(reversed(disk.slaves))
         return tuple(leaves)
 
     def devices_of(self, mount: Mount) -> tuple[str, ...]:
-        """The disks or partitions that carry a mount; none for tmpfs, overlay, NFS, ZFS.
+        """Returns the disks or partitions of a mounted filesystem; none for tmpfs, NFS or ZFS.
 
-        By number where the filesystem has one device's, and by source where the kernel gave the
-        filesystem an anonymous number of its own, as btrfs.
+        The device is found by the filesystem's number. If the kernel assigned an anonymous number
+        (major 0), as for btrfs, the device is found by the mount's source.
         """
         name = self.numbers.get(mount.number)
         if name is None and mount.number.startswith("0:"):
-            name = self._source(mount.source)
+            name = self._device_of_source(mount.source)
         if name is None:
             return ()
         pool = next((pool for pool in self.pools if name in pool), frozenset({name}))
         return tuple(sorted(pool))
 
     def drives_of(self, mount: Mount) -> tuple[str, ...]:
-        """The disks at the bottom of a mount."""
-        each = (leaf for name in self.devices_of(mount) for leaf in self.leaves_of(name))
-        return tuple(dict.fromkeys(each))
+        """Returns the drives below a mount, each once."""
+        drives = (drive for name in self.devices_of(mount) for drive in self.leaves_of(name))
+        return tuple(dict.fromkeys(drives))
 
-    def _source(self, source: str) -> str | None:
+    def _device_of_source(self, source: str) -> str | None:
         if not source.startswith("/dev/"):
             return None
         name = source.removeprefix("/dev/")
@@ -76,6 +83,7 @@ def build_stack(
     mapped: Mapping[str, str],
     pools: tuple[frozenset[str], ...] = (),
 ) -> Stack:
+    """Returns the stack of these disks, with the results of `read_mapped` and `read_pools`."""
     parents: dict[str, str] = {}
     numbers: dict[str, str] = {}
     for name, disk in disks.items():
@@ -89,15 +97,17 @@ def build_stack(
 
 
 def read_mapped(disks: Iterable[BlockDevice]) -> dict[str, str]:
-    """The kernel's names of dm devices by those in /dev/mapper."""
+    """Returns the kernel's names of the dm devices, by their names in /dev/mapper."""
     names = (
-        (files.read_attribute(d.directory / "dm" / "name"), d.name) for d in disks if d.kind == "dm"
+        (files.read_attribute(disk.directory / "dm" / "name"), disk.name)
+        for disk in disks
+        if disk.kind == "dm"
     )
     return {mapped: name for mapped, name in names if mapped is not None}
 
 
 def read_pools(sys: Path) -> tuple[frozenset[str], ...]:
-    """The devices of each mounted btrfs: /sys/fs/btrfs/<uuid>/devices."""
+    """Returns the names of the devices of each mounted btrfs, one set per filesystem."""
     btrfs = sys / "fs" / "btrfs"
     pools = (files.list_names(btrfs / uuid / "devices") for uuid in files.list_names(btrfs))
     return tuple(frozenset(n.replace("!", "/") for n in names) for names in pools if names)

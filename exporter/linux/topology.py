@@ -1,6 +1,8 @@
-"""How full a mounted filesystem is, and what errors it has found in itself.
+"""Reads the topology of a host: its drives, what is stacked on them, and what MySQL stores there.
 
-What is plugged into a host, what stands on it, and which of it serves MySQL.
+Combines /sys/block (`device`), the structure of stacked devices (`stack`), the mounts
+(`mountinfo`), the running MySQL servers (`mysqld`), and the usage and errors of filesystems:
+statvfs(3), and https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-fs-ext4: errors_count).
 """
 
 import os
@@ -17,10 +19,20 @@ from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysqld import MysqlServer
 from exporter.linux.stack import Stack
 
+#: Limits the filesystems that are reported, and so the number of time series. Hosts have thousands
+#: of mounts when they run containers, but few filesystems.
+_MAX_FILESYSTEMS = 256
+
+_NO_ROLES: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+#: Identifies a filesystem: its device number and type. An autofs and the filesystem that it mounts
+#: may have the same number.
+_FilesystemKey = tuple[str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class FilesystemUsage:
-    """A filesystem's size, and what of it an ordinary user may still fill."""
+    """The size of a filesystem, and the space that unprivileged users can still use, in bytes."""
 
     size_bytes: int
     avail_bytes: int
@@ -28,10 +40,15 @@ class FilesystemUsage:
 
 @dataclass(frozen=True, slots=True)
 class Filesystem:
-    """A filesystem on block devices, at its mountpoint in the host's view.
+    """A mounted filesystem on block devices.
 
-    `devices` are the disks at the bottom of it. `usage` and `errors` are looked up only where
-    someone asked for the mount, and None where they could not be had.
+    mountpoint: its path in the host's view.
+    fstype: its type, such as ``ext4``.
+    number: its device number, ``major:minor``.
+    devices: the names of the drives below it.
+    readonly: whether it cannot be written to.
+    usage, errors: its usage, and the number of errors that ext4 has recorded in it. They are read
+        only for mounts with a `StorageRole`. None means not read, or unknown.
     """
 
     mountpoint: str
@@ -43,38 +60,15 @@ class Filesystem:
     errors: int | None = None
 
 
-def read_usage(rootfs: Path, mountpoint: str) -> FilesystemUsage | None:
-    """statvfs(3) of a mountpoint below `rootfs`, where the host's / is mounted for the reader."""
-    try:
-        found = os.statvfs(rootfs / mountpoint.lstrip("/"))
-    except (OSError, ValueError):  # ValueError: a name with a null byte
-        return None
-    return FilesystemUsage(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
-
-
-def read_error_count(sys: Path, device: str) -> int | None:
-    """The errors that ext4 noted in its superblock, by the disk or partition it lies on.
-
-    https://docs.kernel.org/admin-guide/ext4.html
-    """
-    return files.read_integer(sys / "fs" / "ext4" / device.replace("/", "!") / "errors_count")
-
-
-#: A host of containers has thousands of mounts, and few filesystems.
-_MOST_FILESYSTEMS = 256
-
-_NONE: Mapping[str, Sequence[str]] = MappingProxyType({})
-
-#: A filesystem by its number; autofs and what it mounts may share one, and the type differs.
-_Key = tuple[str, str]
-
-
 @dataclass(frozen=True, slots=True)
 class StorageRole:
-    """What a directory does for a server (mysql-data, ...), and the drives under it.
+    """The purpose of a directory, and the drives below it.
 
-    `directory` is in the server's view, `mountpoint` in the host's; None where the host does not
-    see the filesystem mounted. Without a `pid` the role is one that was configured.
+    name: the purpose, such as ``mysql-data``.
+    pid: the process ID of the server; None for a role from the settings.
+    directory: the path in the server's view; empty for a device from the settings.
+    mountpoint: the mountpoint in the host's view; None if the host does not mount the filesystem.
+    devices: the names of the drives.
     """
 
     name: str
@@ -86,11 +80,16 @@ class StorageRole:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """One consistent view of a host's storage.
+    """A consistent snapshot of a host's storage.
 
-    `devices` are all disks of /sys/block by the kernel's name, stacked and hidden ones included.
-    `filesystems` are those on block devices, once each. `first_namespaces` is the lowest
-    namespace of each NVMe controller, under which what belongs to the controller is shown.
+    devices: all disks of /sys/block by the kernel's name, including stacked and hidden ones.
+    stack: the structure of these devices.
+    mounts: all mounts.
+    filesystems: the filesystems on block devices, each once, and each mount with a role.
+    servers: the running MySQL servers.
+    roles: the purposes of directories and devices.
+    first_namespaces: the lowest namespace of each NVMe controller. Values of a controller are
+        reported under this name.
     """
 
     devices: Mapping[str, Device]
@@ -102,7 +101,7 @@ class Topology:
     first_namespaces: Mapping[str, str]
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
-        """The drives at the bottom of a disk or partition."""
+        """Returns the names of the drives below a disk or partition."""
         return self.stack.leaves_of(name)
 
 
@@ -111,47 +110,46 @@ def read(
     proc: Path,
     root: Path,
     known: Topology | None = None,
-    configured: Mapping[str, Sequence[str]] = _NONE,
+    configured: Mapping[str, Sequence[str]] = _NO_ROLES,
     *,
     look_for_servers: bool = True,
     read_queues: bool = True,
 ) -> Parsed[Topology]:
-    """The topology now; of disks that `known` has already only what changes is read.
+    """Returns the current topology. Never raises: all errors are faults.
 
-    `root` is where the host's / is mounted for the reader. `configured` are directories of the
-    host and devices by the role that they are said to have. Without `look_for_servers` those of
-    `known` stand as they are: going through all processes costs more than all the rest. Without
-    `read_queues` so do the settings of their queues, half of what is read of a disk.
+    root: the directory at which the host's root filesystem is mounted for the reader.
+    known: the previous topology. For disks that it contains, only what can change is read.
+    configured: directories of the host and names of devices, by the role that the settings assign.
+    look_for_servers: false keeps the servers of `known`. The search through all processes costs
+        more than everything else.
+    read_queues: false keeps the queue settings of `known`, which are half of what is read per disk.
     """
-    found = _devices(sys, {} if known is None else known.devices, read_queues=read_queues)
-    devices, faults = found.value, list(found.faults)
+    parsed_devices = _read_devices(
+        sys, {} if known is None else known.devices, read_queues=read_queues
+    )
+    devices, faults = parsed_devices.value, list(parsed_devices.faults)
     if not devices:
-        faults.append(ReadError(f"{sys}/block: no block device: see --path.sysfs"))
-    blocks = {name: each.block for name, each in devices.items()}
-    its_stack = stack.build_stack(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
-    try:
-        parsed = mountinfo.read(proc)
-    except NotAvailable:
-        parsed = Parsed(Mounts())
-    except ReadError as e:
-        parsed = Parsed(Mounts(), (ParseError(f"no mounts known: {e}"),))
-    mounts = parsed.value
+        faults.append(ReadError(f"{sys}/block: no block device; check --path.sysfs"))
+    blocks = {name: entry.block for name, entry in devices.items()}
+    storage = stack.build_stack(blocks, stack.read_mapped(blocks.values()), stack.read_pools(sys))
+    parsed_mounts = _read_mounts(proc)
+    mounts = parsed_mounts.value
     if known is None or look_for_servers:
         servers = mysqld.read(proc, root, mounts.mounts)
     else:
         servers = Parsed(known.servers)
-    faults += parsed.faults + servers.faults
-    places = _by_filesystem(mounts)
+    faults += parsed_mounts.faults + servers.faults
+    by_filesystem = _mounts_by_filesystem(mounts)
     roles = (
-        *_roles(servers.value, places, its_stack),
-        *_configured_roles(configured, root, mounts, places, its_stack),
+        *_server_roles(servers.value, by_filesystem, storage),
+        *_configured_roles(configured, root, mounts, by_filesystem, storage),
     )
-    asked = {each.mountpoint for each in roles if each.mountpoint is not None}
+    mountpoints = {role.mountpoint for role in roles if role.mountpoint is not None}
     topology = Topology(
         devices=devices,
-        stack=its_stack,
+        stack=storage,
         mounts=mounts,
-        filesystems=tuple(_filesystems(sys, root, mounts, its_stack, asked)),
+        filesystems=tuple(_filesystems(sys, root, mounts, storage, mountpoints)),
         servers=servers.value,
         roles=roles,
         first_namespaces=_first_namespaces(devices.values()),
@@ -159,7 +157,49 @@ def read(
     return Parsed(topology, tuple(faults))
 
 
-def _devices(
+def list_entries(sys: Path) -> Iterator[DeviceEntry]:
+    """Returns the disks of /sys/block by name, each with its partitions and hidden paths."""
+    disks = _list_inodes(sys / "block")
+    partitions = _list_inodes(sys / "class" / "block")
+    ordered = sorted(partitions, key=lambda name: (len(name), name))
+    by_disk = block.partitions_by_disk(ordered, disks.keys())
+    by_head = nvme_sysfs.paths_by_head(sorted(disks))
+    for name in sorted(disks):
+        partition_names, path_names = by_disk.get(name, ()), by_head.get(name, ())
+        inodes = (
+            disks[name],
+            *(partitions[partition] for partition in partition_names),
+            *(disks[path] for path in path_names),
+        )
+        yield DeviceEntry(name, tuple(partition_names), tuple(path_names), inodes)
+
+
+def read_usage(rootfs: Path, mountpoint: str) -> FilesystemUsage | None:
+    """Returns the usage of the filesystem at a mountpoint of the host; None if unknown.
+
+    `rootfs` is the directory at which the host's root filesystem is mounted for the reader.
+    """
+    try:
+        status = os.statvfs(rootfs / mountpoint.lstrip("/"))
+    except (OSError, ValueError):  # ValueError: the name has a null byte
+        return None
+    return FilesystemUsage(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize)
+
+
+def read_error_count(sys: Path, device: str) -> int | None:
+    """Returns the number of errors that ext4 has recorded; None if this is not an ext4.
+
+    `device` is the name of the disk or partition with the filesystem.
+    """
+    return files.read_integer(sys / "fs" / "ext4" / device.replace("/", "!") / "errors_count")
+
+
+def visible_mounts(mounts: Mounts) -> tuple[Mount, ...]:
+    """Returns the mounts that are not hidden by a later mount at the same mountpoint."""
+    return tuple({mount.mountpoint: mount for mount in mounts.mounts}.values())
+
+
+def _read_devices(
     sys: Path, known: Mapping[str, Device], *, read_queues: bool
 ) -> Parsed[dict[str, Device]]:
     devices: dict[str, Device] = {}
@@ -173,107 +213,99 @@ def _devices(
     return Parsed(devices, tuple(faults))
 
 
-def list_entries(sys: Path) -> Iterator[DeviceEntry]:
-    """The disks of /sys/block by name, each with its partitions and hidden paths."""
-    disks = _inodes(sys / "block")
-    partitions = _inodes(sys / "class" / "block")
-    ordered = sorted(partitions, key=lambda name: (len(name), name))
-    by_disk = block.partitions_by_disk(ordered, disks.keys())
-    by_head = nvme_sysfs.paths_by_head(sorted(disks))
-    for name in sorted(disks):
-        its_partitions, its_paths = by_disk.get(name, ()), by_head.get(name, ())
-        inodes = (
-            disks[name],
-            *(partitions[each] for each in its_partitions),
-            *(disks[each] for each in its_paths),
-        )
-        yield DeviceEntry(name, tuple(its_partitions), tuple(its_paths), inodes)
-
-
-def _inodes(directory: Path) -> dict[str, int]:
+def _read_mounts(proc: Path) -> Parsed[Mounts]:
     try:
-        with os.scandir(directory) as found:
-            return {each.name: each.inode() for each in found}
+        return mountinfo.read(proc)
+    except NotAvailable:
+        return Parsed(Mounts())
+    except ReadError as e:
+        return Parsed(Mounts(), (ParseError(f"the mounts are unknown: {e}"),))
+
+
+def _list_inodes(directory: Path) -> dict[str, int]:
+    try:
+        with os.scandir(directory) as entries:
+            return {entry.name: entry.inode() for entry in entries}
     except OSError:
         return {}
 
 
-def _roles(
-    servers: Collection[MysqlServer], places: Mapping[_Key, list[Mount]], its_stack: Stack
+def _server_roles(
+    servers: Collection[MysqlServer],
+    by_filesystem: Mapping[_FilesystemKey, list[Mount]],
+    storage: Stack,
 ) -> Iterator[StorageRole]:
     for server in servers:
-        for each in server.directories:
-            mount = mountinfo.mount_containing(server.mounts, each.directory)
+        for role in server.directories:
+            mount = mountinfo.mount_containing(server.mounts, role.directory)
             if mount is None:
                 continue
-            drives = its_stack.drives_of(mount)
-            shown = _shown(mount, places) if drives else None
-            mountpoint = None if shown is None else shown.mountpoint
-            yield StorageRole(each.role, server.pid, each.directory, mountpoint, drives)
+            drives = storage.drives_of(mount)
+            mountpoint = _host_mountpoint(mount, by_filesystem) if drives else None
+            yield StorageRole(role.role, server.pid, role.directory, mountpoint, drives)
 
 
 def _configured_roles(
     configured: Mapping[str, Sequence[str]],
     root: Path,
     mounts: Mounts,
-    places: Mapping[_Key, list[Mount]],
-    its_stack: Stack,
+    by_filesystem: Mapping[_FilesystemKey, list[Mount]],
+    storage: Stack,
 ) -> Iterator[StorageRole]:
-    for name, everywhere in configured.items():
-        for place in everywhere:
+    for name, places in configured.items():
+        for place in places:
             if not place.startswith("/"):
-                yield StorageRole(name, None, "", None, its_stack.leaves_of(place))
+                yield StorageRole(name, None, "", None, storage.leaves_of(place))
                 continue
-            mount = mountinfo.mount_containing(mounts.mounts, files.resolve_symlinks(root, place))
+            directory = files.resolve_symlinks(root, place)
+            mount = mountinfo.mount_containing(mounts.mounts, directory)
             if mount is not None:
-                shown = _shown(mount, places)
-                mountpoint = None if shown is None else shown.mountpoint
-                yield StorageRole(name, None, place, mountpoint, its_stack.drives_of(mount))
+                mountpoint = _host_mountpoint(mount, by_filesystem)
+                yield StorageRole(name, None, place, mountpoint, storage.drives_of(mount))
 
 
-def _by_filesystem(mounts: Mounts) -> dict[_Key, list[Mount]]:
-    found: dict[_Key, list[Mount]] = {}
+def _mounts_by_filesystem(mounts: Mounts) -> dict[_FilesystemKey, list[Mount]]:
+    by_filesystem: dict[_FilesystemKey, list[Mount]] = {}
     for mount in visible_mounts(mounts):
-        found.setdefault((mount.number, mount.fstype), []).append(mount)
-    return found
+        by_filesystem.setdefault((mount.number, mount.fstype), []).append(mount)
+    return by_filesystem
 
 
-def _shown(mount: Mount, places: Mapping[_Key, list[Mount]]) -> Mount | None:
-    """Where the host shows a mount's filesystem: whole rather than bound, else as it is mounted.
+def _host_mountpoint(
+    mount: Mount, by_filesystem: Mapping[_FilesystemKey, list[Mount]]
+) -> str | None:
+    """Returns the host's mountpoint of a mount's filesystem; None if the host does not mount it.
 
-    A btrfs is mounted once per subvolume: that of the same root tells it apart.
+    A mount of the whole filesystem precedes bind mounts. A btrfs is mounted once per subvolume, so
+    the mount with the same root precedes others.
     """
-    same = places.get((mount.number, mount.fstype), ())
-    return min(same, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
-
-
-def visible_mounts(mounts: Mounts) -> tuple[Mount, ...]:
-    """The mounts that no later one at the same mountpoint hides."""
-    return tuple({mount.mountpoint: mount for mount in mounts.mounts}.values())
+    candidates = by_filesystem.get((mount.number, mount.fstype), ())
+    best = min(candidates, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
+    return None if best is None else best.mountpoint
 
 
 def _filesystems(
-    sys: Path, root: Path, mounts: Mounts, its_stack: Stack, asked: Collection[str]
+    sys: Path, root: Path, mounts: Mounts, storage: Stack, role_mountpoints: Collection[str]
 ) -> Iterator[Filesystem]:
-    shown: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for mount in visible_mounts(mounts):
-        wanted = mount.mountpoint in asked
-        again = mount.is_bind or (mount.number, mount.root) in shown
-        if not wanted and (again or len(shown) >= _MOST_FILESYSTEMS):
+        has_role = mount.mountpoint in role_mountpoints
+        is_repeated = mount.is_bind or (mount.number, mount.root) in reported
+        if not has_role and (is_repeated or len(reported) >= _MAX_FILESYSTEMS):
             continue
-        names = its_stack.devices_of(mount)
+        names = storage.devices_of(mount)
         if not names:
             continue
-        shown.add((mount.number, mount.root))
+        reported.add((mount.number, mount.root))
         yield Filesystem(
             mountpoint=mount.mountpoint,
             fstype=mount.fstype,
             number=mount.number,
-            devices=its_stack.drives_of(mount),
-            # A sandboxed reader sees its own read-only mounts: ProtectSystem= of systemd.
+            devices=storage.drives_of(mount),
+            # The exporter's own mounts may be read-only only for it: ProtectSystem= of systemd.
             readonly=mount.filesystem_readonly or (mounts.of_host and mount.mount_readonly),
-            usage=read_usage(root, mount.mountpoint) if wanted else None,
-            errors=read_error_count(sys, names[0]) if wanted else None,
+            usage=read_usage(root, mount.mountpoint) if has_role else None,
+            errors=read_error_count(sys, names[0]) if has_role else None,
         )
 
 
@@ -282,7 +314,7 @@ def _first_namespaces(devices: Collection[Device]) -> dict[str, str]:
     for each in devices:
         number = each.block.name.rpartition("n")[2]
         if each.block.kind == "disk" and number.isascii() and number.isdigit():
-            this = (int(number), each.block.name)
+            namespace = (int(number), each.block.name)
             for controller in each.identity.controllers:
-                lowest[controller] = min(lowest.get(controller, this), this)
+                lowest[controller] = min(lowest.get(controller, namespace), namespace)
     return {controller: name for controller, (_, name) in lowest.items()}

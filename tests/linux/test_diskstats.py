@@ -90,7 +90,7 @@ def test_a_number_of_columns_that_no_kernel_prints_is_a_fault(columns: int) -> N
     parsed = diskstats.parse(f"{line}\n{K3_10}", {})
     assert [BASIC] == list(parsed.value.values())
     (fault,) = parsed.faults
-    assert str(fault).startswith(f"diskstats:1: {columns} columns, where kernels print 14, 18 or")
+    assert str(fault).startswith(f"diskstats:1: {columns} columns instead of 14, 18, or")
 
 
 def test_nothing_is_no_disks() -> None:
@@ -176,7 +176,7 @@ def test_any_text_gives_records_and_faults(text: str) -> None:
 
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
+    with pytest.raises(ReadError, match=r"check --path\.procfs, and ProcSubset="):
         diskstats.read(tmp_path)
 
 

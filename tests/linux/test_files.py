@@ -157,9 +157,9 @@ def test_base_0_takes_the_kernels_prefixes(tmp_path: Path) -> None:
 @given(st.integers(0, (1 << 64) - 1))
 def test_a_counter_has_at_most_64_bits(number: int) -> None:
     assert number == files.parse_counter(str(number)) == files.parse_counter(f"{number:x}", 16)
-    with pytest.raises(ValueError, match="is no counter"):
+    with pytest.raises(ValueError, match="is not an unsigned 64-bit counter"):
         files.parse_counter(str(number + (1 << 64)))
-    with pytest.raises(ValueError, match="is no counter"):
+    with pytest.raises(ValueError, match="is not an unsigned 64-bit counter"):
         files.parse_counter(str(-number - 1))
 
 

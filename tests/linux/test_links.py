@@ -37,12 +37,12 @@ from tests.linux.trees import Sys
         (links.parse_usb_rate, "10000", 10e9 * 128 / 132 / 8),
         (links.parse_usb_rate, "unknown", None),
         (links.parse_usb_rate, "0", None),
-        (pcie.parse_lane_rate, "2.5 GT/s PCIe", 250e6),
-        (pcie.parse_lane_rate, "5 GT/s", 500e6),
-        (pcie.parse_lane_rate, "8.0 GT/s PCIe", 8e9 * 128 / 130 / 8),
-        (pcie.parse_lane_rate, "64.0 GT/s PCIe", 64e9 * 242 / 256 / 8),
-        (pcie.parse_lane_rate, "Unknown", None),
-        (pcie.parse_lane_rate, "0.0 GT/s", None),
+        (links.parse_lane_rate, "2.5 GT/s PCIe", 250e6),
+        (links.parse_lane_rate, "5 GT/s", 500e6),
+        (links.parse_lane_rate, "8.0 GT/s PCIe", 8e9 * 128 / 130 / 8),
+        (links.parse_lane_rate, "64.0 GT/s PCIe", 64e9 * 242 / 256 / 8),
+        (links.parse_lane_rate, "Unknown", None),
+        (links.parse_lane_rate, "0.0 GT/s", None),
     ],
 )
 def test_rates(rate: Callable[[str], float | None], text: str, expected: float | None) -> None:
@@ -55,7 +55,7 @@ def test_four_lanes(tmp_path: Path, speed: str, gigabytes: float) -> None:
     """Third-generation PCIe x4 carries about 3.9 GB/s, the fourth 7.9 (TV-10)."""
     sys = Sys(tmp_path)
     trees.pci_link(sys, "0000:01:00.0", now=(speed, "4"), best=(speed, "4"))
-    source = pcie.find_pcie_link(tmp_path / "0000:01:00.0")
+    source = links.find_pcie_link(tmp_path / "0000:01:00.0")
     assert source is not None
     found = links.read_link(source)
     assert found is not None
@@ -69,7 +69,7 @@ def test_port_limits_speed_and_device_width(tmp_path: Path) -> None:
     port, drive = "0000:00:01.0", "0000:00:01.0/0000:01:00.0"
     trees.pci_link(sys, port, now=("8.0 GT/s", "4"), best=("8.0 GT/s", "8"))
     trees.pci_link(sys, drive, now=("2.5 GT/s", "4"), best=("16.0 GT/s", "4"))
-    source = pcie.find_pcie_link(tmp_path / drive)
+    source = links.find_pcie_link(tmp_path / drive)
     assert source is not None
     assert LinkSpeed(1e9, 4 * (8e9 * (128 / 130) / 8)) == links.read_link(source)
 
@@ -79,7 +79,7 @@ def test_width_that_is_none(tmp_path: Path, width: str) -> None:
     """A width that stands for unknown leaves the speed unknown, not zero."""
     sys = Sys(tmp_path)
     trees.pci_link(sys, "0000:01:00.0", now=("8.0 GT/s", width), best=("8.0 GT/s", "4"))
-    source = pcie.find_pcie_link(tmp_path / "0000:01:00.0")
+    source = links.find_pcie_link(tmp_path / "0000:01:00.0")
     assert source is not None
     found = links.read_link(source)
     assert found is not None
@@ -95,7 +95,7 @@ def test_no_link() -> None:
 
 def test_no_source(tmp_path: Path) -> None:
     """Where a bus shows no link of a drive there is no source, and nothing is read for it."""
-    assert pcie.find_pcie_link(tmp_path) is None
+    assert links.find_pcie_link(tmp_path) is None
     assert links.find_sata_link(tmp_path / "ata1", "0", None) is None
     assert links.find_sas_link(tmp_path / "end_device-0:0", None) is None
     assert links.find_usb_link(tmp_path) is None
@@ -178,7 +178,7 @@ def test_any_text_as_rate(text: str) -> None:
         links.parse_sata_rate,
         links.parse_sas_rate,
         links.parse_usb_rate,
-        pcie.parse_lane_rate,
+        links.parse_lane_rate,
     ):
         found = rate(text)
         assert found is None or (found > 0 and math.isfinite(found))

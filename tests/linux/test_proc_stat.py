@@ -100,7 +100,7 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
 
 
 def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match=r"see --path\.procfs, and ProcSubset="):
+    with pytest.raises(ReadError, match=r"check --path\.procfs, and ProcSubset="):
         files.decode_required(files.read_raw(tmp_path / "stat"))
 
 

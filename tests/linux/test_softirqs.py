@@ -105,5 +105,5 @@ def test_this_machine_counts_timers_and_block_requests() -> None:
 
 
 def test_a_cpu_of_five_thousand_digits_is_no_cpu() -> None:
-    with pytest.raises(ParseError, match="names no CPU"):
+    with pytest.raises(ParseError, match="not the name of a CPU"):
         softirqs.parse(f"CPU{'9' * 5000}\nNET_RX: 1\n")

@@ -161,7 +161,7 @@ def test_empty_host(tmp_path: Path) -> None:
     """A host without /sys and /proc has nothing, which is said: no host is without a disk."""
     parsed = topology.read(tmp_path / "sys", tmp_path / "proc", tmp_path)
     assert ({}, ()) == (parsed.value.devices, parsed.value.filesystems)
-    assert ["no block device: see --path.sysfs"] == [
+    assert ["no block device; check --path.sysfs"] == [
         str(fault).partition("/block: ")[2] for fault in parsed.faults
     ]
 
@@ -304,7 +304,7 @@ def test_unreadable_mountinfo(sys: Sys) -> None:
         (host / "proc" / pid / "mountinfo").mkdir(parents=True)
     parsed = topology.read(sys.root, host / "proc", host)
     assert (["vda"], ()) == ([*parsed.value.devices], parsed.value.filesystems)
-    assert ["no mounts known" in str(fault) for fault in parsed.faults] == [True]
+    assert ["the mounts are unknown" in str(fault) for fault in parsed.faults] == [True]
 
 
 def test_link_loops(sys: Sys) -> None:
