@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -IS
-"""Whether what runs in this container is well: the image's HEALTHCHECK. Says why where it is not.
+"""HEALTHCHECK of the container image.
 
-`ssd-exporter-health` asks the exporter, `ssd-exporter-health HOST:PORT` one that listens elsewhere,
-`ssd-exporter-health agent [FILE]` looks when the agent has last written. Exit status 1: it is not
-well.
+`ssd-exporter-health [HOST:PORT]` requests /-/healthy from the exporter. `ssd-exporter-health agent
+[FILE]` checks the age of the heartbeat file of the agent. If the program is not healthy, the exit
+status is 1 and the reason is written to stderr.
 """
 
 import http.client
@@ -11,20 +11,20 @@ import os
 import sys
 import time
 
-#: The exporter's, within the container.
+#: Address of the exporter in the container.
 _ADDRESS = "127.0.0.1:10177"
 
-#: What the agent writes every 15 seconds.
-_ROLL = "/run/ssd-smart-agent/agent.json"
-_LATE_SECONDS = 60.0
+#: Heartbeat file; the agent writes it every 15 seconds.
+_HEARTBEAT = "/run/ssd-smart-agent/agent.json"
+_MAX_AGE_SECONDS = 60.0
 
-_PATIENCE_SECONDS = 4.0
+_TIMEOUT_SECONDS = 4.0
 
 
 def main(arguments: list[str]) -> int:
-    """0 where it is well, else 1."""
+    """Returns 0 if the program is healthy, else 1."""
     if arguments[:1] == ["agent"]:
-        problem = _agent([*arguments[1:], _ROLL][0])
+        problem = _agent([*arguments[1:], _HEARTBEAT][0])
     else:
         problem = _exporter([*arguments, _ADDRESS][0])
     if problem:
@@ -32,36 +32,40 @@ def main(arguments: list[str]) -> int:
     return 1 if problem else 0
 
 
-def _agent(roll: str) -> str:
+def _agent(heartbeat: str) -> str:
     try:
-        late = time.time() - os.stat(roll).st_mtime
+        age = time.time() - os.stat(heartbeat).st_mtime
     except OSError as e:
-        return f"{roll}: {e.strerror}; does the agent run, and may it write there?"
-    return f"{roll} is {late:.0f} seconds old; the agent hangs" if late > _LATE_SECONDS else ""
+        return (
+            f"{heartbeat}: {e.strerror}; is the agent running, and can it write to this directory?"
+        )
+    return (
+        f"{heartbeat} is {age:.0f} seconds old; the agent hangs" if age > _MAX_AGE_SECONDS else ""
+    )
 
 
 def _exporter(address: str) -> str:
     try:
-        status, text = _answer(http.client.HTTPConnection(address, timeout=_PATIENCE_SECONDS))
-    # A port with TLS hangs up, or answers in TLS.
+        status, text = _answer(http.client.HTTPConnection(address, timeout=_TIMEOUT_SECONDS))
+    # A TLS port closes the connection or answers with a TLS message.
     except (http.client.HTTPException, ConnectionResetError):
         status, text = _encrypted(address)
     except (OSError, ValueError) as e:
         return f"{address}: {e}"
-    # Behind a password it is at least there to ask for one.
+    # 401: the server answers but requires a password.
     return "" if status in (200, 401) else f"{address}: {status} {text}"
 
 
 def _encrypted(address: str) -> tuple[int, str]:
-    import ssl  # noqa: PLC0415  a third of what this takes, and most have no use for it
+    import ssl  # noqa: PLC0415  importing it takes a third of the run time and is rarely needed
 
-    # It is this container that is asked, under a name that no certificate has.
+    # The request goes to this container, by an address that no certificate contains.
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
         return _answer(
-            http.client.HTTPSConnection(address, timeout=_PATIENCE_SECONDS, context=context)
+            http.client.HTTPSConnection(address, timeout=_TIMEOUT_SECONDS, context=context)
         )
     except (OSError, http.client.HTTPException) as e:
         return 0, str(e)
