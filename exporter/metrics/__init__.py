@@ -1,4 +1,7 @@
-"""The catalogue: the only place that names a metric, a module a subject.
+"""Exposes metrics: the catalogue, the collectors and the text format.
 
-METRICS.md is made from it, and the tests hold names, units and HELP against the rules.
+The catalogue is the only place that names a metric. It has one module per subject, `*_families`.
+METRICS.md is generated from it, and the tests check names, units and HELP texts. For each subject,
+`*_collector` turns records into samples. `exposition` renders the samples and `page` caches the
+rendered page.
 """

@@ -1,4 +1,4 @@
-"""python -m exporter.metrics prints METRICS.md."""
+"""Prints METRICS.md: `python -m exporter.metrics`."""
 
 import sys
 
@@ -9,14 +9,14 @@ from exporter.metrics.desc import MetricDesc
 _HEAD = """\
 # Metrics
 
-Every family, made from the catalogue by `make docs`. Base units are spelt out, ratios run from 0
-to 1, and everything that only grows ends in `_total`. **A value that is not known yields no sample,
-never 0.** `device` is the kernel's block name, as in node_exporter.
+All metric families, generated from the catalogue by `make docs`. Names contain the base unit,
+ratios range from 0 to 1, and every counter ends in `_total`. **An unknown value has no sample; it
+is never 0.** `device` is the kernel's name of the block device, as in node_exporter.
 """
 
 
 def document() -> str:
-    """The whole of METRICS.md."""
+    """Return the text of METRICS.md."""
     parts = [_HEAD]
     for title, subject in catalogue.SUBJECTS:
         parts.append(f"\n## {title}\n\n| family | type | labels | meaning |\n|---|---|---|---|\n")

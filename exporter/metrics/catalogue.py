@@ -1,4 +1,4 @@
-"""Every family there is, by subject."""
+"""Lists all metric families, by subject."""
 
 from collections.abc import Iterable, Iterator
 from types import ModuleType
@@ -26,7 +26,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
 
 
 def families(subject: ModuleType) -> Iterator[MetricDesc]:
-    """The families of one subject, in the order in which they are written down."""
+    """Return the families of one subject, in the order of the module."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
             yield from _in(value)

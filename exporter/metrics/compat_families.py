@@ -1,7 +1,7 @@
-"""node_exporter's own families, for hosts without it (--compat.node-exporter).
+"""The families of node_exporter, for hosts without it (--compat.node-exporter).
 
-The same names and labels as node_exporter 1.5 and later; scraping both doubles every sum that does
-not name its job.
+Names and labels are those of node_exporter 1.5 and later. If both exporters are scraped, every sum
+that does not select a job counts twice.
 """
 
 from exporter.metrics.desc import MetricDesc
@@ -18,33 +18,33 @@ def _disk(suffix: str, text: str) -> MetricDesc:
     )
 
 
-#: The families of which ssd_disk_* has one of the same suffix.
+#: The families that have a counterpart ssd_disk_* with the same suffix.
 BY_SUFFIX = {
     suffix: _disk(suffix, text)
     for suffix, text in (
-        ("reads_completed_total", "Reads completed."),
-        ("reads_merged_total", "Reads merged."),
-        ("read_bytes_total", "Bytes read."),
-        ("read_time_seconds_total", "Time that reads took."),
-        ("writes_completed_total", "Writes completed."),
-        ("writes_merged_total", "Writes merged."),
-        ("written_bytes_total", "Bytes written."),
-        ("write_time_seconds_total", "Time that writes took."),
-        ("io_now", "Requests in flight."),
-        ("io_time_seconds_total", "Time with requests in flight."),
-        ("io_time_weighted_seconds_total", "Time in flight summed over requests."),
-        ("discards_completed_total", "Discards completed."),
-        ("discards_merged_total", "Discards merged."),
-        ("discard_time_seconds_total", "Time that discards took."),
-        ("flush_requests_total", "Flushes completed."),
-        ("flush_requests_time_seconds_total", "Time that flushes took."),
+        ("reads_completed_total", "Completed reads (diskstats)."),
+        ("reads_merged_total", "Merged reads (diskstats)."),
+        ("read_bytes_total", "Bytes read (diskstats)."),
+        ("read_time_seconds_total", "Sum of the times of all reads (diskstats)."),
+        ("writes_completed_total", "Completed writes (diskstats)."),
+        ("writes_merged_total", "Merged writes (diskstats)."),
+        ("written_bytes_total", "Bytes written (diskstats)."),
+        ("write_time_seconds_total", "Sum of the times of all writes (diskstats)."),
+        ("io_now", "Requests in flight (diskstats)."),
+        ("io_time_seconds_total", "Time with requests in flight (diskstats)."),
+        ("io_time_weighted_seconds_total", "Time in flight, summed over requests (diskstats)."),
+        ("discards_completed_total", "Completed discards (diskstats)."),
+        ("discards_merged_total", "Merged discards (diskstats)."),
+        ("discard_time_seconds_total", "Sum of the times of all discards (diskstats)."),
+        ("flush_requests_total", "Completed flushes (diskstats)."),
+        ("flush_requests_time_seconds_total", "Sum of the times of all flushes (diskstats)."),
     )
 }
-DISCARDED_SECTORS = _disk("discarded_sectors_total", "Sectors of 512 bytes discarded.")
+DISCARDED_SECTORS = _disk("discarded_sectors_total", "Discarded sectors of 512 bytes (diskstats).")
 
 CPU_SECONDS = MetricDesc(
     "node_cpu_seconds_total",
-    "Time of each CPU by what it was spent on.",
+    "Time of each CPU by mode (/proc/stat).",
     ("cpu", "mode"),
     "counter",
 )
@@ -53,13 +53,13 @@ CPU_SECONDS = MetricDesc(
 def _pressure(resource: str, kind: str) -> MetricDesc:
     return MetricDesc(
         f"node_pressure_{resource}_{kind}_seconds_total",
-        f"Pressure stall time, {resource} {kind}.",
+        f"Pressure stall time, {resource} {kind} (/proc/pressure/{resource}).",
         (),
         "counter",
     )
 
 
-#: By resource and kind; node_exporter 1.5 leaves cpu's "full" out.
+#: The families of pressure, by resource and kind. node_exporter 1.5 has no "full" for the CPU.
 PRESSURE = {
     (resource, kind): _pressure(resource, kind)
     for resource, kind in (

@@ -1,91 +1,95 @@
-"""CPU time, softirqs, network backlog and pressure stall information."""
+"""The families of CPU time, softirqs, network backlog and pressure stall information (PSI)."""
 
 from exporter.metrics.desc import MetricDesc
 
 CPU_SECONDS = MetricDesc(
     "ssd_cpu_seconds_total",
-    "Time of all CPUs by what it was spent on (/proc/stat); user holds nice too. iowait is idle "
-    "time while I/O was pending, a hint and no measure; both are kept from stepping back.",
+    "Time of all CPUs by mode; user includes nice (/proc/stat). iowait is idle time while I/O "
+    "was pending, so it is only a hint. idle and iowait are corrected where the kernel's "
+    "counters decrease.",
     ("mode",),
     "counter",
 )
 CPU_SECONDS_BY_CPU = MetricDesc(
     "ssd_cpu_by_cpu_seconds_total",
-    "As ssd_cpu_seconds_total, of each CPU.",
+    "Time of each CPU by mode (/proc/stat). See ssd_cpu_seconds_total.",
     ("cpu", "mode"),
     "counter",
     optional=True,
 )
 SOFTIRQ_MAX_RATIO = MetricDesc(
     "ssd_cpu_softirq_max_ratio",
-    "The largest share of any CPU's second spent in softirq and irq within the window. One CPU "
-    "bound by interrupts holds I/O back and vanishes in an average.",
+    "Largest share of a second that a CPU spent in softirq and irq, within the window "
+    "(/proc/stat, sampled every second). A single CPU saturated by interrupts slows I/O down "
+    "but does not show in an average.",
     ("window",),
 )
 SOFTIRQ_HOTTEST_CPU = MetricDesc(
     "ssd_cpu_softirq_hottest_cpu",
-    "Number of the CPU with the largest softirq and irq share in the last second.",
+    "Number of the CPU with the largest softirq and irq share in the last second (/proc/stat).",
 )
 IOWAIT_MAX_RATIO = MetricDesc(
     "ssd_cpu_iowait_max_ratio",
-    "The largest share of any CPU's second counted as iowait within the window. A hint, and "
-    "no verdict rests on it alone.",
+    "Largest share of a second that a CPU counted as iowait, within the window (/proc/stat, "
+    "sampled every second). It is only a hint: iowait alone never causes a verdict.",
     ("window",),
 )
 SOFTIRQ_SATURATED = MetricDesc(
     "ssd_cpu_softirq_saturated_seconds_total",
-    "Seconds in which some CPU was bound by softirq and irq and had no idle time left.",
+    "Seconds in which some CPU was saturated by softirq and irq, without idle time "
+    "(/proc/stat, sampled every second).",
     (),
     "counter",
 )
 SOFTIRQS = MetricDesc(
     "ssd_softirqs_total",
-    "Softirqs run on all CPUs by vector (/proc/softirqs). Counts, not time.",
+    "Softirqs run on all CPUs, by vector (/proc/softirqs). These are counts, not times.",
     ("vector",),
     "counter",
 )
 SOFTIRQS_BY_CPU = MetricDesc(
     "ssd_softirqs_by_cpu_total",
-    "As ssd_softirqs_total, of each CPU.",
+    "Softirqs run on each CPU, by vector (/proc/softirqs). These are counts, not times.",
     ("cpu", "vector"),
     "counter",
     optional=True,
 )
 SOFTNET_DROPPED = MetricDesc(
     "ssd_softnet_dropped_total",
-    "Packets dropped because a CPU's backlog was full (/proc/net/softnet_stat).",
+    "Network packets dropped because a CPU's backlog was full (/proc/net/softnet_stat).",
     (),
     "counter",
 )
 SOFTNET_SQUEEZED = MetricDesc(
     "ssd_softnet_times_squeezed_total",
-    "Times a CPU's network softirq ran out of budget with packets left (/proc/net/softnet_stat).",
+    "Times that a CPU's network softirq used up its budget with packets left "
+    "(/proc/net/softnet_stat).",
     (),
     "counter",
 )
 
 
 def _pressure(resource: str, kind: str, text: str) -> MetricDesc:
+    line = "some" if kind == "waiting" else "full"
+    since = ", since kernel 6.1" if resource == "irq" else ""
     return MetricDesc(
         f"ssd_pressure_{resource}_{kind}_seconds_total",
-        f"Time in which {text} (/proc/pressure/{resource}).",
+        f'Time in which {text} (/proc/pressure/{resource} "{line}"{since}).',
         (),
         "counter",
     )
 
 
-#: By resource and kind.
+#: The families of pressure, by resource and kind.
 PRESSURE = {
-    ("io", "waiting"): _pressure("io", "waiting", 'some task waited for I/O, "some"'),
-    ("io", "stalled"): _pressure("io", "stalled", 'all tasks with work waited for I/O, "full"'),
-    ("cpu", "waiting"): _pressure("cpu", "waiting", 'some task waited for a CPU, "some"'),
-    ("cpu", "stalled"): _pressure("cpu", "stalled", 'all tasks with work waited for a CPU, "full"'),
-    ("memory", "waiting"): _pressure("memory", "waiting", 'some task waited for memory, "some"'),
-    ("memory", "stalled"): _pressure(
-        "memory", "stalled", 'all tasks with work waited for memory, "full"'
-    ),
+    ("io", "waiting"): _pressure("io", "waiting", "some task waited for I/O"),
+    ("io", "stalled"): _pressure("io", "stalled", "all non-idle tasks waited for I/O"),
+    ("cpu", "waiting"): _pressure("cpu", "waiting", "some task waited for a CPU"),
+    ("cpu", "stalled"): _pressure("cpu", "stalled", "all non-idle tasks waited for a CPU"),
+    ("memory", "waiting"): _pressure("memory", "waiting", "some task waited for memory"),
+    ("memory", "stalled"): _pressure("memory", "stalled", "all non-idle tasks waited for memory"),
     ("irq", "stalled"): _pressure(
-        "irq", "stalled", 'tasks were held up by interrupts, "full", since kernel 6.1'
+        "irq", "stalled", "all non-idle tasks were delayed by interrupts"
     ),
 }
 CGROUP_WAITING = MetricDesc(

@@ -1,48 +1,52 @@
-"""The exporter about itself."""
+"""The families that describe the exporter itself.
+
+The names and texts of `process_*` are those of prometheus_client.
+"""
 
 from exporter.metrics.desc import MetricDesc
 
 COLLECTOR_SUCCESS = MetricDesc(
     "ssd_collector_success",
-    "1 if the collector's last reading was whole; 0 if it failed or left something out.",
+    "1 if the collector's last reading was complete, 0 if it failed or omitted something.",
     ("collector",),
 )
 COLLECTOR_DURATION = MetricDesc(
     "ssd_collector_duration_seconds",
-    "How long the collector's last reading took.",
+    "Duration of the collector's last reading.",
     ("collector",),
 )
 COLLECTOR_ERRORS = MetricDesc(
     "ssd_collector_errors_total",
-    "Readings of the collector that failed or left something out, by reason.",
+    "Readings of the collector that failed or omitted something, by reason.",
     ("collector", "reason"),
     "counter",
 )
 SAMPLER_SAMPLES = MetricDesc(
-    "ssd_sampler_samples_total", "Samples that the per-second sampler took.", (), "counter"
+    "ssd_sampler_samples_total", "Samples taken by the per-second sampler.", (), "counter"
 )
 SAMPLER_GAPS = MetricDesc(
     "ssd_sampler_gaps_total",
-    "Samples that came more than three intervals after the one before, or after the machine slept: "
-    "what happened in between is in the kernel's counters and in no histogram.",
+    "Samples that came more than three intervals after the one before, or after a suspend. "
+    "The kernel's counters include the time in between, the histograms do not.",
     (),
     "counter",
 )
 SAMPLER_TIMESTAMP = MetricDesc(
     "ssd_sampler_last_sample_timestamp_seconds",
-    "Unix time of the last sample. The page is that sample's: an old one is an old page.",
+    "Unix time of the last sample. If it is old, so is the whole page.",
 )
 SURVEY_TIMESTAMP = MetricDesc(
     "ssd_survey_last_success_timestamp_seconds",
-    "Unix time of the last look at /sys, mounts and MySQL servers. It stands still where a file "
-    "system or a program hangs that the survey asks.",
+    "Unix time of the last successful survey of /sys, mounts and MySQL servers. It stands "
+    "still while a filesystem or a program that the survey reads hangs.",
 )
 SAMPLER_INTERVAL = MetricDesc(
-    "ssd_sampler_interval_seconds", "The time between two samples that is aimed at."
+    "ssd_sampler_interval_seconds", "Configured time between two samples."
 )
 BUILD_INFO = MetricDesc(
     "ssd_exporter_build_info",
-    "Versions of this exporter, of what runs it, and of the programs that it runs.",
+    "Versions of the exporter, of Python and the kernel, and of the programs that it runs; "
+    "the value is always 1.",
     ("version", "python", "smartctl", "fio", "kernel"),
 )
 

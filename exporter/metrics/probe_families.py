@@ -1,4 +1,4 @@
-"""fio probes: is the drive still as fast as it was?"""
+"""The families of fio probes: latency, steady state, write budget and write cache (SLC)."""
 
 from exporter.metrics.desc import MetricDesc
 
@@ -7,8 +7,8 @@ _OP = (*_PROFILE, "op")
 
 LATENCY = MetricDesc(
     "ssd_probe_latency_seconds",
-    "Latency of the probe's operations, all runs that succeeded together. op='sync' is the fsync "
-    "or fdatasync after a write.",
+    "Latency of the probe's operations, over all successful runs (fio). op='sync' is the "
+    "fsync or fdatasync after a write.",
     _OP,
     "histogram",
     (
@@ -18,106 +18,113 @@ LATENCY = MetricDesc(
 )
 LAST_LATENCY = MetricDesc(
     "ssd_probe_last_latency_seconds",
-    "Latency in the last run that succeeded: mean, p50, p99, p999, max.",
+    "Latency in the last successful run: mean, p50, p99, p999 and max (fio).",
     (*_OP, "stat"),
 )
 IOPS = MetricDesc(
     "ssd_probe_iops",
-    "Operations a second in the last run that succeeded. Only of profiles without a rate cap, for "
-    "a cap is no measurement.",
+    "Operations per second in the last successful run (fio). Profiles with a rate cap have no "
+    "sample, because the cap would be measured.",
     _OP,
 )
 THROUGHPUT = MetricDesc(
     "ssd_probe_throughput_bytes_per_second",
-    "Bytes a second in the last run that succeeded, of profiles without a rate cap.",
+    "Bytes per second in the last successful run (fio). Profiles with a rate cap have no "
+    "sample, because the cap would be measured.",
     _OP,
 )
 HOST_SHARE = MetricDesc(
     "ssd_probe_host_share_ratio",
-    "Share of the last run's latency that arose outside the device. Only where the probe made at "
-    "least half of the device's operations while it ran.",
+    "Share of the last run's latency that arose outside the device (fio, diskstats). No "
+    "sample if the probe made less than half of the device's operations while it ran.",
     _PROFILE,
 )
 RUNS = MetricDesc(
     "ssd_probe_runs_total",
-    "Runs of the profile by how they ended: success, failed, aborted (production needed the "
-    "device, or the exporter ended), timeout, stuck (fio cannot be ended).",
+    "Runs of the profile by result: success, failed, aborted, timeout or stuck (computed by "
+    "the exporter). aborted means that production needed the device or the exporter ended; "
+    "stuck means that fio cannot be killed.",
     (*_PROFILE, "result"),
     "counter",
 )
 SKIPPED = MetricDesc(
     "ssd_probe_skipped_total",
-    "Runs that were due and did not begin, or were aborted, by reason.",
+    "Due runs that did not start or were aborted, by reason (computed by the exporter).",
     (*_PROFILE, "reason"),
     "counter",
 )
 LAST_RUN = MetricDesc(
     "ssd_probe_last_run_timestamp_seconds",
-    "Unix time at which the last run ended, however it did.",
+    "Unix time at which the last run ended, with any result.",
     _PROFILE,
 )
 LAST_SUCCESS = MetricDesc(
     "ssd_probe_last_success_timestamp_seconds",
-    "Unix time at which the last run that succeeded ended.",
+    "Unix time at which the last successful run ended.",
     _PROFILE,
 )
 DURATION = MetricDesc(
-    "ssd_probe_duration_seconds", "How long the last run that succeeded took.", _PROFILE
+    "ssd_probe_duration_seconds", "Duration of the last successful run.", _PROFILE
 )
 RUNNING = MetricDesc(
     "ssd_probe_running",
-    "1 while a probe runs on the device. Its seconds are not counted as saturated.",
+    "1 while a probe runs on the device. These seconds do not count as saturated.",
     ("device",),
 )
 WRITTEN = MetricDesc(
     "ssd_probe_written_bytes_total",
-    "Bytes that probes were charged for: twice what fio says it wrote, or what the device wrote "
-    "where that is more.",
+    "Bytes that probes have charged to the write budget (fio, diskstats). A probe charges "
+    "twice the bytes that fio reports, or the bytes that the device wrote if they are more.",
     ("device",),
     "counter",
 )
 BUDGET = MetricDesc(
     "ssd_probe_write_budget_bytes",
-    "Bytes that scheduled probes may be charged for in a day (UTC), and all probes over the "
-    "drive's life.",
+    "Write budget of probes: of scheduled probes for a day (UTC), and of all probes over the "
+    "drive's life (settings).",
     ("device", "period"),
 )
 BUDGET_LEFT = MetricDesc(
     "ssd_probe_write_budget_remaining_bytes",
-    "What is left of ssd_probe_write_budget_bytes.",
+    "Remaining part of ssd_probe_write_budget_bytes (ledger).",
     ("device", "period"),
 )
 STEADY = MetricDesc(
     "ssd_probe_steady_state",
-    "1 if the last five comparable runs are steady by SNIA's rule: within 20 % of their average, "
-    "and rising or falling by no more than 10 % of it. No sample with fewer than five.",
+    "1 if the last five comparable runs are steady by SNIA's rule (fio): all within 20 % of "
+    "their average, and a trend of at most 10 % of it. No sample with fewer than five runs.",
     _PROFILE,
 )
 STEADY_INFO = MetricDesc(
     "ssd_probe_steady_state_info",
-    "Where the drive stands: too_few (runs), transition (not steady yet), steady, unsteady (it has "
-    "been steady and is no more, or three runs in a row are worse than it was).",
+    "Phase of the steady-state test; the value is always 1. too_few: not enough runs. "
+    "transition: not steady yet. steady: steady now. unsteady: no longer steady, or three "
+    "consecutive runs are worse than the steady window.",
     (*_PROFILE, "phase"),
 )
 STEADY_RANGE = MetricDesc(
     "ssd_probe_steady_range_ratio",
-    "The largest less the smallest of the last five comparable runs, of their average.",
+    "Difference between the largest and the smallest of the last five comparable runs, "
+    "divided by their average (computed from fio's results).",
     _PROFILE,
 )
 STEADY_SLOPE = MetricDesc(
     "ssd_probe_steady_slope_ratio",
-    "What the best line through the last five comparable runs rises or falls by, of their average.",
+    "Change along the least-squares line through the last five comparable runs, divided by "
+    "their average (computed from fio's results).",
     _PROFILE,
 )
 DEVIATION = MetricDesc(
     "ssd_probe_deviation_ratio",
-    "How far the last comparable run lies off the average of the first steady window: 0.1 is a "
-    "tenth above it. Of profiles with a rate cap it is the mean latency, else IOPS or throughput.",
+    "Deviation of the last comparable run from the average of the first steady window; 0.1 is "
+    "10 % above it (computed from fio's results). It compares the mean latency of profiles "
+    "with a rate cap, else IOPS or throughput.",
     _PROFILE,
 )
 INFO = MetricDesc(
     "ssd_probe_info",
-    "How the profile is run. Results are comparable only if all of these labels are equal.",
+    "Parameters of the profile; the value is always 1 (settings). Results are comparable only "
+    "if all of them are equal.",
     (
         *(*_PROFILE, "engine", "rw", "bs", "iodepth", "numjobs", "direct", "fsync"),
         *("file_bytes", "fio_version", "fstype", "mountpoint"),
@@ -128,48 +135,48 @@ _DEVICE = ("device",)
 
 SLC_CACHE = MetricDesc(
     "ssd_slc_cache_bytes",
-    "Bytes that a rested drive took before it fell to a lower speed for good, in the last SLC "
-    "probe: its write cache. No sample where none ended.",
+    "Size of the write cache: bytes that the rested drive took at full speed before the cache "
+    "cliff, in the last SLC probe (fio). No sample if no cliff was found.",
     _DEVICE,
 )
 SLC_CACHE_MIN = MetricDesc(
     "ssd_slc_cache_min_bytes",
-    "Bytes that the last SLC probe wrote without coming to the end of a cache, where it may write "
-    "no more or was ended: a cache, if there is one, is larger.",
+    "Bytes that the last SLC probe wrote without reaching a cache cliff, when it was stopped "
+    "or its budget ended (fio). The write cache, if there is one, is larger.",
     _DEVICE,
 )
 SLC_BURST = MetricDesc(
     "ssd_slc_burst_bytes_per_second",
-    "Median speed of the last SLC probe's first phase: that of the cache, where there is one.",
+    "Median throughput of the first phase of the last SLC probe (fio). If there is a write "
+    "cache, this is its speed.",
     _DEVICE,
 )
 SLC_SUSTAINED = MetricDesc(
     "ssd_slc_sustained_bytes_per_second",
-    "Median speed of the last SLC probe's last phase, once the cache had ended; that of the whole "
-    "where it was found to have none.",
+    "Median throughput after the cache cliff in the last SLC probe (fio). If the drive has no "
+    "cliff, it is the median of the whole probe.",
     _DEVICE,
 )
 SLC_FALLOFF = MetricDesc(
     "ssd_slc_falloff_ratio",
-    "The speed that the last SLC probe found at last, of that at first: "
-    "ssd_slc_sustained_bytes_per_second by ssd_slc_burst_bytes_per_second.",
+    "ssd_slc_sustained_bytes_per_second divided by ssd_slc_burst_bytes_per_second (fio).",
     _DEVICE,
 )
 SLC_RECOVERED = MetricDesc(
     "ssd_slc_recovered_bytes",
-    "How much of the cache was back after it had ended and nothing had been written for the time "
-    'that the label says, as "600s". Measured on demand: ssd-exporter slc --recover.',
+    "Part of the write cache that was free again after the drive was idle for the time in the "
+    'label, such as "600s" (fio). Measured on demand: ssd-exporter slc --recover.',
     (*_DEVICE, "idle"),
 )
 SLC_RESULT = MetricDesc(
     "ssd_slc_probe_result_info",
-    "What the last SLC probe found: cliff (the end of a cache), flat (none), ramp (a slow decline, "
-    "so heat), budget (none within what might be written), aborted (ended before one was seen; "
-    "only where no earlier probe has said more).",
+    "Result of the last SLC probe; the value is always 1. cliff: a cache cliff. flat: no "
+    "cliff. ramp: a gradual decline, which indicates heat. budget: no cliff within the write "
+    "budget. aborted: stopped before a cliff, and no earlier result exists.",
     (*_DEVICE, "result"),
 )
 SLC_AT = MetricDesc(
     "ssd_slc_probe_timestamp_seconds",
-    "Unix time at which the last SLC probe ended that the other ssd_slc families are of.",
+    "Unix time at which the SLC probe ended whose results are exposed.",
     _DEVICE,
 )

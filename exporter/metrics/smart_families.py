@@ -1,6 +1,6 @@
-"""SMART, one meaning on NVMe, SATA and SAS; and how the asking went.
+"""The families of SMART data, with the same meaning for NVMe, SATA and SAS, and of SMART polls.
 
-What the drive itself counts or says carries its serial number: a replaced drive is a new series.
+Values that the drive itself counts carry its serial number, so a replaced drive has new series.
 """
 
 from exporter.metrics.desc import MetricDesc
@@ -10,251 +10,280 @@ _ATTRIBUTE = (*_DRIVE, "id", "attribute")
 
 UP = MetricDesc(
     "ssd_device_up",
-    "1 if the drive answered when it was last asked for SMART, also to say that it sleeps; 0 if "
-    "it did not, or has vanished. Forget one that was removed: ssd-exporter forget SERIAL.",
+    "1 if the drive answered its last poll; standby counts as an answer (smartctl). 0 also if "
+    "the drive has disappeared: if you removed it, run ssd-exporter forget SERIAL.",
     _DRIVE,
 )
 BLOCK_INFO = MetricDesc(
     "ssd_device_block_info",
-    "A block device that a drive behind a controller stands under. Where the controller keeps to "
-    "itself which drive is in which volume, it is every volume of the controller.",
+    "A block device on top of a drive behind a RAID controller; the value is always 1 "
+    "(sysfs). If the controller does not report which volume contains the drive, all its "
+    "volumes are listed.",
     ("device", "block"),
 )
 AVAILABLE = MetricDesc(
     "ssd_smart_available",
-    "1 if the drive tells of its health; 0 if it answers and SMART is not to be had: it has none, "
-    "a bridge or controller hides it, or smartctl lacks a right (ssd-exporter check says which).",
+    "1 if the drive reports SMART data, 0 if it answers without (smartctl). It may have none, "
+    "a bridge or controller may hide it, or a privilege may be missing: ssd-exporter check "
+    "shows which.",
     _DRIVE,
 )
 HEALTHY = MetricDesc(
     "ssd_smart_healthy",
-    "The drive's own verdict, 0 is failing (ATA SMART status, NVMe critical warning, SCSI "
-    "informational exceptions). Most drives that fail never say so.",
+    "1 if the drive assesses itself as healthy, 0 if as failing (ATA SMART status, NVMe "
+    "critical warning, SCSI informational exceptions). Most drives that fail never report it.",
     _DRIVE,
 )
 ENDURANCE_USED = MetricDesc(
     "ssd_smart_endurance_used_ratio",
-    "How much of its rated endurance the drive has used, by its own count. It may exceed 1, and no "
-    "failure follows from 1; no sample where the drive does not say.",
+    "Share of its rated endurance that the drive has used, by its own count "
+    "(ssd_smart_endurance_source_info). It may exceed 1, and 1 does not mean failure.",
     _DRIVE,
 )
 ENDURANCE_SOURCE = MetricDesc(
     "ssd_smart_endurance_source_info",
-    "Where the wear level comes from: a standard log (nvme_log, scsi_log, ata_devstat), a rule for "
-    "the drive's family (family_rule), or the mere name of an attribute (name_guess).",
+    "Source of ssd_smart_endurance_used_ratio; the value is always 1. It is a standard log "
+    "(nvme_log, scsi_log, ata_devstat), a rule for the drive family (family_rule), or a guess "
+    "from an attribute's name (name_guess).",
     (*_DRIVE, "source"),
 )
 SPARE = MetricDesc(
-    "ssd_smart_spare_ratio", "Spare blocks that are left, of those that the drive had.", _DRIVE
+    "ssd_smart_spare_ratio",
+    "Remaining share of the drive's spare blocks (NVMe available spare, ATA attributes).",
+    _DRIVE,
 )
 SPARE_THRESHOLD = MetricDesc(
     "ssd_smart_spare_threshold_ratio",
-    "The spare at which the drive itself warns. It differs from maker to maker.",
+    "The ssd_smart_spare_ratio below which the drive itself warns (NVMe available spare "
+    "threshold). It differs between makers.",
     _DRIVE,
 )
 TEMPERATURE = MetricDesc(
     "ssd_smart_temperature_celsius",
-    "Temperature. sensor='drive' is what the drive's limits are about; 1 to 8 are NVMe's further "
-    "sensors, which may sit in the hottest chip.",
+    "Temperature of the drive (smartctl). The drive's limits apply to sensor='drive'; sensors "
+    "1 to 8 are additional NVMe sensors and may be in the hottest chip.",
     (*_DRIVE, "sensor"),
 )
 TEMPERATURE_WARNING = MetricDesc(
     "ssd_smart_temperature_warning_celsius",
-    "The drive's own limit for sensor='drive' above which it may slow down (NVMe WCTEMP).",
+    "Temperature of sensor='drive' above which the drive may throttle (NVMe WCTEMP, ATA and "
+    "SCSI limits).",
     _DRIVE,
 )
 TEMPERATURE_CRITICAL = MetricDesc(
     "ssd_smart_temperature_critical_celsius",
-    "The drive's own limit for sensor='drive' above which it may stop (NVMe CCTEMP).",
+    "Temperature of sensor='drive' above which the drive may shut down (NVMe CCTEMP, ATA limits).",
     _DRIVE,
 )
 OVER_TEMPERATURE = MetricDesc(
     "ssd_smart_over_temperature_seconds_total",
-    "Time that the drive has spent above its warning or critical temperature. Counted in minutes.",
+    "Time that the drive has spent above its warning or critical temperature (NVMe SMART log, "
+    "ATA device statistics). Drives count it in minutes.",
     (*_DRIVE, "level"),
     "counter",
 )
 CRITICAL_WARNING = MetricDesc(
     "ssd_smart_critical_warning",
-    "The bits of NVMe's critical warning, each 1 or 0. warning='temperature' is heat alone and "
-    "goes away with it; any bit makes ssd_smart_healthy 0.",
+    "Each bit of the NVMe critical warning, 1 if it is set (NVMe SMART log). "
+    "warning='temperature' is cleared when the drive cools down; any bit sets "
+    "ssd_smart_healthy to 0.",
     (*_DRIVE, "warning"),
 )
 HOST_READ = MetricDesc(
     "ssd_smart_host_read_bytes_total",
-    "Bytes that hosts have read over the drive's life, in steps of the drive's unit.",
+    "Bytes that hosts have read over the drive's life (NVMe, ATA and SCSI logs). It grows in "
+    "steps of the drive's own unit.",
     _DRIVE,
     "counter",
 )
 HOST_WRITTEN = MetricDesc(
     "ssd_smart_host_written_bytes_total",
-    "Bytes that hosts have written over the drive's life, in steps of the drive's unit.",
+    "Bytes that hosts have written over the drive's life (NVMe, ATA and SCSI logs). It grows "
+    "in steps of the drive's own unit.",
     _DRIVE,
     "counter",
 )
 NAND_WRITTEN = MetricDesc(
     "ssd_smart_nand_written_bytes_total",
-    "Bytes that the drive has written to its flash. Over a day or more, divided by what hosts "
-    "wrote, it is the write amplification.",
+    "Bytes that the drive has written to its flash (ATA attributes). Divided by the host "
+    "writes of the same day or longer, it is the write amplification.",
     _DRIVE,
     "counter",
 )
 MEDIA_ERRORS = MetricDesc(
     "ssd_smart_media_errors_total",
-    "Errors that the drive could not correct: data lost, or not readable. Watch growth.",
+    "Errors that the drive could not correct, so data was lost or unreadable (NVMe, ATA and "
+    "SCSI logs). Alert on growth only.",
     _DRIVE,
     "counter",
 )
 REALLOCATED = MetricDesc(
     "ssd_smart_reallocated_sectors_total",
-    "Sectors or blocks replaced by spare ones (SCSI: the grown defect list). Some are usual on "
-    "flash; growth that speeds up is not.",
+    "Sectors or blocks that the drive replaced with spare ones (ATA attributes, SCSI grown "
+    "defect list). Some are normal on flash, but accelerating growth is not.",
     _DRIVE,
     "counter",
 )
 PENDING = MetricDesc(
     "ssd_smart_pending_sectors",
-    "Sectors that could not be read and wait to be written anew. Some Crucial drives step to 1 "
-    "and back without meaning it.",
+    "Sectors that could not be read and are not rewritten yet (ATA attributes, SCSI pending "
+    "defects). Some Crucial drives change to 1 and back without a defect.",
     _DRIVE,
 )
 PROGRAM_FAILURES = MetricDesc(
-    "ssd_smart_program_failures_total", "Flash programs that failed.", _DRIVE, "counter"
+    "ssd_smart_program_failures_total",
+    "Failed program operations of the flash (ATA attributes).",
+    _DRIVE,
+    "counter",
 )
 ERASE_FAILURES = MetricDesc(
-    "ssd_smart_erase_failures_total", "Flash erases that failed.", _DRIVE, "counter"
+    "ssd_smart_erase_failures_total",
+    "Failed erase operations of the flash (ATA attributes).",
+    _DRIVE,
+    "counter",
 )
 INTERFACE_ERRORS = MetricDesc(
     "ssd_smart_interface_errors_total",
-    "Transfers that failed their check on the way (SATA CRC): the cable or backplane, not the "
-    "flash. It never falls, so only growth counts.",
+    "Transmission errors between host and drive (SATA CRC errors, SAS link errors). The cause "
+    "is a cable or backplane, not the flash. The count never decreases: alert on growth "
+    "only.",
     _DRIVE,
     "counter",
 )
 ERROR_LOG_ENTRIES = MetricDesc(
     "ssd_smart_error_log_entries_total",
-    "Entries that the drive has ever made in its error log. Commands that it does not know make "
-    "entries too: no ground for an alert.",
+    "Entries that the drive has ever added to its error log (NVMe, ATA). Unsupported commands "
+    "add entries too: do not alert on this.",
     _DRIVE,
     "counter",
 )
 POWER_ON = MetricDesc(
     "ssd_smart_power_on_seconds_total",
-    "Time that the drive has been powered. Counted in hours by most.",
+    "Time that the drive has been powered on (smartctl). Most drives count it in hours.",
     _DRIVE,
     "counter",
 )
 POWER_CYCLES = MetricDesc(
-    "ssd_smart_power_cycles_total", "Times that the drive was switched on.", _DRIVE, "counter"
+    "ssd_smart_power_cycles_total",
+    "Times that the drive was powered on (smartctl).",
+    _DRIVE,
+    "counter",
 )
 UNSAFE_SHUTDOWNS = MetricDesc(
     "ssd_smart_unsafe_shutdowns_total",
-    "Times that power went without the drive being told first.",
+    "Times that the drive lost power without prior notice (NVMe SMART log, ATA attributes).",
     _DRIVE,
     "counter",
 )
 CONTROLLER_BUSY = MetricDesc(
     "ssd_smart_controller_busy_seconds_total",
-    "Time with a command outstanding, as the NVMe controller counts it, in minutes.",
+    "Time with a command outstanding, counted by the NVMe controller in minutes (NVMe SMART log).",
     _DRIVE,
     "counter",
 )
 SELF_TEST_PASSED = MetricDesc(
-    "ssd_smart_self_test_passed", "1 if the last self-test that ended found nothing.", _DRIVE
+    "ssd_smart_self_test_passed",
+    "1 if the last completed self-test found no error (self-test log).",
+    _DRIVE,
 )
 SELF_TEST_COMPLETED = MetricDesc(
     "ssd_smart_self_test_completed_power_on_seconds",
-    "The drive's power-on time when the last self-test ended. ATA drives count 65,536 hours and "
-    "begin anew.",
+    "Power-on time of the drive when its last self-test ended (self-test log). ATA drives "
+    "restart this count after 65,536 hours.",
     _DRIVE,
 )
 EXIT_BIT = MetricDesc(
     "ssd_smart_exit_bit",
-    "The bits of smartctl's exit status at the last poll that the drive answered. "
-    "bit='error_log_entries' stays 1 for ever once there is one.",
+    "Each bit of smartctl's exit status at the last successful poll, 1 if it is set "
+    "(smartctl). bit='error_log_entries' stays 1 for ever after the first entry.",
     (*_DRIVE, "bit"),
 )
 WEAROUT_ETA = MetricDesc(
     "ssd_smart_wearout_eta_seconds",
-    "Time until the rated endurance is used up if the load stays as it is: the estimate (mid) and "
-    "how soon and how late it may be. Capped at ten years; no date of failure.",
+    "Estimated time until the rated endurance is used up under the current load, with a lower "
+    "and an upper bound (computed from the wear history). It is limited to ten years and "
+    "does not predict failure.",
     (*_DRIVE, "bound"),
 )
 WEAROUT_METHOD = MetricDesc(
     "ssd_smart_wearout_method_info",
-    "How the wear-out is estimated, best first: steps, fraction, lifetime_ratio, rated_tbw.",
+    "Method of the wear-out estimate; the value is always 1. From best to worst: steps, "
+    "fraction, lifetime_ratio, rated_tbw.",
     (*_DRIVE, "method"),
 )
 FIRMWARE_ISSUE = MetricDesc(
     "ssd_smart_firmware_issue",
-    "1 for a defect that this model with this firmware is known for. "
-    "ssd-exporter check says what to do.",
+    "1 for a known defect of this model and firmware (built-in list). ssd-exporter check "
+    "shows what to do.",
     (*_DRIVE, "issue"),
 )
 FIRMWARE_ISSUE_LEFT = MetricDesc(
     "ssd_smart_firmware_issue_left_seconds",
-    "Power-on time until the defect strikes, for those that strike at a certain age.",
+    "Power-on time until a firmware defect takes effect, for defects that occur at a certain "
+    "age (built-in list).",
     (*_DRIVE, "issue"),
 )
 POWER_MODE = MetricDesc(
     "ssd_smart_power_mode",
-    "1 for the power mode in which the drive was found; the others have no series. One found in "
-    "standby is not woken, and says no more than this.",
+    "1 for the power mode that the drive was in at the last poll (smartctl). Other modes have "
+    "no series. A poll does not wake a drive in standby, so it returns nothing else.",
     (*_DRIVE, "mode"),
 )
 PLP_HEALTHY = MetricDesc(
     "ssd_smart_plp_healthy",
-    "1 if the power-loss protection passes the drive's own check, 0 if not: what is in the write "
-    "cache is lost with the power. No sample where the drive does not say.",
+    "1 if the power-loss protection passes the drive's own check, 0 if not (NVMe critical "
+    "warning, ATA attributes). At 0, a power failure loses the data in the write cache.",
     _DRIVE,
 )
 ATTRIBUTE_RAW = MetricDesc(
     "ssd_ata_attribute_raw",
-    "The raw number of an ATA attribute, all 48 bits. The maker alone knows its meaning, and some "
-    "pack several numbers into one.",
+    "Raw 48-bit value of an ATA attribute (ATA attribute table). Its meaning is "
+    "vendor-specific, and some attributes pack several numbers into one.",
     _ATTRIBUTE,
 )
 ATTRIBUTE_VALUE = MetricDesc(
     "ssd_ata_attribute_value",
-    "The normalised value of an ATA attribute. Most fall from 100, some rise from 0.",
+    "Normalised value of an ATA attribute (ATA attribute table). Most decrease from 100, some "
+    "increase from 0.",
     _ATTRIBUTE,
     optional=True,
 )
 ATTRIBUTE_WORST = MetricDesc(
     "ssd_ata_attribute_worst",
-    "The lowest normalised value that the attribute ever had.",
+    "Lowest normalised value that the ATA attribute ever had (ATA attribute table).",
     _ATTRIBUTE,
     optional=True,
 )
 ATTRIBUTE_THRESHOLD = MetricDesc(
     "ssd_ata_attribute_threshold",
-    "The normalised value at which the attribute has failed. 0 means that it never does.",
+    "Normalised value at which the ATA attribute counts as failed (ATA attribute table). 0 "
+    "means never.",
     _ATTRIBUTE,
     optional=True,
 )
 LAST_SUCCESS = MetricDesc(
     "ssd_smart_last_success_timestamp_seconds",
-    "Unix time at which the drive last answered. Its values are those of then, and are shown no "
-    "longer once they are too old.",
+    "Unix time of the last successful poll of the drive (smartctl). The drive's values are "
+    "from then, and are removed when they are too old.",
     _DRIVE,
 )
 POLL_DURATION = MetricDesc(
-    "ssd_smart_poll_duration_seconds", "How long the last smartctl took for this drive.", _DRIVE
+    "ssd_smart_poll_duration_seconds", "Duration of the last poll of the drive (smartctl).", _DRIVE
 )
 POLLS = MetricDesc(
     "ssd_smart_polls_total",
-    "Polls of the drive since the poller began, by how they ended.",
+    "Polls of the drive since the poller started, by result (smartctl).",
     (*_DRIVE, "result"),
     "counter",
 )
 AGENT_HEARTBEAT = MetricDesc(
     "ssd_smart_agent_heartbeat_timestamp_seconds",
-    "Unix time at which the smart-agent last said that it lives. No sample where there is no agent "
-    "and the exporter asks the drives itself.",
+    "Unix time of the agent's last heartbeat (file in /run). No sample without an agent, when "
+    "the exporter polls the drives itself.",
 )
 COMMAND_STUCK = MetricDesc(
     "ssd_command_stuck",
-    "Processes of a program that cannot be ended, for they wait within the kernel for a device. "
-    "They are left alone, and no other one is started on the same device.",
+    "Processes of a program that cannot be killed because they wait for a device in the "
+    "kernel. The exporter starts no further process for that device.",
     ("command",),
 )

@@ -13,7 +13,7 @@ def _printed(program: str) -> str:
 
 def test_the_daemon_does_not_load_what_it_only_may_need() -> None:
     program = (
-        "import sys, exporter.daemon, exporter.health_monitor;"
+        "import sys, exporter.daemon, exporter.smart.health_monitor;"
         f"print([name for name in {_HEAVY!r} if name in sys.modules])"
     )
     assert _printed(program) == "[]"
