@@ -24,11 +24,11 @@ from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
-    ProbeSchedule,
-    splayed_delay,
+    worst_condition,
 )
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows, RoundHistory
+from exporter.probe.schedule import ProbeSchedule, splayed_delay
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slc_watch import SLC_PROFILE as SLC
 from exporter.probe.slc_watch import ScheduledSlc
@@ -81,13 +81,13 @@ class ProbeMonitor:
             topology=topology,
             busy_seconds=busy_seconds,
             identity=identity,
-            drive_condition=self._fitness,
+            drive_condition=self._drive_condition,
             rated_bytes=rated_bytes(settings),
         )
         its = settings.probe
         chosen = [
-            profiles.profile(name, its.profile.get(name, profiles.ProfileSettings()))
-            # One that is watched to the end of a cache comes last in its slot.
+            profiles.configured(name, its.profile)
+            # WatchedFio watches the last profile of a slot, so `slc` comes last.
             for name in sorted(its.profiles, key=lambda name: name == SLC)
         ]
         first = clock.monotonic() + splayed_delay(its.first_delay_seconds, _host(settings))
@@ -164,22 +164,8 @@ class ProbeMonitor:
             self.windows,
         )
 
-    def _fitness(self, drives: Sequence[str]) -> DriveCondition:
-        """The worst of the drives: the most worn, and the nearest to its own limit of heat."""
-        known = [health for drive in drives if (health := self._health(drive)) is not None]
-        worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
-        heat: list[tuple[float, float, float | None]] = []
-        for each in known:
-            celsius, limit = each.temperatures.get("drive"), each.temperature_warning_celsius
-            if celsius is not None:
-                room = (self._settings.probe.gate.hot_celsius if limit is None else limit) - celsius
-                heat.append((room, celsius, limit))
-        hottest = min(heat, key=lambda each: each[0], default=None)
-        return DriveCondition(
-            max(worn, default=None),
-            hottest[1] if hottest else None,
-            hottest[2] if hottest else None,
-        )
+    def _drive_condition(self, drives: Sequence[str]) -> DriveCondition:
+        return worst_condition(map(self._health, drives), self._settings.probe.gate.hot_celsius)
 
     def _ago(self, kept: Any, path: Path, profiles: Sequence[Profile]) -> dict[str, float]:
         found = kept.get(str(path)) if isinstance(kept, Mapping) else None

@@ -10,7 +10,7 @@ from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import guarded_run, run_facts
+from exporter.measurement import run_facts
 from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
     MEASURED,
@@ -20,6 +20,7 @@ from exporter.measurement.session import (
     MeasurementTools,
     measuring,
 )
+from exporter.probe.filling import bytes_to_fill, fill_seconds
 from exporter.probe.fio_run import ProfileResult
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
@@ -77,11 +78,11 @@ def _prepared(
     """The file, after the gate and the person had their say."""
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
-    filling = guarded_run.missing_bytes(path, name, matrix.size_bytes)
-    written = filling + bench_matrix.written_at_most(cells)
-    _show_plan(cells, filling, says)
-    measurement.admit(cells[0], written, filling)
-    seconds = bench_matrix.seconds_at_most(cells) + guarded_run.fill_seconds(filling)
+    fill_bytes = bytes_to_fill(path, name, matrix.size_bytes)
+    written = fill_bytes + bench_matrix.written_at_most(cells)
+    _show_plan(cells, fill_bytes, says)
+    measurement.admit(cells[0], written, fill_bytes)
+    seconds = bench_matrix.seconds_at_most(cells) + fill_seconds(fill_bytes)
     measurement.consent(written, seconds)
     return measurement.prepare_file(name, matrix.size_bytes, fill=True)
 
@@ -128,11 +129,11 @@ def _measured(
     return found, problem
 
 
-def _show_plan(cells: Sequence[Profile], filling: int, says: TextIO) -> None:
+def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
     rows = bench_matrix.plan_rows(cells)
-    if filling:
-        fill = f"{guarded_run.fill_seconds(filling):.0f} s"
-        rows = (("fill the file", "", "", "", fill, size(filling)), *rows)
+    if fill_bytes:
+        fill = f"{fill_seconds(fill_bytes):.0f} s"
+        rows = (("fill the file", "", "", "", fill, size(fill_bytes)), *rows)
     terminal.write(
         Report(
             "What a benchmark runs",

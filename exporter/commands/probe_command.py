@@ -12,7 +12,7 @@ from exporter.clock import Clock
 from exporter.commands import probe_report
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
-from exporter.measurement import chosen_profiles, guarded_run, run_facts
+from exporter.measurement import run_facts, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -23,7 +23,7 @@ from exporter.measurement.session import (
     measuring,
 )
 from exporter.probe.budget import ProbeBudget
-from exporter.probe.filling import filled_bytes
+from exporter.probe.filling import bytes_to_fill, filled_bytes
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.host_lock import HostLock
 from exporter.probe.production_load import GuardSampler
@@ -86,7 +86,7 @@ def run(settings: Settings, wanted: ProbeRequest, edges: MeasurementTools, out: 
         SourceError: nothing was measured.
     """
     wanted.check()
-    chosen = chosen_profiles.chosen(wanted.profile, settings)
+    chosen = target.select_profiles(wanted.profile, settings)
     with measuring(settings, wanted.options, chosen, edges) as measurement:
         report, problem = _measured(measurement, chosen, settings)
     wanted.deliver(report, out)
@@ -101,7 +101,7 @@ def _measured(
     """The report, and why it is not of the whole."""
     begun = measurement.clock.monotonic()
     runnable = measurement.with_engine(chosen)
-    ended = _run(measurement, runnable, chosen_profiles.retained_bytes(runnable, settings))
+    ended = _run(measurement, runnable, target.retained_bytes(runnable, settings))
     problem = measurement.problem(ended)
     if ended.run is None or not any(job.ops for job in ended.run.jobs):
         raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
@@ -135,10 +135,10 @@ def _run(
     directory = measurement.directory
     size = max(each.size_bytes for each in runnable)
     filled = filled_bytes(runnable)
-    filling = guarded_run.missing_bytes(directory.path, directory.file, filled)
-    written = filling + sum(each.written_bytes_at_most for each in runnable)
-    measurement.admit(runnable[0], written, max(filling, size - filled))
-    seconds = sum(map(chosen_profiles.expected_seconds, runnable)) + _MORE_SECONDS
+    fill_bytes = bytes_to_fill(directory.path, directory.file, filled)
+    written = fill_bytes + sum(each.written_bytes_at_most for each in runnable)
+    measurement.admit(runnable[0], written, max(fill_bytes, size - filled))
+    seconds = sum(each.expected_seconds for each in runnable) + _MORE_SECONDS
     measurement.consent(written, seconds, always=False)
     if filled:
         measurement.prepare_file(directory.file, filled, fill=True, keep=True)

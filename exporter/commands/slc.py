@@ -12,7 +12,7 @@ from exporter.commands import slc_report
 from exporter.commands.slc_measurement import LEAST_BYTES, MOST_BYTES, SlcProbe
 from exporter.config import Settings
 from exporter.errors import ConfigError
-from exporter.measurement import figures, measured_directory
+from exporter.measurement import figures, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -58,7 +58,7 @@ def run(settings: Settings, wanted: SlcRequest, edges: MeasurementTools, out: Te
     """
     wanted.check()
     profile = _profile(settings, wanted)
-    state = measured_directory.state_directory(settings, edges.environment)
+    state = target.state_directory(settings, edges.environment)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         probe = SlcProbe(measurement, settings, profile, state)
         found = probe.probed(
@@ -72,8 +72,7 @@ def run(settings: Settings, wanted: SlcRequest, edges: MeasurementTools, out: Te
 
 def _profile(settings: Settings, wanted: SlcRequest) -> Profile:
     """The profile of the configuration, which may be its own, with what was asked for."""
-    given = settings.probe.profile.get(SLC_PROFILE, profiles.ProfileSettings())
-    profile = profiles.profile(SLC_PROFILE, given)
+    profile = profiles.configured(SLC_PROFILE, settings.probe.profile)
     if profile.is_rate_capped:
         raise ConfigError(
             f"probe.profile.{SLC_PROFILE} has a rate cap",

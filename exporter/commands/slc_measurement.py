@@ -13,7 +13,7 @@ from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
 from exporter.io.drive_class import DriveClass
 from exporter.linux.diskstats import SECTOR_BYTES
-from exporter.measurement import figures, measured_directory, run_facts
+from exporter.measurement import figures, run_facts, target
 from exporter.measurement.figures import span
 from exporter.measurement.run_facts import MeasuredDrives
 from exporter.measurement.session import Measurement
@@ -165,9 +165,7 @@ class SlcProbe:
         self._written = written
 
     def _device_bytes(self, _file: Path | None = None) -> int | None:
-        disk = measured_directory.read_disk(
-            self._settings.path.procfs, self._measurement.location.device
-        )
+        disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
     def _keep(self, result: SlcResult) -> SlcResult | None:

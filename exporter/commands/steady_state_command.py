@@ -15,7 +15,7 @@ from exporter.commands import steady_state_report
 from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import chosen_profiles, guarded_run, run_facts
+from exporter.measurement import run_facts, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -26,7 +26,7 @@ from exporter.measurement.session import (
     measuring,
 )
 from exporter.probe import results
-from exporter.probe.filling import writes_whole
+from exporter.probe.filling import bytes_to_fill
 from exporter.probe.fio_run import HostShareRules, RunOutcome, host_share_of_run, is_host_limited
 from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile, Rw, Sync
@@ -123,7 +123,7 @@ def run(
         raise ConfigError(
             f"--rounds is {wanted.most_rounds}", f"it must be {_RULES.rounds} to 1000"
         )
-    (profile,) = chosen_profiles.chosen(wanted.profile or DEFAULT, settings)
+    (profile,) = target.select_profiles(wanted.profile or DEFAULT, settings)
     with measuring(settings, wanted.options, [profile], edges) as measurement:
         found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
     status = _deliver(steady_state_report.report(found, _RULES), wanted, out)
@@ -217,20 +217,20 @@ class _Rounds:
 
     def _prepared(self, profile: Profile) -> Path:
         its, directory = self._measurement, self._measurement.directory
-        filling = 0
-        if not writes_whole(profile):
+        fill_bytes = 0
+        if not profile.writes_whole_file:
             size = profile.size_bytes
-            filling = guarded_run.missing_bytes(directory.path, directory.file, size)
-        written = filling + self._most * profile.written_bytes_at_most
-        its.admit(profile, written, filling or profile.size_bytes)
+            fill_bytes = bytes_to_fill(directory.path, directory.file, size)
+        written = fill_bytes + self._most * profile.written_bytes_at_most
+        its.admit(profile, written, fill_bytes or profile.size_bytes)
         its.consent(written, self._most * _round_seconds(profile))
         return its.prepare_file(
             directory.file,
             profile.size_bytes,
-            fill=not writes_whole(profile),
+            fill=not profile.writes_whole_file,
             # The daemon's own is its file for the next time.
             keep=directory.path in self._settings.probe.directory,
-            retained_bytes=chosen_profiles.retained_bytes([profile], self._settings),
+            retained_bytes=target.retained_bytes([profile], self._settings),
         )
 
     def _take(self, profile: Profile, ended: RunOutcome) -> str:
@@ -261,4 +261,4 @@ class _Rounds:
 
 def _round_seconds(profile: Profile) -> float:
     """What a round takes, and fio to begin."""
-    return chosen_profiles.expected_seconds(profile) + 0.5
+    return profile.expected_seconds + 0.5

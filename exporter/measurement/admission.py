@@ -20,7 +20,7 @@ from exporter.clock import Clock
 from exporter.config import Settings
 from exporter.errors import ConfigError, SourceError
 from exporter.linux import files, locks
-from exporter.measurement import measured_directory
+from exporter.measurement import target
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
 from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
@@ -192,12 +192,12 @@ class Admission:
         )
         with Progress(self.says) as progress:
             progress.show(f"looking at the load of {device}", None)
-            begun, before = its.clock.monotonic(), measured_directory.read_disk(proc, device)
+            begun, before = its.clock.monotonic(), target.read_disk(proc, device)
             its.directory.record_load()
             its.clock.sleep(_LOAD_SECONDS)
             its.directory.record_load()
-            seconds, now = its.clock.monotonic() - begun, measured_directory.read_disk(proc, device)
-        return measured_directory.busy_ratio(before, now, seconds)
+            seconds, now = its.clock.monotonic() - begun, target.read_disk(proc, device)
+        return target.busy_ratio(before, now, seconds)
 
 
 def _sizes(words: str) -> str:

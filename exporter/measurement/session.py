@@ -16,7 +16,7 @@ from typing import TextIO
 from exporter.clock import Clock
 from exporter.config import Settings
 from exporter.errors import CommandError, SourceError
-from exporter.measurement import guarded_run, measured_directory, ownership
+from exporter.measurement import guarded_run, ownership, target
 from exporter.measurement.account import Conditions, MeasurementAccount, guard_rules
 from exporter.measurement.admission import (
     Admission,
@@ -27,7 +27,7 @@ from exporter.measurement.admission import (
 )
 from exporter.measurement.guarded_run import GuardedRun
 from exporter.measurement.interruption import InterruptHandler
-from exporter.probe import probe_file
+from exporter.probe import filling, probe_file
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome
 from exporter.probe.location import Location
@@ -175,10 +175,10 @@ class Measurement:
             )
         elif retained_bytes is not None:
             self._undo.callback(self._shorten, name, retained_bytes)
-        if fill and (missing := guarded_run.missing_bytes(path, name, size_bytes)):
-            # What is refused is not written, and need not be charged.
-            guarded_run.check_file(path, name)
-            guarded_run.fill(self._conditions, name, size_bytes, missing=missing, show=self.show)
+        if fill and (missing := filling.bytes_to_fill(path, name, size_bytes)):
+            guarded_run.fill_file(
+                self._conditions, name, size_bytes, missing_bytes=missing, show=self.show
+            )
         return guarded_run.prepare_length(path, name, size_bytes)
 
     def run(
@@ -239,11 +239,11 @@ def measuring(
         ConfigError: no directory, no fit filesystem, no right to the state, or the lock is held.
         SourceError: something could not be read.
     """
-    path = measured_directory.chosen_directory(options.directory, settings)
-    state = measured_directory.state_directory(settings, edges.environment)
+    path = target.select_directory(options.directory, settings)
+    state = target.state_directory(settings, edges.environment)
     # All that is only read comes first: as root there is more to read, and to import.
-    directory = measured_directory.probe_directory(path, profiles, settings, edges.clock, state)
-    measured_directory.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
+    directory = target.probe_directory(path, profiles, settings, edges.clock, state)
+    target.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
         interruption = stack.enter_context(InterruptHandler())
         stack.enter_context(ownership.created_directory(path, state))

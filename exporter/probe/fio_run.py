@@ -155,7 +155,7 @@ def run_fio(
     *,
     lock: HostLock,
     started: Callable[[int], None],
-    watch: GuardSampler,
+    sampler: GuardSampler,
     avail: Callable[[], int | None],
     rules: GateRules,
     clock: Clock,
@@ -168,7 +168,7 @@ def run_fio(
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
     begun = clock.monotonic()
-    samples.append(watch.sample(avail()))
+    samples.append(sampler.sample(avail()))
     reason: Reason | None = None
     is_ending = False
     finished: Finished | None = None
@@ -178,7 +178,7 @@ def run_fio(
         if pid is not None:
             started(pid)
         while (finished := fio.wait(SAMPLE_INTERVAL_SECONDS)) is None:
-            samples.append(watch.sample(avail()))
+            samples.append(sampler.sample(avail()))
             if not is_ending and (is_stopping() or (reason := guard(tuple(samples), rules))):
                 is_ending = True
                 fio.end()
@@ -187,8 +187,8 @@ def run_fio(
             # A mistake of ours must not leave it alone with the device.
             fio.end()
             fio.wait(_END_SECONDS)
-    watch.sample(avail())
-    return _ended(finished, begun, clock.monotonic(), watch, reason, is_ending=is_ending)
+    sampler.sample(avail())
+    return _ended(finished, begun, clock.monotonic(), sampler, reason, is_ending=is_ending)
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:
@@ -235,12 +235,12 @@ def _ended(
     finished: Finished,
     begun: float,
     ended: float,
-    watch: GuardSampler,
+    sampler: GuardSampler,
     reason: Reason | None,
     *,
     is_ending: bool,
 ) -> RunOutcome:
-    readings = tuple(watch.readings)
+    readings = tuple(sampler.readings)
     message = finished.message
     try:
         run = fio_report.parse(finished.output, finished.status)

@@ -72,7 +72,7 @@ def prepare(
     return path
 
 
-def look(directory: Path, name: str) -> None:
+def check_usable(directory: Path, name: str) -> None:
     """See that nothing is there, or a file that may be filled; the directory is made.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How much production there is: before a probe, for the gate; and while one runs, for the guard."""
+"""Measures the load of production, before a probe for the gate and during it for the guard."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,22 +11,24 @@ from exporter.linux import cgroup, diskstats, pressure
 from exporter.linux.diskstats import DiskStats
 from exporter.probe.gate import GateState, GuardSample
 
-#: Over so long the gate looks at the device, and at the host's pressure.
+#: The intervals over which the gate averages the device's busy time and the host's I/O pressure.
 BUSY_SECONDS, PRESSURE_SECONDS = 60.0, 10.0
 
-#: So often a drive that is probed is asked for its heat.
-_HEAT_SECONDS = 5.0
+#: How often the temperature of a probed drive is read.
+_TEMPERATURE_SECONDS = 5.0
 
-_MOST_NOTES = 64
-_LEAST_SECONDS = 1.0
+#: Samples kept: one every 5 s over `BUSY_SECONDS`, several times over.
+_MAX_SAMPLES = 64
+#: Two samples closer together than this give no ratio.
+_MIN_INTERVAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSample:
-    """Sums at one moment, in seconds; None or missing is not known.
+    """Counters at one moment, in seconds; None or missing is unknown.
 
-    busy: of the device, by the sampler. waiting: of tasks for I/O, on the host. stalled: the time
-    in which all tasks of a control group waited for it.
+    busy: time the device was busy, by the sampler. waiting: time some task of the host waited for
+    I/O (PSI "some"). stalled: time all tasks of a control group waited (PSI "full"), by its path.
     """
 
     at: float
@@ -36,21 +38,21 @@ class LoadSample:
 
 
 class ProductionLoad:
-    """What the gate is told of the load: shares of the time between notes."""
+    """Recent load samples, and the ratios that the gate compares with its limits."""
 
     def __init__(self) -> None:
-        self._notes: deque[LoadSample] = deque(maxlen=_MOST_NOTES)
+        self._samples: deque[LoadSample] = deque(maxlen=_MAX_SAMPLES)
 
-    def add(self, note: LoadSample) -> None:
-        self._notes.append(note)
+    def add(self, sample: LoadSample) -> None:
+        self._samples.append(sample)
 
     def clear(self) -> None:
-        """After a probe, whose own load the notes would hold."""
-        self._notes.clear()
+        """Forget all samples: after a probe they contain the probe's own load."""
+        self._samples.clear()
 
     def ratios(self) -> GateState:
-        """The ratios of the load alone; the rest is its default."""
-        now = self._notes[-1] if self._notes else None
+        """Returns a gate state with only the load ratios set; None where they are unknown."""
+        now = self._samples[-1] if self._samples else None
         if now is None:
             return GateState()
         minute, moment = self._before(now, BUSY_SECONDS), self._before(now, PRESSURE_SECONDS)
@@ -63,29 +65,30 @@ class ProductionLoad:
         )
 
     def _before(self, now: LoadSample, seconds: float) -> LoadSample | None:
-        """The last note that is so old, or the oldest."""
-        older = [each for each in self._notes if each.at <= now.at - _LEAST_SECONDS]
+        """Returns the last sample that is at least this old, else the oldest."""
+        older = [each for each in self._samples if each.at <= now.at - _MIN_INTERVAL_SECONDS]
         far = [each for each in older if each.at <= now.at - seconds]
         return far[-1] if far else (older[0] if older else None)
 
 
-#: A drive's temperature and its own warning, in celsius; None is not known.
+#: A drive's temperature and its own warning temperature in °C; None is unknown.
 DriveTemperature = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class GuardReading:
-    """The device at one moment of a run."""
+    """The device's counters at one moment of a run, in monotonic seconds; None is unknown."""
 
     at: float
     disk: DiskStats | None
 
 
 class GuardSampler:
-    """Looks at the device and at mysqld's control groups while a probe runs.
+    """Samples the device and mysqld's control groups while a probe runs.
 
-    start: what is known before: heat, and what is in flight of our own. heat: asked again every few
-    seconds.
+    start: the temperature and the probe's own requests in flight before the first sample.
+    temperature: called every few seconds.
+    readings (attribute): the device's counters at each sample.
     """
 
     def __init__(
@@ -96,40 +99,40 @@ class GuardSampler:
         start: GuardSample,
         clock: Clock,
         *,
-        heat: Callable[[], DriveTemperature] | None = None,
+        temperature: Callable[[], DriveTemperature] | None = None,
     ) -> None:
         self._proc = proc
         self._groups = groups
         self._device = device
         self._start = start
         self._clock = clock
-        self._ask_heat = heat
-        self._heat: DriveTemperature = start.temperature_celsius, start.warning_celsius
+        self._read_temperature = temperature
+        self._temperature: DriveTemperature = start.temperature_celsius, start.warning_celsius
         self._lines: diskstats.RecordsByLine = {}
         self._waiting: Mapping[Path, float] = {}
-        self._looked_at = self._felt_at = clock.monotonic()
+        self._sampled_at = self._measured_at = clock.monotonic()
         self.readings: list[GuardReading] = []
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
-        """One sample; what cannot be read in it is not known."""
+        """Returns one sample for the guard; values that cannot be read are None."""
         now = self._clock.monotonic()
         disk = self._disk()
         self.readings.append(GuardReading(now, disk))
-        then, before = self._looked_at, self._waiting
-        self._looked_at, self._waiting = now, waiting_seconds(self._groups)
+        then, before = self._sampled_at, self._waiting
+        self._sampled_at, self._waiting = now, waiting_seconds(self._groups)
         shares = [
-            _share(then, now, before.get(group), seconds, least=0.0)
+            _share(then, now, before.get(group), seconds, minimum=0.0)
             for group, seconds in self._waiting.items()
         ]
-        if self._ask_heat is not None and now - self._felt_at >= _HEAT_SECONDS:
-            self._felt_at, self._heat = now, self._ask_heat()
+        if self._read_temperature is not None and now - self._measured_at >= _TEMPERATURE_SECONDS:
+            self._measured_at, self._temperature = now, self._read_temperature()
         start = self._start
         return GuardSample(
             in_flight=None if disk is None else disk.io_now,
             own_in_flight=start.own_in_flight,
             cgroup_pressure_ratio=max((s for s in shares if s is not None), default=None),
-            temperature_celsius=self._heat[0],
-            warning_celsius=self._heat[1],
+            temperature_celsius=self._temperature[0],
+            warning_celsius=self._temperature[1],
             avail_bytes=avail_bytes,
         )
 
@@ -142,6 +145,7 @@ class GuardSampler:
 
 
 def host_waiting_seconds(proc: Path) -> float | None:
+    """Returns how long some task of the host has waited for I/O since boot; None is unknown."""
     try:
         return pressure.read(proc / "pressure" / "io").waiting_seconds
     except SourceError:
@@ -149,19 +153,22 @@ def host_waiting_seconds(proc: Path) -> float | None:
 
 
 def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
-    """Where control groups stand, by their names in /proc/<pid>/cgroup; the root is no group."""
+    """Returns the directories of control groups by their names in /proc/<pid>/cgroup.
+
+    The root group is left out: it contains the probe itself.
+    """
     root = cgroup.unified_root(sys)
     places = (root / name.strip("/") for name in names if name and name.strip("/"))
     return tuple(dict.fromkeys(place for place in places if ".." not in place.parts))
 
 
 def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:
-    """The time in which a task of each group waited for I/O, of those that can be read."""
+    """Returns how long some task of each group waited for I/O; unreadable groups are missing."""
     return _pressures(groups, stalled=False)
 
 
 def stalled_seconds(groups: Sequence[Path]) -> dict[str, float]:
-    """The time in which all tasks of each group did."""
+    """Returns how long all tasks of each group waited for I/O, by its path."""
     return {str(group): seconds for group, seconds in _pressures(groups, stalled=True).items()}
 
 
@@ -169,10 +176,10 @@ def _pressures(groups: Sequence[Path], *, stalled: bool) -> dict[Path, float]:
     found = {}
     for group in groups:
         try:
-            its = pressure.read(group / "io.pressure")
+            group_pressure = pressure.read(group / "io.pressure")
         except SourceError:
             continue
-        seconds = its.stalled_seconds if stalled else its.waiting_seconds
+        seconds = group_pressure.stalled_seconds if stalled else group_pressure.waiting_seconds
         if seconds is not None:
             found[group] = seconds
     return found
@@ -192,10 +199,10 @@ def _share(
     before: float | None,
     after: float | None,
     *,
-    least: float = _LEAST_SECONDS,
+    minimum: float = _MIN_INTERVAL_SECONDS,
 ) -> float | None:
     seconds = now - then
-    # A sum that went back is of another device or group.
-    if before is None or after is None or after < before or seconds < least or seconds <= 0:
+    # A counter that went back belongs to another device or group.
+    if before is None or after is None or after < before or seconds < minimum or seconds <= 0:
         return None
     return min((after - before) / seconds, 1.0)

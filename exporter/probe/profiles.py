@@ -99,6 +99,18 @@ class Profile:
         """What fio writes, without what the filesystem adds."""
         return self.operations_at_most * self.block_bytes if self.writes else 0
 
+    @property
+    def writes_whole_file(self) -> bool:
+        """True if it writes the file once from end to end: the file needs no data before."""
+        return self.rw is Rw.WRITE and self.number_ios is None
+
+    @property
+    def expected_seconds(self) -> float:
+        """How long a run takes: by its rate cap if it has one, else the ceiling."""
+        if self.rate_iops and self.number_ios:
+            return min(self.number_ios / self.rate_iops, self.runtime_seconds)
+        return self.runtime_seconds
+
     def minimal(self) -> "Profile":
         """The shortest run of the same parameters that still says something."""
         most = max(1, _SMALLEST_OPERATIONS // self.jobs)
@@ -249,6 +261,17 @@ def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") 
         if wrong:
             raise ConfigError(f"{whole}.{key} is {_shown(getattr(made, key))}", hint)
     return made
+
+
+def configured(name: str, overrides: Mapping[str, ProfileSettings]) -> Profile:
+    """Returns the profile of that name with the operator's changes.
+
+    overrides: the changed profiles by name, the setting `probe.profile`.
+
+    Raises:
+        ConfigError: as `profile`.
+    """
+    return profile(name, overrides.get(name, ProfileSettings()))
 
 
 def _contradictions(made: Profile) -> tuple[tuple[str, bool, str], ...]:

@@ -1,7 +1,7 @@
-"""Periodic probes of the directories that were named, on one thread, when nobody is disturbed.
+"""Runs the scheduled probes of all configured directories on one thread.
 
-fio inherits the host's lock: as long as one runs that has outlived its daemon, nobody reserves,
-settles or probes.
+fio inherits the host lock. While a fio process outlives its daemon, no other process of this host
+reserves bytes, settles them or probes.
 """
 
 import logging
@@ -21,18 +21,21 @@ from exporter.probe.slot import ProbeSlot, ProbeTools
 
 log = logging.getLogger(__name__)
 
-#: The load is noted so often in the minute before a probe.
-_NOTE_SECONDS = 5.0
-_LONGEST_WAIT_SECONDS = 60.0
+#: How often the load is sampled in the minute before a probe.
+_LOAD_INTERVAL_SECONDS = 5.0
 
-#: So long the first probe waits for the first look at the devices, and for two at the load.
-_PATIENCE_SECONDS = 60.0
+#: The longest sleep of `step`, so that stuck processes and budgets stay up to date.
+_MAX_WAIT_SECONDS = 60.0
+
+#: How long the first probe waits for the first survey and for two samples of the load.
+_FIRST_PROBE_PATIENCE_SECONDS = 60.0
 
 
 class ProbeScheduler:
-    """Runs what is due, `step` by step.
+    """Waits for due profiles and runs them, one `step` after the other.
 
-    tools: called once, on the probes' thread. rated_bytes: of each drive, filled for the budget.
+    tools: called once, on the probes' thread. rated_bytes: rated endurance by drive; the scheduler
+    fills it, and the budget reads it.
     """
 
     def __init__(
@@ -55,113 +58,120 @@ class ProbeScheduler:
         self._copy_on_write = copy_on_write
         self._rated_bytes = rated_bytes
         self._is_recovered = False
-        #: How many fio there are that cannot be ended, as of the last step. For other threads too.
+        #: Number of fio processes that cannot be outcome, as of the last step. Any thread may read it.
         self.stuck = 0
         self._stopping = threading.Event()
         self._done: Callable[[], None] = _nothing
 
     def on_done(self, done: Callable[[], None]) -> None:
-        """Have `done` called after each slot, on the probes' thread."""
+        """Set a function that is called after directory slot, on the probes' thread."""
         self._done = done
 
     def stop(self) -> None:
-        """End the run under way, and begin none. For other threads."""
+        """End the current run and start no other. Any thread may call it."""
         self._stopping.set()
 
     def close(self) -> None:
-        """End what runs, within a bounded time. On the probes' thread, after the last step."""
+        """End fio within a bounded time. On the probes' thread, after the last step."""
         if self._tools is not None:
             self._tools.fio.close()
 
     def step(self) -> None:
-        """Wait for what is due next, and run it; returns earlier to note the load."""
+        """Wait for the next due time and run what is due; return earlier to sample the load."""
         tools = self._tools or self._begin()
         self._count_stuck(tools)
-        for each in self._directories:
-            self._look(tools, each)
+        for directory in self._directories:
+            self._observe(tools, directory)
         now = self._clock.monotonic()
-        due = min((each.schedule.next for each in self._directories), default=float("inf"))
-        wait = min(due - now - BUSY_SECONDS, _LONGEST_WAIT_SECONDS)
+        due = min(
+            (directory.schedule.next for directory in self._directories), default=float("inf")
+        )
+        wait = min(due - now - BUSY_SECONDS, _MAX_WAIT_SECONDS)
         if wait <= 0:
-            wait = min(max(due - now, 0.0), _NOTE_SECONDS)
+            wait = min(max(due - now, 0.0), _LOAD_INTERVAL_SECONDS)
         if not self._stopping.wait(wait):
             self.run_due()
 
     def run_due(self) -> None:
-        """Run what is due by now, one directory after the other."""
+        """Run the profiles that are due, one directory after the other."""
         tools = self._tools or self._begin()
-        for each in self._directories:
+        for directory in self._directories:
             if self._stopping.is_set():
                 return
             now = self._clock.monotonic()
-            if due := each.schedule.due(now):
-                faults = self._look(tools, each)
-                if not each.is_known and now < each.schedule.first + _PATIENCE_SECONDS:
-                    each.schedule.postponed(now + _NOTE_SECONDS)
+            if due := directory.schedule.due(now):
+                faults = self._observe(tools, directory)
+                if (
+                    not directory.is_observed
+                    and now < directory.schedule.first + _FIRST_PROBE_PATIENCE_SECONDS
+                ):
+                    directory.schedule.postponed(now + _LOAD_INTERVAL_SECONDS)
                     continue
-                self._slot(tools, each, due, faults)
-                for profile in each.schedule.due(now):
-                    each.schedule.skipped(profile.name, now)
-                self._show_budget(tools, each)
+                self._run_slot(tools, directory, due, faults)
+                for profile in directory.schedule.due(now):
+                    directory.schedule.skipped(profile.name, now)
+                self._record_budget(tools, directory)
                 if not self.stuck:
                     self._count_stuck(tools)
-                self._note(faults)
+                self._record(faults)
                 self._done()
 
-    def _look(self, tools: ProbeTools, each: ProbeDirectory) -> list[SourceError]:
-        """What is known of a directory now; its load where a probe is near."""
+    def _observe(self, tools: ProbeTools, directory: ProbeDirectory) -> list[SourceError]:
+        """Locate a directory, and sample its load if a probe is due soon; returns the errors."""
         try:
-            each.locate()
+            directory.locate()
         except ReadError as e:
             return [e]
-        self._show_budget(tools, each)
-        if self._clock.monotonic() >= each.schedule.next - BUSY_SECONDS:
-            each.record_load()
+        self._record_budget(tools, directory)
+        if self._clock.monotonic() >= directory.schedule.next - BUSY_SECONDS:
+            directory.record_load()
         return []
 
-    def _note(self, faults: Sequence[SourceError]) -> None:
+    def _record(self, faults: Sequence[SourceError]) -> None:
         self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
     def _begin(self) -> ProbeTools:
-        """Before anything is due: end and settle what an earlier run has left."""
+        """Before the first probe: end and settle what an earlier process left."""
         tools = self._tools = self._make_tools()
         self._count_stuck(tools)
         try:
             if not self.stuck and tools.lock.acquire():
                 self._recover(tools)
         except OSError as e:
-            log.warning("%s: %s; probes wait for it", tools.budget.path, e.strerror or e)
+            log.warning(
+                "%s: %s; no probe runs until it can be used", tools.budget.path, e.strerror or e
+            )
         finally:
             tools.lock.release()
         return tools
 
     def _count_stuck(self, tools: ProbeTools) -> None:
-        """Ours, which has the lock and keeps it, or one that an earlier daemon left."""
+        """Count our own stuck fio, which keeps the lock, or one that an earlier daemon left."""
         self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
     def _recover(self, tools: ProbeTools) -> None:
-        """Settle what stands, once; with the lock, so that nothing runs."""
+        """Settle an open reservation, once. With the host lock, so that no run is under way."""
         if not self._is_recovered:
             tools.budget.recover()
             self._is_recovered = True
 
-    def _slot(
+    def _run_slot(
         self,
         tools: ProbeTools,
-        each: ProbeDirectory,
+        directory: ProbeDirectory,
         due: Sequence[Profile],
         faults: list[SourceError],
     ) -> None:
         slot = ProbeSlot(
-            each,
+            directory,
             tools,
             self._rules,
             self._clock,
             self._copy_on_write,
             self._stopping.is_set,
-            self._exclusion(each),
+            self._exclusion(directory),
         )
-        if each.location is None or faults:
+        if directory.location is None or faults:
             for profile in due:
                 slot.record_skip(profile, Skip(Reason.FILESYSTEM, str(faults[0] if faults else "")))
             return
@@ -174,17 +184,17 @@ class ProbeScheduler:
                 self._recover(tools)
             runnable = self._runnable(tools, due, faults)
             ready = slot.admit(runnable, is_stuck=is_stuck, is_locked=is_locked)
-            ended = slot.run(ready) if ready else None
-            if ended is not None and ended.result not in (
+            outcome = slot.run(ready) if ready else None
+            if outcome is not None and outcome.result not in (
                 ProfileResult.SUCCESS,
                 ProfileResult.ABORTED,
             ):
                 names = ", ".join(profile.name for profile in ready)
-                words = ended.message or ended.result.value
-                faults.append(CommandError(f"the probe {names} of {each.results.device}: {words}"))
+                words = outcome.message or outcome.result.value
+                faults.append(CommandError(f"probe {names} of {directory.results.device}: {words}"))
         except OSError as e:
             faults.append(ReadError(f"{tools.budget.path}: {e.strerror or e}"))
-            waiting = {profile.name for profile in each.schedule.due(self._clock.monotonic())}
+            waiting = {profile.name for profile in directory.schedule.due(self._clock.monotonic())}
             for profile in (p for p in ready if p.name in waiting):
                 slot.record_skip(profile, Skip(Reason.BUDGET, str(faults[-1])))
         finally:
@@ -202,21 +212,23 @@ class ProbeScheduler:
             return []
         return [with_engine(profile, engines) for profile in due]
 
-    def _exclusion(self, each: ProbeDirectory) -> str:
-        """Why a second directory of a drive is not probed."""
+    def _exclusion(self, directory: ProbeDirectory) -> str:
+        """Returns why a directory is not probed: another one on the same drive comes first."""
         for other in self._directories:
-            if other is each:
+            if other is directory:
                 break
-            if other.results.device and other.results.device == each.results.device:
-                return f"{each.results.device} is probed in {other.path} already"
+            if other.results.device and other.results.device == directory.results.device:
+                return f"{directory.results.device} is already probed in {other.path}"
         return ""
 
-    def _show_budget(self, tools: ProbeTools, each: ProbeDirectory) -> None:
-        if each.location is None:
+    def _record_budget(self, tools: ProbeTools, directory: ProbeDirectory) -> None:
+        if directory.location is None:
             return
-        if (rated := each.rated_bytes) is not None:
-            self._rated_bytes[each.drive] = rated
-        each.record_budget(tools.budget.limits(each.drive), tools.budget.remaining(each.drive))
+        if (rated := directory.rated_bytes) is not None:
+            self._rated_bytes[directory.drive] = rated
+        directory.record_budget(
+            tools.budget.limits(directory.drive), tools.budget.remaining(directory.drive)
+        )
 
 
 def _nothing() -> None:

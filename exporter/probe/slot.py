@@ -1,7 +1,7 @@
-"""One slot of one directory: what is due there is admitted, prepared, run and settled.
+"""Runs the due profiles of one directory: admit, fill, reserve, run, settle, record.
 
-In this order, or bytes go uncounted: the gate, the file, its check, the reservation, the run, the
-settling; all with the host's lock held.
+The order matters: bytes that are not reserved first go uncounted after a kill. The caller holds
+the host lock during all of it.
 """
 
 import logging
@@ -13,6 +13,7 @@ from exporter.clock import Clock
 from exporter.errors import ReadError
 from exporter.probe import filling, probe_file
 from exporter.probe.budget import ProbeBudget
+from exporter.probe.budget_ledger import FILESYSTEM_FACTOR
 from exporter.probe.fio import Fio
 from exporter.probe.fio_run import RunOutcome, run_fio
 from exporter.probe.gate import GateRules, Reason, Run, Skip, gate
@@ -20,14 +21,18 @@ from exporter.probe.host_lock import HostLock, ProbePidFile
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 from exporter.probe.results import ProbeWindows
-from exporter.probe.slc_watch import SLC_PROFILE as SLC
+from exporter.probe.slc_watch import SLC_PROFILE
 
 log = logging.getLogger(__name__)
 
 
+class ShuttingDown(ReadError):
+    """The exporter stops while the file is filled."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProbeTools:
-    """What a run takes: fio, the budget, the locks, and who is told of a run."""
+    """What every run uses. windows: records when probes ran, for the sampler."""
 
     fio: Fio
     budget: ProbeBudget
@@ -38,9 +43,9 @@ class ProbeTools:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSlot:
-    """A slot of `directory`. `holding` keeps readers of its results away while they change.
+    """One slot of a directory: profiles that are due at the same time.
 
-    exclusion: why the directory is not probed whatever the gate says; empty where it is.
+    exclusion: why this directory is never probed, as a message; empty if it is probed.
     """
 
     directory: ProbeDirectory
@@ -52,22 +57,25 @@ class ProbeSlot:
     exclusion: str = ""
 
     def admit(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
-        """Those that the gate lets through, all of which the budget holds together."""
-        budget, each = self.tools.budget, self.directory
+        """Returns the profiles that the gate admits and the budget holds together.
+
+        The others are recorded as skipped. is_stuck: a fio process cannot be ended. is_locked:
+        another process holds the host lock.
+        """
+        budget, directory = self.tools.budget, self.directory
         budget.refresh()
-        left = budget.remaining(each.drive)
+        left = budget.remaining(directory.drive)
         day, life = left.day_bytes, left.life_bytes
         admitted: list[Profile] = []
         for profile in due:
             try:
-                state = each.gate_state(profile, copy_on_write=self.copy_on_write)
+                state = directory.gate_state(profile, copy_on_write=self.copy_on_write)
             except ReadError as e:
                 self.record_skip(profile, Skip(Reason.FILESYSTEM, str(e)))
                 continue
-            # The file is filled once for all of them.
-            is_whole = filling.writes_whole(profile)
-            fill = 0 if admitted or is_whole else state.missing_bytes
-            needed = filling.charged(profile.written_bytes_at_most + fill)
+            # The file is filled once, for all profiles of the slot.
+            fill = 0 if admitted or profile.writes_whole_file else state.missing_bytes
+            needed = FILESYSTEM_FACTOR * (profile.written_bytes_at_most + fill)
             state = replace(
                 state,
                 is_unacknowledged=budget.unacknowledged is not None,
@@ -75,32 +83,31 @@ class ProbeSlot:
                 is_locked=is_locked,
                 unsuitable=state.unsuitable or self.exclusion,
                 needed_bytes=needed,
-                budget_bytes=life if profile.name == SLC else min(day, life),
-                # Its smallest run would take the space of its whole file.
-                skips=0 if is_whole else state.skips,
+                budget_bytes=life if profile.name == SLC_PROFILE else min(day, life),
+                # Even a minimal run of such a profile takes the space of the whole file.
+                skips=0 if profile.writes_whole_file else state.skips,
             )
-            verdict = gate(state, self.rules)
-            if isinstance(verdict, Run):
+            decision = gate(state, self.rules)
+            if isinstance(decision, Run):
                 life -= needed
-                day -= 0 if profile.name == SLC else needed
-                admitted.append(profile.minimal() if verdict.minimal else profile)
+                day -= 0 if profile.name == SLC_PROFILE else needed
+                admitted.append(profile.minimal() if decision.minimal else profile)
             else:
-                self.record_skip(profile, verdict)
+                self.record_skip(profile, decision)
         return admitted
 
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
-        """Run those that were admitted; None where it came to nothing, which is counted.
+        """Run admitted profiles in one fio; None if they did not run, which is recorded as skips.
 
-        With `slc` among them the run is charged to the drive's life only: a rated drive's day holds
-        none, which comes once a week at the most.
+        A run with `slc` is charged to the drive's life only: the daily budget of a rated drive is
+        too small for it, and it runs once a week at most.
 
         Raises:
-            OSError: the budget cannot be written down.
+            OSError: the budget cannot be written.
         """
-        budget, each = self.tools.budget, self.directory
+        budget, directory = self.tools.budget, self.directory
         try:
-            filler = filling.ProbeFileFiller(each, budget, self.clock, self.rules, self.is_stopping)
-            file = filler.prepare(profiles)
+            file = self._prepare_file(profiles)
         except probe_file.FilesystemFull as e:
             self._record_skips(profiles, Skip(Reason.NO_SPACE, str(e)))
             return None
@@ -108,57 +115,97 @@ class ProbeSlot:
             self._record_skips(profiles, Skip(Reason.FILESYSTEM, str(e)))
             return None
         except filling.FillAborted as e:
-            self._record_skips(profiles, Skip(e.why, str(e)))
+            self._record_skips(profiles, Skip(e.guard_reason, str(e)))
             return None
-        except filling.ShuttingDown:
+        except ShuttingDown:
             return None
         names = "+".join(profile.name for profile in profiles)
         written = sum(profile.written_bytes_at_most for profile in profiles)
         reserved = None
         if file is not None:
-            is_of_life = any(profile.name == SLC for profile in profiles)
-            reserved = budget.reserve(each.drive, names, written, on_demand=is_of_life)
+            is_of_life = any(profile.name == SLC_PROFILE for profile in profiles)
+            reserved = budget.reserve(directory.drive, names, written, on_demand=is_of_life)
         if file is None or reserved is None:
-            self._record_skips(profiles, Skip(Reason.BUDGET, "too little is left"))
+            self._record_skips(profiles, Skip(Reason.BUDGET, "the remaining budget is too small"))
             return None
-        ended = self._run_fio(profiles, file)
-        if not self.tools.fio.is_stuck and any(map(filling.writes_whole, profiles)):
-            filler.shorten()
+        outcome = self._run_fio(profiles, file)
+        if not self.tools.fio.is_stuck and any(each.writes_whole_file for each in profiles):
+            self._shorten_file()
         now = self.clock.monotonic()
         for profile in profiles:
-            each.schedule.done(profile.name, now)
-        each.record_run(ended, profiles)
-        each.record_charge(budget.settle(ended.fio_bytes, ended.device_bytes))
-        words = "the probe %s of %s: %s in %.1f s"
+            directory.schedule.done(profile.name, now)
+        directory.record_run(outcome, profiles)
+        directory.record_charge(budget.settle(outcome.fio_bytes, outcome.device_bytes))
         log.info(
-            words, names, each.results.device, ended.result.value, ended.ended_at - ended.started_at
+            "probe %s of %s: %s after %.1f s",
+            names,
+            directory.results.device,
+            outcome.result.value,
+            outcome.ended_at - outcome.started_at,
         )
-        return ended
+        return outcome
 
     def record_skip(self, profile: Profile, skip: Skip) -> None:
-        """A profile was due and does not run."""
-        each = self.directory
-        each.record_skip(profile.name, skip)
-        words = "the probe %s of %s does not run: %s: %s"
-        where = each.results.device or each.path
-        log.info(words, profile.name, where, skip.reason.value, skip.detail)
+        """Record that a due profile does not run."""
+        self.directory.record_skip(profile.name, skip)
+        where = self.directory.results.device or self.directory.path
+        log.info(
+            "probe %s of %s skipped: %s: %s", profile.name, where, skip.reason.value, skip.detail
+        )
 
     def _record_skips(self, profiles: Sequence[Profile], skip: Skip) -> None:
         for profile in profiles:
             self.record_skip(profile, skip)
 
-    def _write_pid(self, pid: int) -> None:
+    def _prepare_file(self, profiles: Sequence[Profile]) -> Path | None:
+        """Returns the file, filled as far as the profiles read it; None if the budget is too small.
+
+        Raises:
+            UnsafeProbeFile, FilesystemFull: the file cannot be used or created.
+            FillAborted: the guard stopped the filling.
+            ShuttingDown: the exporter stops.
+            OSError: the budget cannot be written.
+        """
+        directory, budget = self.directory, self.tools.budget
+        path, name = directory.path, directory.file
+        filled = filling.filled_bytes(profiles)
+        if missing := filling.bytes_to_fill(path, name, filled):
+            # Before the reservation: an unusable file is not written and must not be charged.
+            probe_file.check_usable(path, name)
+            if budget.reserve(directory.drive, "filling", missing) is None:
+                return None
+            filling.fill(
+                directory,
+                name,
+                filled,
+                missing,
+                rules=self.rules,
+                clock=self.clock,
+                on_progress=self._raise_if_stopping,
+                settle=lambda size: directory.record_charge(budget.settle(size, None)),
+            )
+        size = max(profile.size_bytes for profile in profiles)
+        probe_file.prepare(path, name, size, fill=False)
+        return probe_file.check(path, name, size)
+
+    def _raise_if_stopping(self, _length_bytes: int) -> None:
+        if self.is_stopping():
+            raise ShuttingDown(f"{self.directory.path}: the exporter stops; filling interrupted")
+
+    def _shorten_file(self) -> None:
+        """After a run that wrote the whole file: free what the other profiles do not read."""
+        directory = self.directory
+        size = filling.filled_bytes(each.profile for each in directory.results.profiles.values())
         try:
-            self.tools.pid_file.write(pid)
-        except OSError as e:
-            # It dies with us, and has the lock while it lives.
-            log.warning("which process probes is not written down: %s", e.strerror or e)
+            probe_file.shorten(directory.path, directory.file, size)
+        except ReadError as e:
+            log.warning("the probes' file keeps its length: %s", e)
 
     def _run_fio(self, profiles: Sequence[Profile], file: Path) -> RunOutcome:
-        each, tools = self.directory, self.tools
-        assert each.location is not None
-        tools.windows.begin((each.location.device, *each.location.leaves), self.clock.monotonic())
-        watch = each.guard_sampler(profiles)
+        directory, tools = self.directory, self.tools
+        assert directory.location is not None
+        devices = (directory.location.device, *directory.location.leaves)
+        tools.windows.begin(devices, self.clock.monotonic())
         try:
             return run_fio(
                 tools.fio,
@@ -166,8 +213,8 @@ class ProbeSlot:
                 file,
                 lock=tools.lock,
                 started=self._write_pid,
-                watch=watch,
-                avail=each.avail_bytes,
+                sampler=directory.guard_sampler(profiles),
+                avail=directory.avail_bytes,
                 rules=self.rules,
                 clock=self.clock,
                 is_stopping=self.is_stopping,
@@ -176,3 +223,10 @@ class ProbeSlot:
             tools.windows.end(self.clock.monotonic())
             if not tools.fio.is_stuck:
                 tools.pid_file.clear()
+
+    def _write_pid(self, pid: int) -> None:
+        try:
+            self.tools.pid_file.write(pid)
+        except OSError as e:
+            # Not fatal: fio ends with this process, and inherits the host lock while it lives.
+            log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)

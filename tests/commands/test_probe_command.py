@@ -114,7 +114,9 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
 def test_a_profile_that_is_none_is_said_with_those_there_are(place: Place) -> None:
     ended = place.run("probe", "page_raed", where(place))
     assert 2 == ended.status
-    assert "'page_raed' is no profile; there are burst, fsync, page_read" in ended.complaint
+    assert (
+        "there is no profile 'page_raed'; choose one of burst, fsync, page_read" in ended.complaint
+    )
 
 
 def test_the_cache_s_cliff_has_a_command_of_its_own(place: Place) -> None:
@@ -125,7 +127,7 @@ def test_the_cache_s_cliff_has_a_command_of_its_own(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("directories", "words"),
-    [("", "no directory to measure in is known"), ('"/a", "/b"', "several directories")],
+    [("", "no directory given"), ('"/a", "/b"', "several directories")],
 )
 def test_without_one_directory_nothing_is_probed(
     place: Place, directories: str, words: str
@@ -139,7 +141,7 @@ def test_without_one_directory_nothing_is_probed(
 def test_a_directory_that_cannot_be_is_said(place: Place) -> None:
     ended = place.run("probe", f"--directory={place.path / 'none/probe'}")
     assert 2 == ended.status
-    assert f"{place.path / 'none'} is no directory" in ended.complaint
+    assert f"{place.path / 'none'} is not a directory" in ended.complaint
 
 
 def test_only_the_cache_s_cliff_scheduled_is_nothing_to_run(place: Place) -> None:

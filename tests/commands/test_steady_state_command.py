@@ -81,7 +81,7 @@ def test_too_few_or_too_many_rounds_are_refused(place: Place, rounds: str) -> No
 def test_a_profile_that_is_none_is_said(place: Place) -> None:
     ended = place.run("steady-state", "page", where(place))
     assert 2 == ended.status
-    assert "'page' is no profile" in ended.complaint
+    assert "there is no profile 'page'" in ended.complaint
 
 
 def test_a_fio_that_says_nothing_is_no_round(place: Place) -> None:

@@ -135,5 +135,5 @@ def test_no_rule_fails_and_nobody_complains(played: Stage) -> None:
     assert [] == played.manager.complaints
     complaints = {act.scene.name: act.daemon.complaints for act in played.acts}
     (of_probe,) = complaints.pop("probe")
-    assert "the probe fsync of nvme1n1: fio: no report, with exit status 1" in of_probe
+    assert "probe fsync of nvme1n1: fio: no report, with exit status 1" in of_probe
     assert {} == {name: said for name, said in complaints.items() if said}

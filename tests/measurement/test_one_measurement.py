@@ -166,7 +166,7 @@ def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_char
     # Half of what the gate wants: the guard's.
     host.place.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
     with host.measuring() as measurement:
-        with pytest.raises(ReadError, match=r"not filled, for the filesystem is nearly full"):
+        with pytest.raises(ReadError, match=r"not filled; the filesystem is nearly full"):
             measurement.prepare_file("file", 256 * MIB, fill=True)
         # A quarter of a second at 64 MiB/s, twice for the filesystem.
         assert 0 < measurement.charged_bytes <= 2 * 20 * MIB

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from exporter.commands import bench_matrix, slc
 from exporter.config import ProbeSettings, Settings, StateSettings
-from exporter.errors import ConfigError, ReadError
-from exporter.measurement import admission, figures, guarded_run, measured_directory, session
+from exporter.errors import ConfigError
+from exporter.measurement import admission, figures, guarded_run, session, target
 from exporter.measurement.admission import Streams, WritePlan
 from exporter.measurement.interruption import InterruptHandler
 from exporter.probe.host_lock import HostLock, ProbePidFile
@@ -143,71 +143,6 @@ def test_what_nohup_ignores_stays_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
-def test_a_file_is_filled_at_a_bearable_pace(tmp_path: Path) -> None:
-    clock, seen = FakeClock(), list[int]()
-    place, size = tmp_path / "new", 4 << 20
-    missing = guarded_run.missing_bytes(place, "file", size)
-    assert size == missing
-    with guarded_run.remove_afterwards(place, "file"):
-        guarded_run.fill_paced(
-            place, "file", size, missing=missing, clock=clock, filling=seen.append
-        )
-        assert place / "file" == guarded_run.prepare_length(place, "file", size)
-        assert size == (place / "file").stat().st_size
-        assert 0 == guarded_run.missing_bytes(place, "file", size)
-    assert [1 << 20, 2 << 20, 3 << 20, 4 << 20] == seen
-    assert sum(clock.slept) == pytest.approx(guarded_run.fill_seconds(size), rel=0.01)
-    assert not place.exists(), "what is made is taken away"
-
-
-def test_after_a_stall_a_filling_does_not_catch_up(tmp_path: Path) -> None:
-    clock, seen = FakeClock(), list[float]()
-
-    def stall(at: int) -> None:
-        seen.append(clock.monotonic())
-        if at == 4 << 20:
-            clock.advance(60.0)
-
-    guarded_run.fill_paced(
-        tmp_path / "new", "file", 64 << 20, missing=64 << 20, clock=clock, filling=stall
-    )
-    # Were it to, all that is left would be written at once.
-    assert seen[-1] - seen[4] > 0.5
-
-
-def test_a_file_with_holes_is_filled_anew(tmp_path: Path) -> None:
-    tmp_path.chmod(0o700)
-    guarded_run.prepare_length(tmp_path, "file", 4 << 20)
-    missing = guarded_run.missing_bytes(tmp_path, "file", 2 << 20)
-    assert 2 << 20 == missing
-    guarded_run.fill_paced(
-        tmp_path,
-        "file",
-        2 << 20,
-        missing=missing,
-        clock=FakeClock(),
-        filling=lambda _at: None,
-    )
-    assert 0 == guarded_run.missing_bytes(tmp_path, "file", 2 << 20)
-
-
-def test_a_filling_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
-    def give_up(at: int) -> None:
-        if at > 2 << 20:
-            raise ReadError("enough")
-
-    with contextlib.suppress(ReadError), guarded_run.remove_afterwards(tmp_path / "new", "file"):
-        guarded_run.fill_paced(
-            tmp_path / "new",
-            "file",
-            4 << 20,
-            missing=4 << 20,
-            clock=FakeClock(),
-            filling=give_up,
-        )
-    assert [] == list(tmp_path.iterdir())
-
-
 def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
     place = tmp_path / "there"
     place.mkdir(0o700)
@@ -220,7 +155,7 @@ def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
 def test_a_directory_that_may_not_be_used_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(0o755)
     with pytest.raises(
-        ConfigError, match=r"open to other users.*; a directory that does not exist"
+        ConfigError, match=r"open to other users.*; name a directory that does not exist"
     ):
         guarded_run.prepare_length(tmp_path / "open", "file", 4096)
 
@@ -231,25 +166,25 @@ def settings(*directories: Path, state: Path | None = None) -> Settings:
 
 def test_the_directory_is_what_was_asked_for_else_the_configured_one() -> None:
     here, there = Path("/mnt/here"), Path("/mnt/there")
-    assert here == measured_directory.chosen_directory(here, settings(there))
-    assert there == measured_directory.chosen_directory(None, settings(there))
-    assert Path.cwd() / "new" == measured_directory.chosen_directory(Path("new"), settings())
+    assert here == target.select_directory(here, settings(there))
+    assert there == target.select_directory(None, settings(there))
+    assert Path.cwd() / "new" == target.select_directory(Path("new"), settings())
     with pytest.raises(ConfigError, match="name one of them"):
-        measured_directory.chosen_directory(None, settings(here, there))
-    with pytest.raises(ConfigError, match="no directory to measure in is known"):
-        measured_directory.chosen_directory(None, settings())
+        target.select_directory(None, settings(here, there))
+    with pytest.raises(ConfigError, match="no directory given"):
+        target.select_directory(None, settings())
 
 
 @pytest.mark.parametrize("name", ["/mnt/a\nb", "/mnt/a\\b", "/mnt/\x1b[2J"])
 def test_a_name_that_fio_cannot_be_told_is_a_mistake(name: str) -> None:
-    with pytest.raises(ConfigError, match="fio takes no such name"):
-        measured_directory.chosen_directory(Path(name), settings())
+    with pytest.raises(ConfigError, match="fio accepts no backslash"):
+        target.select_directory(Path(name), settings())
 
 
 def test_the_daemon_s_state_is_used_and_a_new_one_made_where_there_is_none(tmp_path: Path) -> None:
-    assert tmp_path == measured_directory.state_directory(settings(state=tmp_path), {})
+    assert tmp_path == target.state_directory(settings(state=tmp_path), {})
     environment = {"HOME": str(tmp_path), "STATE_DIRECTORY": str(tmp_path / "new")}
-    assert tmp_path / "new" == measured_directory.state_directory(settings(), environment)
+    assert tmp_path / "new" == target.state_directory(settings(), environment)
 
 
 def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:

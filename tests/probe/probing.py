@@ -16,10 +16,10 @@ from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
-    ProbeSchedule,
 )
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
+from exporter.probe.schedule import ProbeSchedule
 from exporter.probe.scheduler import ProbeScheduler
 from exporter.probe.slot import ProbeTools
 from exporter.programs.child import End, Finished

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.probe.probe_directory import ProbeSchedule, splayed_delay
 from exporter.probe.profiles import PROFILES
+from exporter.probe.schedule import ProbeSchedule, splayed_delay
 
 READ, WRITE, BURST, SLC = (PROFILES[n] for n in ("page_read", "page_write", "burst", "slc"))
 

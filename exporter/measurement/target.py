@@ -1,4 +1,4 @@
-"""Where a person's measurement takes place: the directory, its drive, its load, its health."""
+"""Determines what a measurement uses: profiles, directory, state directory, the drive's health."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -6,21 +6,23 @@ from pathlib import Path
 
 from exporter.clock import Clock
 from exporter.config import Settings
-from exporter.drives.health import DriveHealth
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.io import survey
 from exporter.io.interval import disk_interval
 from exporter.linux import diskstats, topology
 from exporter.linux.diskstats import DiskStats
 from exporter.linux.topology import Topology
+from exporter.probe import profiles
+from exporter.probe.filling import filled_bytes
 from exporter.probe.probe_directory import (
     DriveCondition,
     ProbeContext,
     ProbeDirectory,
-    ProbeSchedule,
+    worst_condition,
 )
-from exporter.probe.profiles import Profile
+from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.results import RoundHistory
+from exporter.probe.schedule import ProbeSchedule
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_registry import DriveRegistry, is_live
@@ -30,16 +32,58 @@ from exporter.smart.poll_document import parse_heartbeat, parse_poll_document
 from exporter.state import StateFile, existing_directory, open_state_file
 
 
-def chosen_directory(asked: Path | None, settings: Settings) -> Path:
-    """The directory that was asked for, else the one that is configured.
+def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]:
+    """Returns the profile of that name; for None all scheduled profiles except `slc`.
 
     Raises:
-        ConfigError: there is none, or several to choose from.
+        ConfigError: there is no such profile, it has a command of its own, or none is scheduled.
+    """
+    known = {**PROFILES, **settings.probe.profile}
+    listed = ", ".join(sorted(known.keys() - {"slc"}))
+    if name == "slc":
+        raise ConfigError("slc has a command of its own", "see ssd-exporter slc --help")
+    if name is not None and name not in known:
+        raise ConfigError(
+            f"there is no profile {name!r}",
+            f"choose one of {listed}; a directory is given with --directory",
+        )
+    if name is not None:
+        return (profiles.configured(name, settings.probe.profile),)
+    scheduled = _scheduled(settings)
+    if not scheduled:
+        raise ConfigError("no profile is scheduled", f"name one of {listed}")
+    return scheduled
+
+
+def retained_bytes(selected: Sequence[Profile], settings: Settings) -> int | None:
+    """Returns how much of the probes' file to keep after these profiles ran.
+
+    As much as the daemon fills for its own profiles. None if these do not make the file longer.
+    """
+    if not any(each.writes_whole_file for each in selected):
+        return None
+    return filled_bytes((*selected, *_scheduled(settings)))
+
+
+def _scheduled(settings: Settings) -> tuple[Profile, ...]:
+    overrides = settings.probe.profile
+    names = (name for name in settings.probe.profiles if name != "slc")
+    return tuple(profiles.configured(name, overrides) for name in names)
+
+
+def select_directory(asked: Path | None, settings: Settings) -> Path:
+    """Returns the directory that the user named, else the configured one.
+
+    Raises:
+        ConfigError: neither exists, or several directories are configured.
     """
     if asked is not None:
         path = str(asked)
         if not path.isprintable() or "\\" in path:
-            raise ConfigError(f"{path} cannot be measured in", "fio takes no such name")
+            raise ConfigError(
+                f"{path} cannot be measured in",
+                "fio accepts no backslash and no control character in a path",
+            )
         return Path(os.path.abspath(asked))
     configured = settings.probe.directory
     if len(configured) == 1:
@@ -48,23 +92,23 @@ def chosen_directory(asked: Path | None, settings: Settings) -> Path:
         listed = ", ".join(map(str, configured))
         raise ConfigError(f"several directories are configured: {listed}", "name one of them")
     raise ConfigError(
-        "no directory to measure in is known",
-        "name one that does not exist yet, on the filesystem to measure; or give --config.file"
-        " with probe.directory",
+        "no directory given",
+        "name a directory that does not exist yet on the filesystem to measure, such as"
+        " /mnt/data/ssd-test; or give --config.file with probe.directory",
     )
 
 
 def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Where the bytes are counted: with the daemon's, or a new one where no daemon ever ran.
+    """Returns the directory of the budget: the daemon's, or a new one if no daemon ever ran.
 
     Raises:
-        ConfigError: there is none, and none can be made.
+        ConfigError: there is none, and none can be created.
     """
     asked = settings.state.directory
     found = existing_directory(asked, dict(environment))
     if found is None:
-        made = open_state_file(asked, dict(environment))
-        found = None if made is None else made.directory
+        created = open_state_file(asked, dict(environment))
+        found = None if created is None else created.directory
     if found is None:
         raise ConfigError(
             "there is no directory to count the written bytes in", "set --state.directory"
@@ -73,19 +117,19 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
 
 
 def probe_directory(
-    path: Path, profiles: Sequence[Profile], settings: Settings, clock: Clock, state: Path
+    path: Path, selected: Sequence[Profile], settings: Settings, clock: Clock, state: Path
 ) -> ProbeDirectory:
-    """The daemon's own view of the directory, for profiles that run once and now.
+    """Returns the directory as the daemon sees it, with the profiles to run now.
 
-    What the daemon has kept in `state` of earlier runs is known to it.
+    state: the daemon's state directory; the rounds of earlier runs are read from it.
     """
-    its = settings.path
-    seen = topology.read(its.sysfs, its.procfs, its.rootfs, configured=settings.role).value
+    paths = settings.path
+    seen = topology.read(paths.sysfs, paths.procfs, paths.rootfs, configured=settings.role).value
     known = survey.drives_from_topology(seen, settings.device)
     health = AgentHealth(settings, clock, seen)
     context = ProbeContext(
-        proc=its.procfs,
-        sys=its.sysfs,
+        proc=paths.procfs,
+        sys=paths.sysfs,
         topology=lambda: seen,
         busy_seconds=lambda _device: None,
         identity=lambda device: known[device].identity if device in known else device,
@@ -95,7 +139,7 @@ def probe_directory(
     kept = StateFile(state).load_read_only().get("probe")
     return ProbeDirectory(
         path,
-        profiles,
+        selected,
         schedule=ProbeSchedule([], 0.0),
         context=context,
         clock=clock,
@@ -104,25 +148,26 @@ def probe_directory(
 
 
 def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
-    """Find out where the directory lies, and whether it may be measured there.
+    """Locate the directory and check that its filesystem can be measured.
 
     Raises:
-        ConfigError: no, by its words.
+        ConfigError: it cannot; the message says why.
     """
     path = directory.path
-    # Not Path's: they raise where a directory above may not be entered.
+    # Not Path's methods: they raise if a directory above may not be entered.
     try:
         os.lstat(path)
     except PermissionError as e:
         raise ConfigError(f"{path.parent} may not be entered", "run this as root") from e
     except OSError:
         if not os.path.isdir(path.parent):
-            words = f"{path.parent} is no directory"
-            raise ConfigError(words, "make it, or name another") from None
+            raise ConfigError(
+                f"{path.parent} is not a directory", "create it, or name another"
+            ) from None
     if os.path.islink(path):
         raise ConfigError(f"{path} is a link", "name the directory itself")
     if os.path.exists(path) and not os.path.isdir(path):
-        raise ConfigError(f"{path} is no directory", "name one that does not exist yet")
+        raise ConfigError(f"{path} is not a directory", "name one that does not exist yet")
     try:
         directory.locate()
     except ReadError as e:
@@ -134,7 +179,7 @@ def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
 
 
 def read_disk(proc: Path, device: str) -> DiskStats | None:
-    """A device's counters now; None where the kernel counts none."""
+    """Returns a device's counters; None if /proc/diskstats does not list it."""
     try:
         records = diskstats.read(proc).value
     except SourceError:
@@ -143,7 +188,7 @@ def read_disk(proc: Path, device: str) -> DiskStats | None:
 
 
 def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) -> float | None:
-    """The share of the time in which a device was busy; None where it is not known."""
+    """Returns the share of the time a device was busy, 0 to 1; None is unknown."""
     if then is None or now is None:
         return None
     interval = disk_interval(then, now, seconds)
@@ -151,10 +196,13 @@ def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) ->
 
 
 class AgentHealth:
-    """What the agent last left of each drive; nothing where no agent runs or it may not be read."""
+    """The drives' health by the agent's last poll documents.
+
+    Nothing is known if no agent runs, or if this user may not read the documents.
+    """
 
     def __init__(self, settings: Settings, clock: Clock, seen: Topology) -> None:
-        disks = {name: its.identity for name, its in seen.devices.items()}
+        disks = {name: device.identity for name, device in seen.devices.items()}
         self._hot_celsius = settings.probe.gate.hot_celsius
         self._drives = DriveRegistry(
             clock,
@@ -174,21 +222,9 @@ class AgentHealth:
                         self._drives.take(parse_poll_document(text))
                 self._drives.call(heartbeat)
         except SourceError:
-            # Not known, as on every host without the agent: the report says so.
+            # No agent, or no right to read its documents: the report shows no temperature.
             return
 
     def drive_condition(self, drives: Sequence[str]) -> DriveCondition:
-        known = [each for drive in drives if (each := self._drives.health_of(drive)) is not None]
-        worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
-        hottest = min(
-            (each for each in known if "drive" in each.temperatures), key=self._room, default=None
-        )
-        return DriveCondition(
-            max(worn, default=None),
-            hottest.temperatures["drive"] if hottest else None,
-            hottest.temperature_warning_celsius if hottest else None,
-        )
-
-    def _room(self, each: DriveHealth) -> float:
-        limit = each.temperature_warning_celsius
-        return (self._hot_celsius if limit is None else limit) - each.temperatures["drive"]
+        """Returns the worst condition of these drives, by their device names."""
+        return worst_condition(map(self._drives.health_of, drives), self._hot_celsius)
