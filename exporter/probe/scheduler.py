@@ -58,7 +58,7 @@ class ProbeScheduler:
         self._copy_on_write = copy_on_write
         self._rated_bytes = rated_bytes
         self._is_recovered = False
-        #: Number of fio processes that cannot be outcome, as of the last step. Any thread may read it.
+        #: Number of fio processes that cannot be ended, by the last step. Any thread may read it.
         self.stuck = 0
         self._stopping = threading.Event()
         self._done: Callable[[], None] = _nothing
