@@ -64,7 +64,7 @@ class ProbeScheduler:
         self._done: Callable[[], None] = _nothing
 
     def on_done(self, done: Callable[[], None]) -> None:
-        """Set a function that is called after directory slot, on the probes' thread."""
+        """Set a function that is called after each slot, on the probes' thread."""
         self._done = done
 
     def stop(self) -> None:
