@@ -1,43 +1,43 @@
-# Every verb works from a bare clone, as root or with sudo, and twice in a row.
+# Every target works from a fresh clone, as root or with sudo, and can be repeated.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What `make run` and `make deb` need of the system, and what the tests need besides.
+# System packages for `make run` and `make deb`, and for the tests.
 RUN_PACKAGES  := python3-venv smartmontools fio
 DEB_PACKAGES  := debhelper python3
 TEST_PACKAGES := $(RUN_PACKAGES) prometheus prometheus-node-exporter openssl curl e2fsprogs util-linux gcc libc6-dev prometheus-alertmanager chromium systemd systemd-container procps $(DEB_PACKAGES) groff-base docker-compose
 STACK_PACKAGES := prometheus prometheus-alertmanager
-# What `make lab` needs besides.
+# Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
-# Tests that watch real disks, programs and seconds: nothing that works hard may run beside them.
+# Tests with real disks, programs and time limits. They must not run beside CPU-intensive tests.
 WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
-# Of what is installed or packaged; the other one is aarch64.
+# Architecture of packages and installations: x86_64 or aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
 BUILDER ?= docker build
-# What is measured runs as the package does: with the system's own Python. Debian's is built with the
-# compiler's profile; one from pyenv is not, and slower by a sixth to a half (docs/costs.md).
+# Benchmarks run with the Python of the system, like the package. Debian builds it with profile-guided
+# optimisation; a Python from pyenv is slower by 17 to 50 % (docs/costs.md).
 MEASURED_PYTHON ?= $(firstword $(wildcard /usr/bin/python3) $(PYTHON))
 MEASURED_VENV   := .venv-bench
 
 .DEFAULT_GOAL := help
 .PHONY: help run venv dev test check format golden docs corpus soak month dashboards deb wheelhouse install lab stack fleet image bench clean packages test-packages deb-packages lab-packages
 
-help:  ## Show this
+help:  ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: packages venv  ## Install what is needed and watch this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
+run: packages venv  ## Install dependencies and monitor this host on 127.0.0.1:10177 (ARGS=... for flags, PROBE_DIR=... for probes)
 	@mkdir -p var
 	@printf '[probe]\ndirectory = "%s"\nfirst_delay_seconds = 5\n' '$(abspath $(PROBE_DIR))' > var/probe.toml
 	@exec $(BIN)/ssd-exporter --state.directory=var $(if $(PROBE_DIR),--config.file=var/probe.toml) $(ARGS)
 
-venv: $(VENV)/.installed  ## Make .venv with the command ssd-exporter in it
+venv: $(VENV)/.installed  ## Create .venv with the command ssd-exporter
 
-dev: $(VENV)/.installed-dev  ## The same, with what the tests need
+dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 
-test: test-packages dev  ## Run the whole test suite (ARGS=... for pytest, for a part of it)
+test: test-packages dev  ## Run the test suite (ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
 	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(WAITING))
 	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(WAITING)
@@ -45,7 +45,7 @@ else
 	$(BIN)/pytest $(ARGS)
 endif
 
-check: dev  ## Lint, formatting, types
+check: dev  ## Check lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -55,53 +55,53 @@ format: dev  ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-golden: dev  ## Write tests/hosts/*/expected.prom anew; read the difference before you commit it
+golden: dev  ## Regenerate tests/hosts/*/expected.prom; review the difference before you commit
 	$(BIN)/python -m tests.hosts
 
-docs: dev  ## Write METRICS.md anew from the catalogue
+docs: dev  ## Regenerate METRICS.md from the catalogue
 	$(BIN)/python -m exporter.metrics > METRICS.md
 
-dashboards: dev  ## Write dashboards/*.json anew; after a change of alerts/thresholds.yml too
+dashboards: dev  ## Regenerate dashboards/*.json; also needed after a change of alerts/thresholds.yml
 	$(BIN)/python -m dashboards
 
-soak: test-packages dev  ## kill -9 of daemon and agent at 200 random moments, and at 50 in a probe (8 minutes)
+soak: test-packages dev  ## Kill daemon and agent with SIGKILL at 200 random times, and 50 times during a probe (8 minutes)
 	SSD_ROUNDS=200 SSD_PROBE_ROUNDS=50 $(BIN)/pytest --timeout=1800 \
 	  tests/end_to_end/test_kill.py tests/end_to_end/test_probe.py -k 'killed or kill_9'
 
-month: test-packages dev  ## A generated month under the real rules: a healthy host, and ten slow illnesses (10 minutes; ARGS=--days=3)
+month: test-packages dev  ## Evaluate the rules on a simulated month of a healthy host and of ten gradual faults (10 minutes; ARGS=--days=3)
 	$(BIN)/python -m tests.month $(ARGS)
 
-corpus: dev  ## Read real smartctl outputs (../shared/smartctl-corpus) and compare with what is expected
+corpus: dev  ## Parse real smartctl outputs (../shared/smartctl-corpus) and compare with the expected results
 	$(BIN)/python -m tests.corpus
 
 deb: deb-packages venv  ## Build dist/*.deb (ARCH=aarch64 for ARM)
 	@packaging/deb.sh $(BIN)/python $(ARCH)
 
-wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others, x86_64 and ARM
+wheelhouse: venv  ## Build dist/*.tar.gz for RHEL, Rocky and others (x86_64 and ARM)
 	@packaging/archive.sh $(BIN)/python x86_64 aarch64
 
 install: venv  ## Install below PREFIX=/usr/local (DESTDIR=... for packagers)
 	@packaging/stage.sh $(BIN)/python $(ARCH) build/install
 	@build/install/install.sh --prefix '$(PREFIX)' --destdir '$(DESTDIR)'
 
-lab: test-packages lab-packages dev deb  ## The .deb in a virtual machine with drives of every kind, and more (ARGS=... for pytest)
+lab: test-packages lab-packages dev deb  ## Test the .deb in a virtual machine with emulated drives (ARGS=... for pytest)
 	$(BIN)/pytest $(ARGS) tests/lab
 
-stack: packages venv  ## Exporter, Prometheus with the rules, Alertmanager, on loopback until ctrl-C (ARGS=--prometheus=PORT)
+stack: packages venv  ## Run exporter, Prometheus with the rules and Alertmanager on loopback until Ctrl-C (ARGS=--prometheus=PORT)
 	@./packages.sh $(STACK_PACKAGES)
 	@exec $(BIN)/python -m stack $(ARGS)
 
-fleet: test-packages dev  ## Measure what the rules cost a Prometheus with 1,000 hosts of 4 drives (ARGS=--hosts=100)
+fleet: test-packages dev  ## Measure the cost of the rules for a Prometheus with 1,000 hosts of 4 drives (ARGS=--hosts=100)
 	$(BIN)/python -m bench.fleet $(ARGS)
 
 image:  ## Build the container image ssd-exporter (BUILDER='podman build --format=docker', ARGS=--build-arg=FIO=no)
 	$(BUILDER) --build-arg=REVISION=$$(git rev-parse HEAD) --build-arg=CREATED=$$(git log -1 --format=%cI) -t ssd-exporter $(ARGS) .
 
-bench: test-packages  ## Measure speed and size beside Debian's node_exporter (20 minutes; ARGS=--smart for a part)
+bench: test-packages  ## Measure CPU time and memory, compared with Debian's node_exporter (20 minutes; ARGS=--smart for a part)
 	@$(MAKE) --no-print-directory VENV=$(MEASURED_VENV) PYTHON=$(MEASURED_PYTHON) dev
 	$(MEASURED_VENV)/bin/python -m bench $(ARGS)
 
-clean:  ## Remove what was built
+clean:  ## Remove build results
 	rm -rf $(VENV) $(MEASURED_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 packages:
@@ -121,14 +121,14 @@ $(VENV)/.installed: pyproject.toml
 	  { echo "make: $(PYTHON) is older than Python 3.10; set PYTHON=/path/to/python3" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || ./packages.sh python3-venv
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
-	  { rm -rf $(VENV); echo "make: no venv can be made; install python3-venv" >&2; exit 2; }
+	  { rm -rf $(VENV); echo "make: cannot create a virtual environment; install python3-venv" >&2; exit 2; }
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable . || \
-	  { echo "make: the Python packages cannot be installed; is a package index reachable?" >&2; exit 2; }
-	@# As pip does with what it copies: who compiles when it starts keeps a megabyte of it.
+	  { echo "make: cannot install the Python packages; is a package index reachable?" >&2; exit 2; }
+	@# pip compiles installed modules, but not those of an editable install. Compiling at start costs 1 MB of memory.
 	@$(BIN)/python -m compileall -q exporter
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]' || \
-	  { echo "make: the tests' Python packages cannot be installed; is a package index reachable?" >&2; exit 2; }
+	  { echo "make: cannot install the Python packages of the tests; is a package index reachable?" >&2; exit 2; }
 	@touch $@

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs Debian packages that are missing: as root, or through sudo where it asks for no password.
-# Says plainly what is missing where it cannot, and lets the caller go on with what is there.
+# Installs missing Debian packages, as root or with sudo if it needs no password. If that is not possible,
+# it prints the missing packages and returns 0, so that the caller continues without them.
 set -u
 missing=
 for package in "$@"; do
@@ -9,7 +9,7 @@ for package in "$@"; do
 done
 [ -n "$missing" ] || exit 0
 if ! command -v apt-get >/dev/null 2>&1; then
-  echo "No apt-get here. Install what these Debian packages hold:$missing" >&2
+  echo "apt-get not found. Install the equivalents of these Debian packages:$missing" >&2
   exit 0
 fi
 if [ "$(id -u)" = 0 ]; then
@@ -17,12 +17,12 @@ if [ "$(id -u)" = 0 ]; then
 elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
   as_root='sudo -n'
 else
-  echo "Missing, and only root can install them:$missing" >&2
+  echo "Missing packages that only root can install:$missing" >&2
   echo "Run: sudo apt-get install --no-install-recommends$missing" >&2
   exit 0
 fi
 echo "Installing:$missing"
-# Their daemons are for the tests to start, on ports of their own: none is left running.
+# policy-rc.d prevents that apt starts the daemons of these packages: tests start them on their own ports.
 policy=/usr/sbin/policy-rc.d
 made=
 trap '[ -z "$made" ] || $as_root rm -f "$policy"' EXIT

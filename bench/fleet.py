@@ -161,7 +161,7 @@ def _prometheus(directory: Path) -> Iterator[Running]:
 
 def _require(running: Running) -> None:
     if running.status is not None:
-        raise StackError(f"prometheus ended with {running.status}: {running.last_words()}")
+        raise StackError(f"prometheus ended with {running.status}: {running.failure_reason()}")
 
 
 def _ask(running: Running, path: str, **parameters: str) -> Any:

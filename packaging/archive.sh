@@ -1,6 +1,6 @@
 #!/bin/sh
-# Packs dist/ssd-exporter-VERSION-linux-ARCHITECTURE.tar.gz for each architecture: wheels and
-# install.sh, for systems without Debian's packages and without a network.
+# Builds dist/ssd-exporter-VERSION-linux-ARCHITECTURE.tar.gz for each architecture: wheels and
+# install.sh, for systems without Debian packages and without a network.
 set -eu
 umask 022
 if [ $# -lt 2 ]; then

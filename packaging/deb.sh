@@ -12,11 +12,11 @@ machine=$2
 case $machine in
   x86_64) architecture=amd64 ;;
   aarch64) architecture=arm64 ;;
-  *) echo "deb.sh: there is no package for $machine; x86_64 and aarch64 are there" >&2; exit 2 ;;
+  *) echo "deb.sh: unsupported architecture $machine; supported are x86_64 and aarch64" >&2; exit 2 ;;
 esac
 version=$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' exporter/__init__.py)
 package=ssd-exporter_${version}_$architecture.deb
-# The day of the last commit: the same commit makes the same package, byte by byte.
+# The time of the last commit, so that builds of a commit are reproducible byte by byte.
 when=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}
 
 mkdir -p build dist
@@ -33,7 +33,8 @@ ssd-exporter ($version) stable; urgency=medium
 
  -- ssd-exporter developers <ssd-exporter@example.org>  $(LC_ALL=C date -u -R -d "@$when")
 EOF
-# PATH: debhelper's Perl and Python are the system's. -d: packages.sh has seen to what it takes.
+# PATH: debhelper needs the Perl and Python of the system. -d: packages.sh has installed the build
+# dependencies.
 (cd "$work/tree" && env PATH=/usr/sbin:/usr/bin:/sbin:/bin STAGE="$work/stage" \
   SOURCE_DATE_EPOCH="$when" DEB_BUILD_OPTIONS=nocheck \
   dpkg-buildpackage --host-arch "$architecture" -us -uc -b -d) > "$work/log" 2>&1 || {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs ssd-exporter from what lies beside this script: no network, no pip. `make install`, the
-# Debian package and the archive for other systems all come here. It starts nothing.
+# Installs ssd-exporter from the files beside this script, without network and pip. It is used by
+# `make install`, the Debian package and the archive for other systems. It starts no service.
 set -eu
 umask 022
 
@@ -8,11 +8,11 @@ usage() {
   cat <<'EOF'
 usage: install.sh [--prefix DIR] [--destdir DIR] [--python PROGRAM] [--unit-directory DIR] [--remove]
 
-  --prefix DIR          where to install: /usr/local
-  --destdir DIR         a root that stands for /, for who makes packages
-  --python PROGRAM      the Python that will run it, 3.10 or later, as an absolute path
-  --unit-directory DIR  where the units go: PREFIX/lib/systemd/system
-  --remove              take away what was installed at PREFIX; settings and state stay
+  --prefix DIR          installation prefix (default: /usr/local)
+  --destdir DIR         root directory that replaces /, for packagers
+  --python PROGRAM      absolute path of the Python to use, 3.10 or later
+  --unit-directory DIR  directory of the units (default: PREFIX/lib/systemd/system)
+  --remove              uninstall from PREFIX; settings and state remain
 EOF
 }
 
@@ -37,9 +37,9 @@ while [ $# -gt 0 ]; do
     --remove) remove=yes; shift; continue ;;
     --help | -h) usage; exit 0 ;;
     --prefix | --destdir | --python | --unit-directory) ;;
-    *) usage >&2; fail "unknown: $1" ;;
+    *) usage >&2; fail "unknown option: $1" ;;
   esac
-  [ $# -ge 2 ] || fail "$1 takes a value"
+  [ $# -ge 2 ] || fail "$1 requires a value"
   case $1 in
     --prefix) prefix=$2 ;;
     --destdir) destdir=$2 ;;
@@ -51,19 +51,19 @@ done
 for path in "$prefix" "$python" "$unit_directory"; do
   case $path in
     '' | /*) ;;
-    *) fail "$path is to be an absolute path" ;;
+    *) fail "$path must be an absolute path" ;;
   esac
-  # They go into the first line of a script, into units, and through sed.
+  # The paths are inserted into the first line of a script, into units, and into sed expressions.
   case $path in
-    *[!A-Za-z0-9_./+@-]*) fail "$path: only letters, digits and _ . / + @ - here" ;;
+    *[!A-Za-z0-9_./+@-]*) fail "$path: only letters, digits and _ . / + @ - are allowed" ;;
   esac
 done
 while [ "$prefix" != "${prefix%/}" ]; do
   prefix=${prefix%/}
 done
-[ -n "$prefix" ] || fail "--prefix takes a directory"
+[ -n "$prefix" ] || fail "--prefix requires a directory other than /"
 unit_directory=${unit_directory:-$prefix/lib/systemd/system}
-# The settings of what is installed for the whole host are where everybody looks for them.
+# A system-wide installation uses /etc for its settings.
 case $prefix in
   /usr | /usr/local) etc=/etc ;;
   *) etc=$prefix/etc ;;
@@ -73,7 +73,7 @@ share=$prefix/share
 list=$destdir$library.files
 
 remove_listed() {
-  [ -r "$list" ] || fail "nothing is known of an installation at $prefix ($list is missing)"
+  [ -r "$list" ] || fail "no installation found at $prefix ($list is missing)"
   while read -r file; do
     rm -f "$destdir$file"
   done < "$list"
@@ -82,58 +82,58 @@ remove_listed() {
 }
 if [ -n "$remove" ]; then
   remove_listed
-  echo "Removed. Settings ($etc/ssd-exporter, $etc/default/ssd-exporter), what was learned"
-  echo "(/var/lib/ssd-exporter) and the user ssd-exporter are still there."
+  echo "Removed. The settings ($etc/ssd-exporter, $etc/default/ssd-exporter), the state"
+  echo "(/var/lib/ssd-exporter) and the user ssd-exporter remain."
   exit 0
 fi
 
 here=$(cd "$(dirname "$0")" && pwd)
-[ -d "$here/wheels" ] || fail "$here has no wheels: this script is run from where it was unpacked"
+[ -d "$here/wheels" ] || fail "$here contains no wheels: run this script from the unpacked archive"
 
 can_run() {
   "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
 }
 if [ -z "$python" ]; then
-  # The system's first: what lies in somebody's home is not for the user ssd-exporter to run.
+  # Prefers the Python of the system: the user ssd-exporter may not be able to access one in a home directory.
   for directory in /usr/bin/ ''; do
     for name in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
       found=$(command -v "$directory$name") && can_run "$found" && python=$found && break 2
     done
   done
-  [ -n "$python" ] || fail "no Python 3.10 or later is found; on RHEL and its kin: dnf install python3.12"
-  # Not a link of a venv or of a version chooser, which another user may not have.
+  [ -n "$python" ] || fail "no Python 3.10 or later found; on RHEL and Rocky run: dnf install python3.12"
+  # Resolves links of virtual environments and version managers, which other users may not be able to access.
   python=$("$python" -c 'import sys; print(sys._base_executable)')
 fi
-can_run "$python" || fail "$python is no Python 3.10 or later"
+can_run "$python" || fail "$python is not Python 3.10 or later"
 if [ -z "$destdir" ]; then
   "$python" - "$(cat "$here/architecture")" <<'EOF' || exit 1
 import os, platform, sys
 
 wanted = sys.argv[1]
 if platform.machine() != wanted:
-    sys.exit(f"install.sh: this is for {wanted}, and here is {platform.machine()}")
+    sys.exit(f"install.sh: this archive is for {wanted}, but this machine is {platform.machine()}")
 try:
     name, _, version = os.confstr("CS_GNU_LIBC_VERSION").partition(" ")
 except (AttributeError, OSError, ValueError):
     name, version = "another C library", "0"
 if name != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
-    sys.exit(f"install.sh: it takes glibc 2.28 or later, and here is {name} {version}")
+    sys.exit(f"install.sh: glibc 2.28 or later is required, but this system has {name} {version}")
 EOF
 fi
 
-# Unpacked beside the old version: a full disk leaves that whole.
+# Unpacked beside the old version, so that a full disk does not damage it.
 unpacked=$destdir$library.new
 rm -rf "$unpacked"
 mkdir -p "$unpacked"
 for wheel in "$here"/wheels/*.whl; do
   "$python" -m zipfile -e "$wheel" "$unpacked"
 done
-# Compiled for one Python alone. Without it every Python runs the same code.
+# An extension module for one Python version. Without it every Python version uses the same code.
 rm -f "$unpacked"/yaml/_yaml.*.so
 find "$unpacked" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 [ -n "$destdir" ] || "$python" -m compileall -q -s "$unpacked" -p "$library" "$unpacked"
 
-# What an older version had, and this one has not, goes.
+# Removes the files of an older version.
 [ ! -r "$list" ] || remove_listed
 rm -rf "$destdir${library:?}"
 mv "$unpacked" "$destdir$library"
@@ -149,17 +149,17 @@ put() {  # put MODE SOURCE TARGET
   echo "$3" >> "$list"
 }
 
-put_settings() {  # put_settings SOURCE TARGET: what somebody has changed stays as it is
+put_settings() {  # put_settings SOURCE TARGET: keeps a modified file
   if [ -e "$destdir$2" ]; then
     put 644 "$1" "$2.new"
     if cmp -s "$destdir$2" "$destdir$2.new"; then
       rm -f "$destdir$2.new"
     else
-      echo "Kept: $destdir$2. Today's example is beside it: $2.new"
+      echo "Kept the modified $destdir$2. The new default is in $2.new"
     fi
   else
     put 644 "$1" "$2"
-    # Not of those that are removed.
+    # --remove does not delete settings.
     sed -i '$d' "$list"
   fi
 }
@@ -168,7 +168,7 @@ mkdir -p "$destdir$share/ssd-exporter" "$destdir$share/doc/ssd-exporter"
 launcher=$destdir$prefix/bin/ssd-exporter
 mkdir -p "$destdir$prefix/bin"
 rm -f "$launcher"
-# -I and -S: neither the caller's environment nor other libraries of this Python are looked at.
+# -I and -S: Python ignores the caller's environment and other installed libraries.
 cat > "$launcher" <<EOF
 #!$python -IS
 import sys
@@ -208,12 +208,12 @@ echo "Installed: $prefix/bin/ssd-exporter"
 case $prefix in
   /usr | /usr/local)
     cat <<EOF
-To start it with the host and now:
+To start it now and at boot:
   systemd-sysusers ssd-exporter.conf && systemd-tmpfiles --create ssd-exporter.conf
   systemctl daemon-reload
   systemctl enable --now ssd-smart-agent ssd-exporter
 After an upgrade: systemctl daemon-reload && systemctl restart ssd-smart-agent ssd-exporter
 EOF
     ;;
-  *) echo "systemd does not look for units in $unit_directory; link them with systemctl link." ;;
+  *) echo "systemd does not read units from $unit_directory; run systemctl link for each unit." ;;
 esac

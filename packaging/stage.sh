@@ -1,6 +1,6 @@
 #!/bin/sh
-# Lays out all that is installed, for install.sh, which it puts beside it: wheels, man page,
-# completion, units, alerts, dashboards. This step alone takes a network.
+# Collects everything that install.sh installs: wheels, man page, completion, units, alerts and
+# dashboards. Only this step needs a network.
 set -eu
 umask 022
 if [ $# != 3 ]; then
@@ -17,7 +17,7 @@ quietly='--quiet --disable-pip-version-check --no-input'
 rm -rf "$out"
 mkdir -p "$out/wheels" "$out/man" "$out/completion" "$out/share" "$out/doc"
 
-# What fits any Python from 3.10 on; cp311 is for PyYAML alone (see vendored.txt).
+# Wheels for every Python from 3.10; cp311 is for PyYAML only (see vendored.txt).
 fitting="--only-binary=:all: --implementation cp --python-version 3.11
   --abi cp311 --abi abi3 --abi none
   --platform manylinux_2_28_$architecture --platform manylinux_2_17_$architecture
@@ -27,7 +27,7 @@ fitting="--only-binary=:all: --implementation cp --python-version 3.11
   -r "$here/vendored.txt" -d "$out/wheels"
 # shellcheck disable=SC2086
 "$python" -m pip wheel $quietly --no-deps -w "$out/wheels" "$top"
-# Fails where pyproject.toml asks for something that vendored.txt has not.
+# Fails if pyproject.toml requires a package that vendored.txt does not contain.
 # shellcheck disable=SC2086
 "$python" -m pip install $quietly $fitting --dry-run --no-index --find-links "$out/wheels" \
   --target "$out/wheels" "$out"/wheels/ssd_exporter-*.whl

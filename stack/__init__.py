@@ -1,1 +1,1 @@
-"""`make stack`: exporter, Prometheus and Alertmanager with the rules of alerts/, on loopback."""
+"""`make stack`: exporter, Prometheus with the rules of alerts/, and Alertmanager on loopback."""

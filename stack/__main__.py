@@ -1,4 +1,4 @@
-"""make stack: exporter, Prometheus and Alertmanager on loopback, until ctrl-C."""
+"""Runs exporter, Prometheus and Alertmanager on loopback until Ctrl-C."""
 
 import argparse
 import os
@@ -14,16 +14,16 @@ from stack.programs import Program, Running, StackError, alertmanager, exporter,
 
 ROOT = Path(__file__).resolve().parents[1]
 _START_SECONDS = 60.0
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
-_SAYS = """
+_STARTED_MESSAGE = """
 ssd-exporter  http://{exporter}/metrics
 Prometheus    http://{prometheus}/   (pages Alerts, Graph, Status: Rules, Targets)
-Alertmanager  http://{alertmanager}/   (Debian's has no pages; what it holds:
+Alertmanager  http://{alertmanager}/   (Debian's has no web interface; list alerts with
               amtool --alertmanager.url=http://{alertmanager} alert)
 
-Its receivers are examples (alerts/alertmanager.example.yml): nobody is told.
-Data and logs are in {directory}. Ctrl-C ends all three.
+Alertmanager sends no notifications: its receivers are examples (alerts/alertmanager.example.yml).
+Data and logs are in {directory}. Ctrl-C stops all three programs.
 {rights}
 Dashboards, in a Grafana 10.4 or later that reaches this machine:
   data source   Connections, Data sources, Prometheus, http://{prometheus}
@@ -32,30 +32,33 @@ Dashboards, in a Grafana 10.4 or later that reaches this machine:
                 dashboards/provisioning/ssd.yml to /etc/grafana/provisioning/dashboards/,
                 and restart it
 """
-_NO_ROOT = """
-You are not root: I/O, CPU and pressure are there, SMART is not. With it: sudo make stack
+_NOT_ROOT_MESSAGE = """
+You are not root: I/O, CPU and pressure metrics are available, SMART data is not.
+For SMART data run: sudo make stack
 """
 
 
 def main() -> int:
-    """Start, wait for a signal, end; 0 when ended by one, 1 when a program fails, 2 before that."""
-    asked = _asked()
-    # As real paths, for Prometheus takes what is relative from where its configuration is.
-    directory = asked.directory.resolve()
+    """Runs the stack; returns 0 after a signal, 1 if a program fails, 2 if none starts."""
+    arguments = _arguments()
+    # An absolute path: Prometheus resolves relative paths from the directory of its configuration.
+    directory = arguments.directory.resolve()
     config = directory / "prometheus.yml"
     programs = [
-        exporter(asked.exporter, directory),
-        alertmanager(asked.alertmanager, directory, ROOT / "alerts" / "alertmanager.example.yml"),
-        prometheus(asked.prometheus, directory, config),
+        exporter(arguments.exporter, directory),
+        alertmanager(
+            arguments.alertmanager, directory, ROOT / "alerts" / "alertmanager.example.yml"
+        ),
+        prometheus(arguments.prometheus, directory, config),
     ]
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: ended.set())
     running: list[Running] = []
     try:
-        for each in programs:
-            each.argv()
-            each.require_free_port()
+        for program in programs:
+            program.argv()
+            program.require_free_port()
         directory.mkdir(parents=True, exist_ok=True)
         config.write_text(
             configuration(
@@ -65,19 +68,19 @@ def main() -> int:
                 programs[1].address,
             )
         )
-        # One by one: those that run are ended where the next cannot be started.
+        # One by one, so that `finally` stops those that run if the next one cannot start.
         running.extend(Running(each, directory) for each in programs)
-        _await_all(running, ended)
+        _wait_until_ready(running, ended)
         if not ended.is_set():
-            sys.stdout.write(_said(programs, directory))
+            sys.stdout.write(_started_message(programs, directory))
             sys.stdout.flush()
-        while not ended.wait(_LOOK_SECONDS):
-            _require_all(running)
+        while not ended.wait(_POLL_SECONDS):
+            _require_running(running)
     except StackError as e:
         sys.stderr.write(f"stack: {e}\n")
         return 1 if running else 2
     except OSError as e:
-        sys.stderr.write(f"stack: {directory} cannot be written: {e}\n")
+        sys.stderr.write(f"stack: cannot write to {directory}: {e}\n")
         return 1 if running else 2
     finally:
         for started in running:
@@ -87,7 +90,7 @@ def main() -> int:
     return 0
 
 
-def _asked() -> argparse.Namespace:
+def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make stack", description=__doc__)
     parser.add_argument("--exporter", type=int, default=10177, metavar="PORT")
     parser.add_argument("--prometheus", type=int, default=9090, metavar="PORT")
@@ -96,37 +99,38 @@ def _asked() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _await_all(running: Sequence[Running], ended: threading.Event) -> None:
+def _wait_until_ready(running: Sequence[Running], ended: threading.Event) -> None:
     until = time.monotonic() + _START_SECONDS
     waiting = list(running)
     while waiting and not ended.is_set():
-        _require_all(running)
+        _require_running(running)
         waiting = [each for each in waiting if not each.program.answers()]
         if waiting and time.monotonic() >= until:
             late = waiting[0]
             raise StackError(
-                f"{late.program.name} does not answer on {late.program.address}"
+                f"{late.program.name} does not respond on {late.program.address}"
                 f" after {_START_SECONDS:.0f} s; see {late.log}"
             )
-        ended.wait(_LOOK_SECONDS if waiting else 0)
+        ended.wait(_POLL_SECONDS if waiting else 0)
 
 
-def _require_all(running: Sequence[Running]) -> None:
+def _require_running(running: Sequence[Running]) -> None:
     for each in running:
         if each.status is not None:
             raise StackError(
-                f"{each.program.name} ended with {each.status}: {each.last_words()} ({each.log})"
+                f"{each.program.name} ended with {each.status}: {each.failure_reason()}"
+                f" ({each.log})"
             )
 
 
-def _said(programs: Sequence[Program], directory: Path) -> str:
+def _started_message(programs: Sequence[Program], directory: Path) -> str:
     addresses = [each.address for each in programs]
-    return _SAYS.format(
+    return _STARTED_MESSAGE.format(
         exporter=addresses[0],
         alertmanager=addresses[1],
         prometheus=addresses[2],
         directory=directory,
-        rights="" if os.geteuid() == 0 else _NO_ROOT,
+        rights="" if os.geteuid() == 0 else _NOT_ROOT_MESSAGE,
     )
 
 

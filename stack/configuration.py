@@ -1,4 +1,4 @@
-"""Prometheus' configuration for the stack: the example of alerts/, with this checkout's places."""
+"""Builds the Prometheus configuration of the stack from the example in alerts/."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ import yaml
 
 
 def configuration(example: str, rules: Path, exporter: str, alertmanager: str) -> str:
-    """The example's text with rule files by absolute path, and these two addresses.
+    """Returns the example with absolute rule paths and the two given addresses, as YAML.
 
-    rules: the directory that holds the rule files that the example names.
+    rules: directory of the rule files that the example names.
     """
     document = yaml.safe_load(example)
     document["rule_files"] = [str(rules / name) for name in document["rule_files"]]

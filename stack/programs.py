@@ -1,4 +1,4 @@
-"""The three programs: how each is called, and whether it runs and answers."""
+"""Starts and stops the programs of the stack and checks whether they respond."""
 
 import http.client
 import re
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import IO
 
 HOST = "127.0.0.1"
-_ANSWER_SECONDS = 2.0
+_RESPONSE_TIMEOUT_SECONDS = 2.0
 _STOP_SECONDS = 20.0
 _REASON = re.compile(r"level=error|^panic: ")
 
 
 class StackError(Exception):
-    """The stack cannot run; the text is one line for the one who started it."""
+    """The stack cannot run; the message is a single line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One of the three.
+    """A program of the stack.
 
-    binaries: names that distributions give it, the first that is in PATH is taken; none where
-    `flags` already begin with a program. ready: a path that answers 200 when it works.
+    binaries: names in distributions; the first one in PATH is used. Empty if `flags` start with the
+    program. ready: path that returns status 200 when the program is ready.
     """
 
     name: str
@@ -41,10 +41,10 @@ class Program:
         return f"{HOST}:{self.port}"
 
     def argv(self) -> list[str]:
-        """The command.
+        """The command line.
 
         Raises:
-            StackError: it is not installed.
+            StackError: the program is not installed.
         """
         if not self.binaries:
             return list(self.flags)
@@ -57,25 +57,26 @@ class Program:
         )
 
     def require_free_port(self) -> None:
-        """See that nobody listens where it will.
+        """Checks that the port is free.
 
         Raises:
-            StackError: somebody does, or we may not.
+            StackError: another program listens on it, or listening is not permitted.
         """
-        with socket.socket() as found:
-            # As all three do, so that connections of a stack that has just ended are no hindrance.
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with socket.socket() as listener:
+            # All three programs set it too. Without it, old connections would block the port.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                found.bind((HOST, self.port))
+                listener.bind((HOST, self.port))
             except OSError as e:
                 raise StackError(
                     f"{self.name} cannot listen on {self.address}: {e.strerror}."
-                    f" End what listens there, or choose another with {self.option}=PORT"
+                    f" Stop the program that listens there, or select another port with"
+                    f" {self.option}=PORT"
                 ) from e
 
     def answers(self) -> bool:
-        """Whether it works by now."""
-        link = http.client.HTTPConnection(HOST, self.port, timeout=_ANSWER_SECONDS)
+        """True if the program is ready."""
+        link = http.client.HTTPConnection(HOST, self.port, timeout=_RESPONSE_TIMEOUT_SECONDS)
         try:
             link.request("GET", self.ready)
             return link.getresponse().status == http.HTTPStatus.OK
@@ -86,7 +87,7 @@ class Program:
 
 
 class Running:
-    """A program that was started; it ends with us, also where we are killed (setpriv)."""
+    """A started program. setpriv stops it if this process is killed."""
 
     def __init__(self, program: Program, directory: Path) -> None:
         self.program = program
@@ -95,26 +96,26 @@ class Running:
         if setpriv := shutil.which("setpriv"):
             argv = [setpriv, "--pdeathsig=TERM", *argv]
         with self.log.open("wb") as log:
-            self._process = _started(argv, log)
+            self._process = _start(argv, log)
 
     @property
     def status(self) -> int | None:
-        """Its exit status; None while it runs."""
+        """Exit status; None while it runs."""
         return self._process.poll()
 
-    def last_words(self) -> str:
-        """What it gave as the reason, as one line; what it said last where it gave none."""
-        said = self.log.read_text(errors="replace").strip().splitlines()
-        # Go prints where it was after the reason.
-        reasons = [line for line in said if _REASON.search(line)]
-        return (reasons or said or ["it said nothing"])[-1][:500]
+    def failure_reason(self) -> str:
+        """The last error in its log, or the last line if there is no error, as one line."""
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        # Go prints stack traces after the reason.
+        reasons = [line for line in lines if _REASON.search(line)]
+        return (reasons or lines or ["the log is empty"])[-1][:500]
 
     def end(self) -> None:
-        """SIGTERM."""
+        """Sends SIGTERM."""
         self._process.terminate()
 
     def wait(self) -> None:
-        """Until it has ended; what does not is killed."""
+        """Waits until it exits; kills it after a timeout."""
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -122,8 +123,8 @@ class Running:
             self._process.wait()
 
 
-def _started(argv: list[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
-    # A session of its own: ctrl-C is ours to pass on, as one SIGTERM to each.
+def _start(argv: list[str], log: IO[bytes]) -> "subprocess.Popen[bytes]":
+    # A new session: Ctrl-C reaches only this process, which sends SIGTERM to each program.
     return subprocess.Popen(  # noqa: S603 - our own command lines, no shell
         argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
     )
@@ -137,7 +138,7 @@ def exporter(port: int, directory: Path) -> Program:
 
 
 def prometheus(port: int, directory: Path, config: Path) -> Program:
-    """Prometheus, which keeps what the dashboards compare: 60 days."""
+    """Prometheus with a retention of 60 days, which the dashboards need for comparisons."""
     return Program(
         "prometheus",
         ("prometheus",),
@@ -155,7 +156,7 @@ def prometheus(port: int, directory: Path, config: Path) -> Program:
 
 
 def alertmanager(port: int, directory: Path, config: Path) -> Program:
-    """Alertmanager, alone and not in a cluster; Debian calls it otherwise than its makers."""
+    """Alertmanager without clustering. Debian uses a different name for its program."""
     return Program(
         "alertmanager",
         ("prometheus-alertmanager", "alertmanager"),
