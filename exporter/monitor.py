@@ -173,7 +173,7 @@ class Monitor:
         )
 
     def overview(self) -> list[tuple[str, ...]]:
-        """The devices in a word each, a heading first; for people."""
+        """The table of the status page; the first row is the heading."""
         # Before the sampler is held: who holds it waits for nobody.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.flushed():

@@ -1,6 +1,7 @@
-"""Basic authentication against bcrypt hashes, which are slow on purpose, with a memory.
+"""HTTP basic authentication against bcrypt hashes, with a cache of valid credentials.
 
-Importing this imports bcrypt, which only a host with basic_auth_users pays for.
+bcrypt is slow by design, so valid credentials are checked once. This module imports bcrypt, so it
+is imported only if the web configuration has basic_auth_users.
 """
 
 import base64
@@ -12,48 +13,51 @@ from collections.abc import Mapping
 
 import bcrypt
 
-_REMEMBERED = 64
+#: Credentials in the cache; the oldest one is dropped first.
+_MAX_CACHED = 64
 
-#: bcrypt knows no more; newer releases of the library refuse longer ones instead of cutting them.
-_PASSWORD_BYTES = 72
+#: bcrypt uses no more. Newer releases of the library reject longer passwords instead of truncating
+#: them.
+_MAX_PASSWORD_BYTES = 72
 
 
 class BasicAuth:
-    """Checks `Authorization` fields, and remembers those that were right.
+    """Checks `Authorization` fields and caches valid ones.
 
-    What is remembered is a digest keyed with a secret of this object, so memory holds no password
-    and nothing outlives a reload. What was wrong is never remembered.
+    The cache holds digests, keyed with a random secret of this object. So memory holds no
+    password, and a reload of the configuration empties the cache. Invalid fields are not cached.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
-        # An unknown user costs as much as the most expensive known one.
-        self._stand_in = max(users.values(), key=lambda hashed: hashed[4:6])
+        # The hash that is checked for an unknown user. It is the most expensive one, so that the
+        # response time does not show whether a user exists.
+        self._unknown_user_hash = max(users.values(), key=lambda hashed: hashed[4:6])
         self._secret = secrets.token_bytes(32)
-        self._right: dict[bytes, None] = {}
+        self._cached: dict[bytes, None] = {}
         self._lock = threading.Lock()
 
-    def remembers(self, field: str) -> bool:
-        """Whether this field was found right before. Quick."""
-        return self._digest(field) in self._right
+    def is_cached(self, field: str) -> bool:
+        """True if this field was valid before. Does not run bcrypt."""
+        return self._digest(field) in self._cached
 
     def verify(self, field: str) -> bool:
-        """Whether the field names a user and the password. Takes the time that bcrypt takes."""
+        """True if the field holds a user and the right password. Runs bcrypt, which is slow."""
         credentials = _credentials(field)
         if credentials is None:
             return False
         name, password = credentials
-        hashed = self._users.get(name, self._stand_in)
+        hashed = self._users.get(name, self._unknown_user_hash)
         try:
-            right = bcrypt.checkpw(password[:_PASSWORD_BYTES], hashed.encode())
+            is_right = bcrypt.checkpw(password[:_MAX_PASSWORD_BYTES], hashed.encode())
         except ValueError:  # a NUL in the password
-            right = False
-        if not right or name not in self._users:
+            is_right = False
+        if not is_right or name not in self._users:
             return False
         with self._lock:
-            if len(self._right) >= _REMEMBERED:
-                del self._right[next(iter(self._right))]
-            self._right[self._digest(field)] = None
+            if len(self._cached) >= _MAX_CACHED:
+                del self._cached[next(iter(self._cached))]
+            self._cached[self._digest(field)] = None
         return True
 
     def _digest(self, field: str) -> bytes:
@@ -61,10 +65,10 @@ class BasicAuth:
 
 
 def _credentials(field: str) -> tuple[str, bytes] | None:
-    """Name and password of a Basic field (RFC 7617); None where it is no such field."""
-    scheme, _, coded = field.partition(" ")
+    """Name and password of a Basic field (RFC 7617). None if the field is not valid."""
+    scheme, _, encoded = field.partition(" ")
     try:
-        decoded = base64.b64decode(coded.strip(), validate=True)
+        decoded = base64.b64decode(encoded.strip(), validate=True)
         name, colon, password = decoded.partition(b":")
         if scheme.lower() == "basic" and colon:
             return name.decode(), password

@@ -1,9 +1,4 @@
-"""What one client may take of the server.
-
-One client's connection: what it does now, until when it may, and what moves it on.
-
-Which connection makes room for another when the server is full.
-"""
+"""The connection of one client: its state machine, its limits, and eviction when all are in use."""
 
 import enum
 import heapq
@@ -22,16 +17,31 @@ from exporter.web.transport import Transport
 if TYPE_CHECKING:
     from exporter.web.tls import ServerTls  # imports ssl
 
+#: Seconds; no connection is evicted earlier. With 64 connections, 2,560 per second can then be
+#: replaced, so a scraper behind 1,000 other clients waits 0.4 s in the kernel's queue.
+GRACE_SECONDS = 0.025
+
+_END_OF_HEAD = b"\r\n\r\n"
+
+#: Reads per turn of the event loop, so that one client that pipelines requests does not delay the
+#: others.
+_MAX_READS_PER_TURN = 16
+
+#: Connections whose transferred bytes are compared for an eviction. Comparing all of them at each
+#: accept would cost too much.
+_MAX_CANDIDATES = 8
+
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """The bounds of the HTTP server.
+    """The limits of the HTTP server. Prometheus scrapes every 15 to 60 s on one connection.
 
-    `connections` are open ones, of all clients together; a further one takes the place of the
-    one that deserves it least. `header_bytes` bound a request's head. `request_seconds` run from
-    a connection's acceptance, later from a request's first byte, to the answer's last byte taken
-    by the client, TLS handshake included. `idle_seconds` pass between two requests. Prometheus
-    scrapes every 15 to 60 s and keeps its connection.
+    connections: open connections of all clients. When all are in use, a new one evicts another.
+    header_bytes: the size of a request's head.
+    request_seconds: from the accept of a connection, later from the first byte of a request,
+        until the client has received the response. Includes the TLS handshake.
+    idle_seconds: between two requests on one connection.
+    linger_seconds: between the end of the last response and the close of the connection.
     """
 
     connections: int = 64
@@ -41,59 +51,64 @@ class ClientLimits:
     linger_seconds: float = 1.0
 
 
-_END = b"\r\n\r\n"
-
-#: Receptions and requests of one turn: one client's pipeline must not stop the others.
-_STEPS = 16
-
-
 class ConnectionPhase(enum.Enum):
+    """What a connection waits for."""
+
     CLOSED = 0
-    LINGERING = 1  # all is said; reads what still comes, so that the kernel sends no reset
-    SHAKING = 2  # TLS handshake
-    READING = 3
-    IDLE = 4  # has been answered, and asks nothing now
-    WRITING = 5
-    ANSWERING = 6  # a worker has the request
+    LINGERING = 1  # the client's close; data is still read, so that the kernel sends no reset
+    HANDSHAKE = 2  # the TLS handshake
+    READING = 3  # the rest of a request's head
+    IDLE = 4  # the next request
+    WRITING = 5  # the client to receive the response
+    PROCESSING = 6  # a worker to build the response
 
 
 class Connection:
-    """Reads a request, gives it to `ask`, writes the answer, and again.
+    """Reads a request, passes it to `dispatch`, sends the response, and repeats.
 
-    `ask` returns what `render` made, or None and later calls `answer`. All but `render` runs on
-    the server's loop. OSError from `advance`, `answer` and `expire` means: to be closed.
+    `dispatch` returns a rendered response, or None if `send` will be called later. Every method
+    but `render` runs on the event loop. OSError from `advance`, `send` and `expire` means that
+    the connection must be closed.
+
+    phase, phase_since: the current phase, and its start on the monotonic clock.
+    deadline: the monotonic time at which `expire` is due.
+    watched_events: the events for which the event loop watches the socket.
+    extra_headers: header fields of the web configuration.
     """
 
     def __init__(
         self,
-        link: socket.socket,
+        sock: socket.socket,
         peer: str,
         limits: ClientLimits,
-        security: "ServerTls | None",
-        ask: Callable[["Connection", Request], RenderedResponse | None],
+        tls: "ServerTls | None",
+        dispatch: Callable[["Connection", Request], RenderedResponse | None],
     ) -> None:
         self.peer = peer
-        self.since = time.monotonic()
-        self.deadline = self.since + limits.request_seconds
-        self.phase = ConnectionPhase.SHAKING if security else ConnectionPhase.READING
-        self.armed = 0  # the events that the selector watches for
-        self.extra: Mapping[str, str] = {}
-        self.wire = security.wire(link) if security else Transport(link)
+        self.phase_since = time.monotonic()
+        self.deadline = self.phase_since + limits.request_seconds
+        self.phase = ConnectionPhase.HANDSHAKE if tls else ConnectionPhase.READING
+        self.watched_events = 0
+        self.extra_headers: Mapping[str, str] = {}
+        self.transport = tls.transport(sock) if tls else Transport(sock)
         self._limits = limits
-        self._ask = ask
+        self._dispatch = dispatch
         self._received = bytearray()
-        self._out = (memoryview(b""), memoryview(b""))
-        self._body = self._keep = True
+        self._unsent = (memoryview(b""), memoryview(b""))
+        self._with_body = self._keep_alive = True
 
     def advance(self) -> bool:
-        """Go on as far as the client lets it; True where it stopped only to let others go on."""
-        if self.phase is ConnectionPhase.SHAKING:
-            if not self.wire.handshake():
+        """Continue as far as possible without waiting for the client.
+
+        Returns True if it stopped only to give other connections a turn.
+        """
+        if self.phase is ConnectionPhase.HANDSHAKE:
+            if not self.transport.handshake():
                 return False
             self.phase = ConnectionPhase.READING
         if self.phase is ConnectionPhase.WRITING:
             self._write()
-        for _ in range(_STEPS):
+        for _ in range(_MAX_READS_PER_TURN):
             if self.phase not in {ConnectionPhase.READING, ConnectionPhase.IDLE}:
                 break
             if not self._read():
@@ -103,150 +118,153 @@ class Connection:
         return self.phase in {ConnectionPhase.READING, ConnectionPhase.IDLE}
 
     def render(self, response: Response) -> RenderedResponse:
-        """The answer to the request at hand, as it is written. On any thread.
+        """The bytes of the response to the current request. Thread-safe.
 
-        Raises ValueError where a field of it would break HTTP.
+        Raises:
+            ValueError: a header field contains characters that would break HTTP.
         """
         return http_message.render_response(
-            response, body=self._body, keep=self._keep, extra=self.extra, seconds=time.time()
+            response,
+            body=self._with_body,
+            keep_alive=self._keep_alive,
+            extra_headers=self.extra_headers,
+            unix_time=time.time(),
         )
 
-    def answer(self, rendered: RenderedResponse) -> None:
-        """Write what `render` made."""
-        self._out = (memoryview(rendered.head), memoryview(rendered.body))
+    def send(self, rendered: RenderedResponse) -> None:
+        """Send a response that `render` returned."""
+        self._unsent = (memoryview(rendered.head), memoryview(rendered.body))
         self._enter(ConnectionPhase.WRITING)
         self._write()
 
     def expire(self) -> None:
-        """The deadline has passed: say so where the client can still be told, else give it up."""
+        """End the connection, because its deadline has passed.
+
+        Sends an error response if the client can receive one.
+        """
         if self.phase is ConnectionPhase.READING and self._received:
             e = BadRequest(HTTPStatus.REQUEST_TIMEOUT, "The request took too long.")
-        elif self.phase is ConnectionPhase.ANSWERING:
-            e = BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, "The answer took too long.")
+        elif self.phase is ConnectionPhase.PROCESSING:
+            e = BadRequest(HTTPStatus.SERVICE_UNAVAILABLE, "The response took too long.")
         else:
             raise TimeoutError
         self._refuse(e)
-        if any(self._out):
+        if any(self._unsent):
             raise TimeoutError
 
     def close(self, *, abort: bool = False) -> None:
+        """Close the socket; see `Transport.close`."""
         self.phase = ConnectionPhase.CLOSED
-        self.wire.close(abort=abort)
+        self.transport.close(abort=abort)
 
     def _read(self) -> bool:
-        """Take in a request's head, or some of it; False where the client must move first."""
-        end = self._received.find(_END)
+        """Read a request's head or a part of it. False if more data must arrive first."""
+        end = self._received.find(_END_OF_HEAD)
         if end < 0:
             if len(self._received) > self._limits.header_bytes:
                 self._refuse_head()
                 return False
-            data = self.wire.receive()
+            data = self.transport.receive()
             if data is None:
                 return False
             if not data:
                 raise ConnectionAbortedError
             self._received += data
             if self.phase is ConnectionPhase.IDLE:
-                self._begin()
+                self._start_request()
             return True
         if end > self._limits.header_bytes:
             self._refuse_head()
             return False
         head = bytes(self._received[:end])
-        del self._received[: end + len(_END)]
+        del self._received[: end + len(_END_OF_HEAD)]
         self._handle(head.lstrip(b"\r\n"))
         return True
 
-    def _begin(self) -> None:
+    def _start_request(self) -> None:
         self._enter(ConnectionPhase.READING)
-        self._body = True
-        self.deadline = self.since + self._limits.request_seconds
+        self._with_body = True
+        self.deadline = self.phase_since + self._limits.request_seconds
 
     def _handle(self, head: bytes) -> None:
         try:
-            request, self._keep = http_message.parse_request(head)
+            request, self._keep_alive = http_message.parse_request(head)
         except BadRequest as e:
             self._refuse(e)
             return
-        self._body = request.method == "GET"
-        self._enter(ConnectionPhase.ANSWERING)
-        rendered = self._ask(self, request)
+        self._with_body = request.method == "GET"
+        self._enter(ConnectionPhase.PROCESSING)
+        rendered = self._dispatch(self, request)
         if rendered:
-            self.answer(rendered)
+            self.send(rendered)
 
     def _refuse_head(self) -> None:
         status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-        self._refuse(BadRequest(status, "The request's head is too large."))
+        self._refuse(BadRequest(status, "The head of the request is too large."))
 
     def _refuse(self, e: BadRequest) -> None:
-        self._keep = False
-        self.answer(self.render(http_message.refusal_response(e)))
+        self._keep_alive = False
+        self.send(self.render(http_message.error_response(e)))
 
     def _write(self) -> None:
-        while any(self._out):
-            head, body = self._out
-            taken = self.wire.send(head, body)
-            if not taken:
+        while any(self._unsent):
+            head, body = self._unsent
+            sent = self.transport.send(head, body)
+            if not sent:
                 return
-            of_head = min(taken, len(head))
-            self._out = (head[of_head:], body[taken - of_head :])
-        if not self._keep:
-            self.wire.end()
+            of_head = min(sent, len(head))
+            self._unsent = (head[of_head:], body[sent - of_head :])
+        if not self._keep_alive:
+            self.transport.end()
             self._enter(ConnectionPhase.LINGERING)
-            self.deadline = self.since + self._limits.linger_seconds
+            self.deadline = self.phase_since + self._limits.linger_seconds
             self._received.clear()
         elif self._received:
-            self._begin()
+            self._start_request()
         else:
             self._enter(ConnectionPhase.IDLE)
-            self.deadline = self.since + self._limits.idle_seconds
+            self.deadline = self.phase_since + self._limits.idle_seconds
 
     def _drain(self) -> None:
-        data = self.wire.receive()
+        data = self.transport.receive()
         if data == b"":
             raise ConnectionAbortedError
 
     def _enter(self, phase: ConnectionPhase) -> None:
         self.phase = phase
-        self.since = time.monotonic()
+        self.phase_since = time.monotonic()
 
 
-#: Nobody is thrown out sooner. 64 connections then change hands 2,560 times a second, so behind
-#: 1,000 others a scraper waits 0.4 s in the kernel's queue.
-GRACE_SECONDS = 0.025
-
-#: Of these groups the largest loses a connection. So a herd that is silent, idle or slow to read
-#: crowds out its like, and never the others.
+#: Groups of connections for eviction. The largest group loses a connection. So many clients that
+#: are silent, idle or slow to read evict only clients of their own group.
 _GROUPS = {
-    ConnectionPhase.LINGERING: "asking",
-    ConnectionPhase.SHAKING: "asking",
-    ConnectionPhase.READING: "asking",
+    ConnectionPhase.LINGERING: "requesting",
+    ConnectionPhase.HANDSHAKE: "requesting",
+    ConnectionPhase.READING: "requesting",
     ConnectionPhase.IDLE: "idle",
     ConnectionPhase.WRITING: "writing",
 }
 
-#: How many are asked what they have moved: all of them would cost too much at each accept.
-_CANDIDATES = 8
-
 
 def connection_to_evict(connections: Collection[Connection], now: float) -> Connection | None:
-    """Who is to go; None where all wait for their answers.
+    """The connection to close for a new one. None if all of them wait for a worker.
 
-    Of the largest group, and in it of the client with most connections, one of the oldest: the
-    one that has sent and taken least. A scraper is quick to do both, so it stays while its
-    handshake goes back and forth, however fast a herd of silent clients comes and goes. Where
-    the grace (`GRACE_SECONDS` before `now`) protects them all, it is the oldest.
+    It is chosen from the largest group, and there from the client address with the most
+    connections. Of the oldest connections of that client, it is the one that has transferred
+    the fewest bytes. A scraper transfers bytes at once, so it stays during its TLS handshake,
+    even while many silent clients connect and disconnect. If all candidates are younger than
+    `GRACE_SECONDS` at the time `now`, it is the oldest one.
     """
-    found = [c for c in connections if c.phase in _GROUPS]
-    if not found:
+    evictable = [c for c in connections if c.phase in _GROUPS]
+    if not evictable:
         return None
-    group = _most_frequent(_GROUPS[c.phase] for c in found)
-    found = [c for c in found if _GROUPS[c.phase] == group]
-    peer = _most_frequent(c.peer for c in found)
-    crowd = (c for c in found if c.peer == peer)
-    oldest = heapq.nsmallest(_CANDIDATES, crowd, key=lambda c: c.since)
-    free = [c for c in oldest if c.since <= now - GRACE_SECONDS]
-    return min(free or oldest[:1], key=lambda c: c.wire.moved_bytes())
+    group = _most_frequent(_GROUPS[c.phase] for c in evictable)
+    evictable = [c for c in evictable if _GROUPS[c.phase] == group]
+    peer = _most_frequent(c.peer for c in evictable)
+    of_peer = (c for c in evictable if c.peer == peer)
+    oldest = heapq.nsmallest(_MAX_CANDIDATES, of_peer, key=lambda c: c.phase_since)
+    past_grace = [c for c in oldest if c.phase_since <= now - GRACE_SECONDS]
+    return min(past_grace or oldest[:1], key=lambda c: c.transport.transferred_bytes())
 
 
 def _most_frequent(names: Iterable[str]) -> str:

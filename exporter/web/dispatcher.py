@@ -1,6 +1,7 @@
-"""A few threads for what must not run on the server's loop, with a bounded queue before them.
+"""Dispatches requests: authentication first, then a fast path or a worker thread.
 
-Who answers a request: nobody without the password, the loop, or a worker.
+bcrypt and the rendering of pages are slow, so they run on worker threads with bounded queues and
+not on the event loop.
 """
 
 import logging
@@ -18,18 +19,132 @@ from exporter.web.security import ReloadableSecurity
 if TYPE_CHECKING:
     from exporter.web.auth import BasicAuth  # imports bcrypt
 
+_log = logging.getLogger(__name__)
+
 Job = Callable[[], None]
+Respond = Callable[[Request], Response]
+#: Paths that the event loop answers itself, with the functions that build the responses.
+Fast = Mapping[str, Callable[[], Response]]
+
+_UNAUTHORIZED = plain_response(
+    HTTPStatus.UNAUTHORIZED,
+    "User name and password required.",
+    ("WWW-Authenticate", 'Basic realm="ssd-exporter", charset="UTF-8"'),
+)
+_BUSY = plain_response(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "Too many requests are waiting; retry in a second.",
+    ("Retry-After", "1"),
+)
+_FAILED = plain_response(
+    HTTPStatus.INTERNAL_SERVER_ERROR, "Internal error; see the log of the exporter."
+)
+
+
+class RequestDispatcher:
+    """Answers a request at once, or passes it to a worker thread.
+
+    bcrypt has two threads and a short queue of its own. So requests with wrong passwords neither
+    delay authenticated requests nor occupy all connections. The queue of the page workers has
+    room for one request of every connection.
+
+    post: runs a callback on the event loop. Thread-safe.
+    deliver: sends the response that a worker rendered. Called on the event loop.
+    """
+
+    def __init__(
+        self,
+        respond: Respond,
+        fast: Fast,
+        security: ReloadableSecurity,
+        *,
+        connections: int,
+        post: Callable[[Callable[[], None]], None],
+        deliver: Callable[[Connection, RenderedResponse], None],
+    ) -> None:
+        self._respond = respond
+        self._fast = fast
+        self._security = security
+        self._post = post
+        self._deliver = deliver
+        self._responders = WorkerPool("web-respond", 2, connections)
+        self._authenticators = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
+
+    def dispatch(self, connection: Connection, request: Request) -> RenderedResponse | None:
+        """The response, or None if a worker will deliver it. Called on the event loop."""
+        self._security.refresh()
+        security = self._security.current
+        connection.extra_headers = security.headers or {}
+        if security.auth is None:
+            return self._dispatch_authenticated(connection, request)
+        field = request.headers.get("authorization")
+        if field is None:
+            return connection.render(_UNAUTHORIZED)
+        if security.auth.is_cached(field):
+            return self._dispatch_authenticated(connection, request)
+        job = partial(self._authenticate, connection, request, security.auth, field)
+        return None if self._authenticators.submit(job) else connection.render(_BUSY)
+
+    def stop(self) -> None:
+        """Drop all queued requests and end the worker threads, without waiting for them."""
+        self._responders.stop()
+        self._authenticators.stop()
+
+    def _authenticate(
+        self, connection: Connection, request: Request, auth: "BasicAuth", field: str
+    ) -> None:
+        """Check the password. Called on a worker thread."""
+        if connection.phase is ConnectionPhase.PROCESSING:
+            # The same password may have been checked while this request waited.
+            is_valid = auth.is_cached(field) or auth.verify(field)
+            self._post(partial(self._authenticated, connection, request, is_valid))
+
+    def _authenticated(self, connection: Connection, request: Request, is_valid: bool) -> None:
+        """Continue with a request whose password was checked. Called on the event loop."""
+        if connection.phase is ConnectionPhase.PROCESSING:
+            if not is_valid:
+                self._deliver(connection, connection.render(_UNAUTHORIZED))
+            elif rendered := self._dispatch_authenticated(connection, request):
+                self._deliver(connection, rendered)
+
+    def _dispatch_authenticated(
+        self, connection: Connection, request: Request
+    ) -> RenderedResponse | None:
+        respond_fast = self._fast.get(request.path)
+        if respond_fast:
+            return self._render(connection, request, respond_fast)
+        if self._responders.submit(partial(self._work, connection, request)):
+            return None
+        return connection.render(_BUSY)
+
+    def _work(self, connection: Connection, request: Request) -> None:
+        """Build a response. Called on a worker thread."""
+        # Skips a connection that was closed or timed out while its request waited.
+        if connection.phase is ConnectionPhase.PROCESSING:
+            rendered = self._render(connection, request, partial(self._respond, request))
+            self._post(partial(self._deliver, connection, rendered))
+
+    def _render(
+        self, connection: Connection, request: Request, respond: Callable[[], Response]
+    ) -> RenderedResponse:
+        try:
+            return connection.render(respond())
+        except Exception:  # noqa: BLE001
+            # Any error while building a page must cost only this response, not the server.
+            _log.exception("answering %s %.200r failed", request.method, request.path)
+            return connection.render(_FAILED)
 
 
 class WorkerPool:
-    """Daemon threads, not concurrent.futures: those are joined at exit, hung ones for ever.
+    """A fixed number of daemon threads with a bounded queue of jobs. A job must not raise.
 
-    They start at once, for a limit on threads must stop the start and not the first request. A job
-    must not raise.
+    concurrent.futures is not used because it joins its threads at exit, so a hung one would
+    block the exit. All threads start at once, so that a limit on threads makes the start fail
+    and not the first request.
     """
 
-    def __init__(self, name: str, threads: int, waiting: int) -> None:
-        self._queue: queue.Queue[Job | None] = queue.Queue(waiting)
+    def __init__(self, name: str, threads: int, queue_length: int) -> None:
+        self._queue: queue.Queue[Job | None] = queue.Queue(queue_length)
         self._threads = [
             threading.Thread(target=self._work, name=f"{name}-{n}", daemon=True)
             for n in range(threads)
@@ -38,7 +153,7 @@ class WorkerPool:
             thread.start()
 
     def submit(self, job: Job) -> bool:
-        """Queue a job; False where the queue is full. Called from one thread only."""
+        """Queue a job; returns False if the queue is full. Not thread-safe."""
         try:
             self._queue.put_nowait(job)
         except queue.Full:
@@ -46,7 +161,7 @@ class WorkerPool:
         return True
 
     def stop(self) -> None:
-        """Forget what waits and end the threads once their present jobs end; wait for none."""
+        """Drop queued jobs, and end each thread after its current job. Does not wait."""
         while True:
             try:
                 self._queue.get_nowait()
@@ -58,107 +173,6 @@ class WorkerPool:
         while job := self._queue.get():
             job()
         try:
-            self._queue.put_nowait(None)  # for the next thread
+            self._queue.put_nowait(None)  # ends the next thread
         except queue.Full:
             return
-
-
-_log = logging.getLogger(__name__)
-
-Respond = Callable[[Request], Response]
-Fast = Mapping[str, Callable[[], Response]]
-
-_UNAUTHORIZED = plain_response(
-    HTTPStatus.UNAUTHORIZED,
-    "A name and a password are needed.",
-    ("WWW-Authenticate", 'Basic realm="ssd-exporter", charset="UTF-8"'),
-)
-_BUSY = plain_response(
-    HTTPStatus.SERVICE_UNAVAILABLE, "Too many requests wait.", ("Retry-After", "1")
-)
-_FAILED = plain_response(HTTPStatus.INTERNAL_SERVER_ERROR, "The exporter failed; its log says why.")
-
-
-class RequestDispatcher:
-    """Passes requests on. `answered` is called on the loop with what a worker made.
-
-    bcrypt has two threads and a short queue of its own, so wrong passwords neither hold up those
-    that are known nor take all connections. A page's queue has room for all.
-    """
-
-    def __init__(
-        self,
-        respond: Respond,
-        fast: Fast,
-        security: ReloadableSecurity,
-        *,
-        connections: int,
-        post: Callable[[Callable[[], None]], None],
-        answered: Callable[[Connection, RenderedResponse], None],
-    ) -> None:
-        self._respond = respond
-        self._fast = fast
-        self._security = security
-        self._post = post
-        self._answered = answered
-        self._responders = WorkerPool("web-respond", 2, connections)
-        self._checkers = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
-
-    def ask(self, connection: Connection, request: Request) -> RenderedResponse | None:
-        """The answer as rendered, or None where a worker will give it."""
-        self._security.refresh()
-        security = self._security.now
-        connection.extra = security.headers or {}
-        if security.auth is None:
-            return self._pass(connection, request)
-        field = request.headers.get("authorization")
-        if field is None:
-            return connection.render(_UNAUTHORIZED)
-        if security.auth.remembers(field):
-            return self._pass(connection, request)
-        if self._checkers.submit(partial(self._check, connection, request, security.auth, field)):
-            return None
-        return connection.render(_BUSY)
-
-    def stop(self) -> None:
-        self._responders.stop()
-        self._checkers.stop()
-
-    def _check(
-        self, connection: Connection, request: Request, auth: "BasicAuth", field: str
-    ) -> None:
-        if connection.phase is ConnectionPhase.ANSWERING:
-            # It may have waited behind the same password.
-            right = auth.remembers(field) or auth.verify(field)
-            self._post(partial(self._checked, connection, request, right))
-
-    def _checked(self, connection: Connection, request: Request, right: bool) -> None:
-        if connection.phase is ConnectionPhase.ANSWERING:
-            if not right:
-                self._answered(connection, connection.render(_UNAUTHORIZED))
-            elif rendered := self._pass(connection, request):
-                self._answered(connection, rendered)
-
-    def _pass(self, connection: Connection, request: Request) -> RenderedResponse | None:
-        quick = self._fast.get(request.path)
-        if quick:
-            return self._guarded(connection, request, quick)
-        if self._responders.submit(partial(self._work, connection, request)):
-            return None
-        return connection.render(_BUSY)
-
-    def _work(self, connection: Connection, request: Request) -> None:
-        # A connection that was given up while it waited costs nothing more.
-        if connection.phase is ConnectionPhase.ANSWERING:
-            rendered = self._guarded(connection, request, partial(self._respond, request))
-            self._post(partial(self._answered, connection, rendered))
-
-    def _guarded(
-        self, connection: Connection, request: Request, call: Callable[[], Response]
-    ) -> RenderedResponse:
-        try:
-            return connection.render(call())
-        except Exception:  # noqa: BLE001
-            # The one place: whatever a page breaks on must cost that page, and not the server.
-            _log.exception("answering %s %.200r failed", request.method, request.path)
-            return connection.render(_FAILED)

@@ -1,4 +1,4 @@
-"""One thread that waits for many sockets."""
+"""An event loop: one thread that waits for many sockets."""
 
 import collections
 import contextlib
@@ -8,64 +8,70 @@ import threading
 import time
 from collections.abc import Callable
 
-Call = Callable[[], None]
+Callback = Callable[[], None]
 
 
 class EventLoop:
-    """Calls what is registered with a socket when that is ready, and what other threads post.
+    """Runs callbacks when sockets are ready, and callbacks that other threads post.
 
-    Not asyncio: its TLS takes half a megabyte for each connection, from the accept on and before
-    a server is told of the connection (docs/http-server.md).
+    asyncio is not used because its TLS allocates half a megabyte per connection at the accept,
+    before the server can reject the connection (docs/http-server.md).
     """
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._posted: collections.deque[Call] = collections.deque()
-        self._woken, self._wake = socket.socketpair()
-        self._woken.setblocking(False)
-        self._wake.setblocking(False)
+        self._posted: collections.deque[Callback] = collections.deque()
+        self._wake_receiver, self._wake_sender = socket.socketpair()
+        self._wake_receiver.setblocking(False)
+        self._wake_sender.setblocking(False)
         self._lock = threading.Lock()
         self._open = True
-        self.watch(self._woken, 0, selectors.EVENT_READ, self._run_posted)
+        self.watch(self._wake_receiver, 0, selectors.EVENT_READ, self._run_posted)
 
-    def post(self, call: Call) -> None:
-        """Have the loop call this soon. From any thread; forgotten once the loop is closed."""
-        self._posted.append(call)
+    def post(self, callback: Callback) -> None:
+        """Run the callback on the loop soon. Thread-safe. Ignored after `close`."""
+        self._posted.append(callback)
         with self._lock, contextlib.suppress(BlockingIOError):
-            # A full pipe will wake the loop as well.
+            # If the socket's buffer is full, the loop wakes up anyway.
             if self._open:
-                self._wake.send(b"\0")
+                self._wake_sender.send(b"\0")
 
-    def watch(self, link: socket.socket, old: int, new: int, call: Call) -> int:
-        """Wait for the events `new` of a socket instead of `old`; 0 is none. Returns `new`."""
+    def watch(self, sock: socket.socket, old: int, new: int, callback: Callback) -> int:
+        """Watch a socket for the events `new` instead of `old`; returns `new`. 0 is no event."""
         if old and not new:
-            self._selector.unregister(link)
+            self._selector.unregister(sock)
         elif new and not old:
-            self._selector.register(link, new, call)
+            self._selector.register(sock, new, callback)
         elif new != old:
-            self._selector.modify(link, new, call)
+            self._selector.modify(sock, new, callback)
         return new
 
     def run(self, until: Callable[[], bool], timer: Callable[[float], float]) -> None:
-        """Go on until that holds. `timer` is told the time, and tells when it wants to be next."""
+        """Run the loop until `until` returns True.
+
+        `timer` is called with the monotonic time before each wait. It returns the time of its
+        next call, or infinity.
+        """
         while not until():
             due = timer(time.monotonic())
-            wait = None if due == float("inf") else max(0.0, due - time.monotonic())
-            for key, _ in self._selector.select(wait):
-                # A call of this turn may have closed it, and another may have its descriptor.
+            timeout = None if due == float("inf") else max(0.0, due - time.monotonic())
+            for key, _ in self._selector.select(timeout):
+                # An earlier callback of this turn may have closed the socket, and a new socket
+                # may have the same descriptor.
                 if self._selector.get_map().get(key.fd) is key:
                     key.data()
 
     def close(self) -> None:
+        """Close the selector and the sockets of the loop. Callbacks not run yet are dropped."""
         with self._lock:
             self._open = False
             self._selector.close()
-            self._woken.close()
-            self._wake.close()
+            self._wake_receiver.close()
+            self._wake_sender.close()
 
     def _run_posted(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            self._woken.recv(4096)
-        # Only what is there now: a call may post itself again.
+            self._wake_receiver.recv(4096)
+        # Only the callbacks that are posted now, because a callback may post itself again.
         for _ in range(len(self._posted)):
             self._posted.popleft()()

@@ -1,7 +1,7 @@
-"""HTTP/1.1 messages, as much of RFC 9112 as a scrape needs: GET and HEAD, and no bodies.
+"""Parses HTTP/1.1 requests and renders responses: GET and HEAD without request bodies (RFC 9112).
 
-A request that could be read in two ways is refused and its connection closed, so nothing between
-a client and this server can disagree with it about where a request ends.
+An ambiguous request is refused and its connection is closed. So no proxy between the client and
+this server can disagree with the server about the end of a request (request smuggling).
 """
 
 import re
@@ -13,20 +13,20 @@ from typing import NamedTuple
 
 from exporter.errors import ExporterError
 
-_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
-# The spaces around a value are stripped later: a pattern that knows them takes quadratic time.
+_REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
+# White space around a value is stripped later, because a pattern for it takes quadratic time.
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)")
-_ABSOLUTE = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
+_ABSOLUTE_PREFIX = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 
-#: Twice the same field with different values would mean different requests to different readers.
-_SINGLE = frozenset({"host", "authorization", "content-length", "content-type"})
+#: Header fields that must not be repeated. Two servers could use different values of them.
+_NOT_REPEATABLE = frozenset({"host", "authorization", "content-length", "content-type"})
 
 _PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`path` and `query` are as sent, not percent-decoded; names of `headers` are lower-case."""
+    """A parsed request. `path` and `query` are not percent-decoded; header names are lower-case."""
 
     method: str
     path: str
@@ -36,6 +36,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
+    """A response before rendering. `headers` are fields in addition to the usual ones."""
+
     status: int
     content_type: str
     body: bytes
@@ -43,12 +45,14 @@ class Response:
 
 
 class RenderedResponse(NamedTuple):
+    """The bytes of a response. `body` is empty for HEAD."""
+
     head: bytes
     body: bytes
 
 
 class BadRequest(ExporterError):
-    """A request that is refused before anything looks at it; `status` says why."""
+    """A request that is refused with this status. The message is the body of the response."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -56,65 +60,76 @@ class BadRequest(ExporterError):
 
 
 def plain_response(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Response:
-    """An answer of one line. `text` must not repeat what the client sent."""
+    """A plain-text response of one line. `text` must not contain data from the client."""
     return Response(status, _PLAIN, f"{text}\n".encode(), headers)
 
 
-def refusal_response(e: BadRequest) -> Response:
+def error_response(e: BadRequest) -> Response:
+    """The response to a request that is refused."""
     allow = (("Allow", "GET, HEAD"),) if e.status is HTTPStatus.METHOD_NOT_ALLOWED else ()
     return plain_response(e.status, str(e), *allow)
 
 
 def parse_request(head: bytes) -> tuple[Request, bool]:
-    """A request from its head, without the empty line; and whether its connection is kept.
+    """Parse the head of a request, without the empty line at its end.
 
-    Raises BadRequest: 400 what is no HTTP, 405 another method, 413 a body, 505 another version.
+    Returns the request, and True if the connection stays open after the response.
+
+    Raises:
+        BadRequest: 400 if the head is not valid HTTP, 405 for another method than GET and HEAD,
+            413 for a request with a body, 505 for another version than HTTP/1.
     """
     first, *rest = head.split(b"\r\n")
-    line = _LINE.fullmatch(first)
+    line = _REQUEST_LINE.fullmatch(first)
     if not line:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "The request line is not HTTP.")
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "The request line is not valid HTTP.")
     if line[3] != b"1":
         raise BadRequest(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED, "Use HTTP/1.1.")
     headers = _fields(rest)
-    method, target, old = line[1].decode(), line[2].decode(), line[4] == b"0"
-    if not old and "host" not in headers:
-        raise BadRequest(HTTPStatus.BAD_REQUEST, "HTTP/1.1 needs the Host field.")
+    method, target = line[1].decode(), line[2].decode()
+    is_http_1_0 = line[4] == b"0"
+    if not is_http_1_0 and "host" not in headers:
+        raise BadRequest(HTTPStatus.BAD_REQUEST, "HTTP/1.1 requires the Host field.")
     if method not in {"GET", "HEAD"}:
         raise BadRequest(HTTPStatus.METHOD_NOT_ALLOWED, "Use GET or HEAD.")
     if "transfer-encoding" in headers or headers.get("content-length", "0") != "0":
-        raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Requests have no body here.")
-    path, _, query = _ABSOLUTE.sub("", target, count=1).partition("?")
+        raise BadRequest(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Requests must not have a body.")
+    path, _, query = _ABSOLUTE_PREFIX.sub("", target, count=1).partition("?")
     if not path.startswith("/"):
         if path or target.startswith("?"):
             raise BadRequest(HTTPStatus.BAD_REQUEST, "The request target is not a path.")
         path = "/"
     options = {option.strip().lower() for option in headers.get("connection", "").split(",")}
-    return Request(method, path, query, headers), not old and "close" not in options
+    return Request(method, path, query, headers), not is_http_1_0 and "close" not in options
 
 
 def render_response(
     response: Response,
     *,
     body: bool,
-    keep: bool,
-    extra: Mapping[str, str],
-    seconds: float,
+    keep_alive: bool,
+    extra_headers: Mapping[str, str],
+    unix_time: float,
 ) -> RenderedResponse:
-    """The answer as it is written; the body is not copied, so many slow readers share one.
+    """Render a response. The body is not copied, so that many slow clients share one.
 
-    `extra` are the fields of the web configuration, `seconds` the time since the epoch. Raises
-    ValueError where a field would break the message.
+    body: False for a HEAD request.
+    keep_alive: the connection stays open after the response.
+    extra_headers: header fields of the web configuration.
+    unix_time: the time for the Date field.
+
+    Raises:
+        ValueError: a header field contains a control character.
     """
     status = HTTPStatus(response.status)
     fields = {
-        "Date": formatdate(seconds, usegmt=True),
+        "Date": formatdate(unix_time, usegmt=True),
         "Content-Type": response.content_type,
         "Content-Length": str(len(response.body)),
         "X-Content-Type-Options": "nosniff",
-        **extra,
+        **extra_headers,
     }
-    if not keep:
+    if not keep_alive:
         fields["Connection"] = "close"
     lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
     lines += [f"{name}: {value}" for name, value in (*fields.items(), *response.headers)]
@@ -128,14 +143,14 @@ def render_response(
 def _fields(lines: list[bytes]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for text in lines:
-        # A folded line, a space before the colon and a bare CR or LF do not match.
+        # Folded lines, white space before the colon, and a bare CR or LF do not match.
         field = _FIELD.fullmatch(text)
         if not field:
-            raise BadRequest(HTTPStatus.BAD_REQUEST, "A header field is not HTTP.")
+            raise BadRequest(HTTPStatus.BAD_REQUEST, "A header field is not valid HTTP.")
         name, value = field[1].decode().lower(), field[2].decode("latin-1").strip(" \t")
         if name in fields:
-            if name in _SINGLE:
-                raise BadRequest(HTTPStatus.BAD_REQUEST, "A header field stands twice.")
+            if name in _NOT_REPEATABLE:
+                raise BadRequest(HTTPStatus.BAD_REQUEST, "A header field is repeated.")
             value = f"{fields[name]}, {value}"
         fields[name] = value
     return fields

@@ -1,7 +1,4 @@
-"""Listen addresses as people and the Prometheus tools write them.
-
-Sockets to accept connections from.
-"""
+"""Parses listen addresses in the notation of the Prometheus tools, and opens listening sockets."""
 
 import contextlib
 import errno
@@ -10,73 +7,81 @@ from collections.abc import Sequence
 
 from exporter.errors import ConfigError
 
+#: Connections that wait for accept(). The kernel limits it to net.core.somaxconn. Two groups of
+#: 1,000 clients fit without lost SYN packets.
+_BACKLOG = 2048
+
+#: Bytes that the kernel buffers for a client that does not read. Without a limit the buffer grows
+#: to megabytes per client.
+_SEND_BUFFER_BYTES = 1 << 18
+
 _HINT = "write HOST:PORT, :PORT for all interfaces, or [::1]:PORT"
+
+_HINTS = {
+    errno.EADDRINUSE: "stop the process that listens there (see `ss -ltnp`) or choose another port",
+    errno.EACCES: "choose a port above 1023",
+    errno.EADDRNOTAVAIL: "use an address of this host (see `ip address`)",
+}
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Host and port of a listen address; an empty host means all interfaces.
+    """Parse a listen address to host and port.
 
-    Port 0 lets the kernel choose. Raises ConfigError.
+    An empty host means all interfaces. With port 0 the kernel chooses a free port.
+
+    Raises:
+        ConfigError: the text is not a listen address.
     """
     host, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit() and len(port) <= 5):
-        raise ConfigError(f"listen address {text!r}: no port number", _HINT)
+        raise ConfigError(f"listen address {text!r}: the port number is missing", _HINT)
     if int(port) > 65535:
-        raise ConfigError(f"listen address {text!r}: ports end at 65535", _HINT)
+        raise ConfigError(f"listen address {text!r}: the port is above 65535", _HINT)
     if host.startswith("[") and host.endswith("]") and ":" in host:
         host = host[1:-1]
     elif any(mark in host for mark in ":[]/"):
-        raise ConfigError(f"listen address {text!r}: not a host", _HINT)
+        raise ConfigError(f"listen address {text!r}: the host is not valid", _HINT)
     if not host.isprintable() or " " in host:
-        raise ConfigError(f"listen address {text!r}: not a host", _HINT)
+        raise ConfigError(f"listen address {text!r}: the host is not valid", _HINT)
     return host, int(port)
 
 
 def format_address(host: str, port: int) -> str:
-    """The address as `parse` takes it."""
+    """The address in the notation that `parse_address` accepts."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-#: The kernel cuts it to net.core.somaxconn. Two herds of 1,000 wait here without lost SYNs.
-_BACKLOG = 2048
-
-#: What the kernel keeps for a client that does not read; left alone it grows to megabytes each.
-_SEND_BYTES = 1 << 18
-
-_HINTS = {
-    errno.EADDRINUSE: "stop what listens there (`ss -ltnp` names it) or choose another port",
-    errno.EACCES: "choose a port above 1023",
-    errno.EADDRNOTAVAIL: "use an address of this host (`ip address` lists them)",
-}
-
-
 def listen(addresses: Sequence[tuple[str, int]]) -> list[socket.socket]:
-    """One listening socket for each address, or none at all. Raises ConfigError."""
+    """Open one listening socket per address. If one address fails, none stays open.
+
+    Raises:
+        ConfigError: an address cannot be bound.
+    """
     with contextlib.ExitStack() as opened:
-        sockets = [opened.enter_context(_listener(host, port)) for host, port in addresses]
+        sockets = [opened.enter_context(_open_listener(host, port)) for host, port in addresses]
         opened.pop_all()
     return sockets
 
 
-def _listener(host: str, port: int) -> socket.socket:
+def _open_listener(host: str, port: int) -> socket.socket:
     try:
         if not host and socket.has_dualstack_ipv6():
-            return _made(socket.create_server(
+            return _configured(socket.create_server(
                 ("", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=_BACKLOG
             ))  # fmt: skip
         family, _, _, _, where = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return _made(socket.create_server(where, family=family, backlog=_BACKLOG))
+        return _configured(socket.create_server(where, family=family, backlog=_BACKLOG))
     except (OSError, UnicodeError) as e:
         number = e.errno if isinstance(e, OSError) else None
-        what = e.strerror or str(e) if isinstance(e, OSError) else "not a host's name"
+        what = e.strerror or str(e) if isinstance(e, OSError) else "not a valid host name"
         hint = _HINTS.get(number or 0, "correct the listen address")
         shown = format_address(host, port)
         raise ConfigError(f"cannot listen on {shown}: {what}", hint) from e
 
 
-def _made(listener: socket.socket) -> socket.socket:
+def _configured(listener: socket.socket) -> socket.socket:
     listener.setblocking(False)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BYTES)  # inherited
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)  # inherited
     return listener

@@ -1,4 +1,4 @@
-"""The web configuration in force, renewed when its files change."""
+"""Loads the web configuration, and reloads it when its files change."""
 
 import logging
 import os
@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from exporter.errors import ConfigError
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-Stamp = tuple[tuple[int, int, int] | None, ...]
+#: Modification time, size and inode of each file; None for a file that cannot be read.
+_Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """What a connection has to pass, and what every answer carries."""
+    """TLS, authentication and extra response headers, as the web configuration sets them.
+
+    files: the configuration file, and the certificate and key files that it names.
+    """
 
     tls: "ServerTls | None" = None
     auth: "BasicAuth | None" = None
@@ -31,17 +35,18 @@ class Security:
 
 
 def load_security(path: Path) -> Security:
-    """What the web configuration file asks for, its certificate and key loaded.
+    """Load the web configuration file with its certificate and key.
 
-    Raises ConfigError naming the file, the key and the remedy.
+    Raises:
+        ConfigError: the file is not usable. The error names the file, the key and the remedy.
     """
     from exporter.web import web_config  # noqa: PLC0415  PyYAML
 
     web = web_config.parse(web_config.read(path), path)
     files = [path]
     if web.tls:
-        named = (web.tls.cert_file, web.tls.key_file, web.tls.client_ca_file)
-        files += [file for file in named if file]
+        tls_files = (web.tls.cert_file, web.tls.key_file, web.tls.client_ca_file)
+        files += [file for file in tls_files if file]
     return Security(
         tls=_tls(web.tls) if web.tls else None,
         auth=_auth(web.users) if web.users else None,
@@ -51,48 +56,53 @@ def load_security(path: Path) -> Security:
 
 
 class ReloadableSecurity:
-    """`now` is what counts; a bad new configuration leaves it as it is.
+    """Holds the `current` security settings. A new configuration with errors does not replace them.
 
-    Without a path nothing is required and nothing ever changes.
+    Without a path nothing is required, and nothing is ever reloaded.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._lock = threading.Lock()
-        self.now = load_security(path) if path else Security()
-        self._stamp = _stamp(self.now.files)
+        self.current = load_security(path) if path else Security()
+        self._stamp = _stamp(self.current.files)
 
     def reload(self) -> None:
-        """Read it again, whatever it says now. Raises ConfigError and keeps the old one."""
+        """Load the configuration, even if it requires less than the current one.
+
+        Raises:
+            ConfigError: the new configuration is not usable. The current one stays in force.
+        """
         if self._path:
             with self._lock:
-                self._stamp = _stamp(self.now.files)
-                self._take(load_security(self._path))
+                self._stamp = _stamp(self.current.files)
+                self._replace(load_security(self._path))
 
     def refresh(self) -> None:
-        """Read it again if a file has changed. Logs a bad one once per change, and keeps the old.
+        """Load the configuration if one of its files has changed.
 
-        A file caught half written may have lost its users or its TLS: only `reload` may drop
-        these.
+        A configuration with errors is logged once per change, and the current one stays in
+        force. So does one that requires less, because a file that is read while it is written
+        may lack its users or its TLS section. Only `reload` accepts it.
         """
-        if self._path is None or _stamp(self.now.files) == self._stamp:
+        if self._path is None or _stamp(self.current.files) == self._stamp:
             return
         with self._lock:
-            # Taken before the files are read: a change in between is seen the next time.
-            self._stamp = _stamp(self.now.files)
+            # Before the files are read, so that the next call sees a change in between.
+            self._stamp = _stamp(self.current.files)
             try:
                 new = load_security(self._path)
-                _check_not_weaker(self._path, self.now, new)
+                _check_not_weaker(self._path, self.current, new)
             except ConfigError as e:
-                _log.error("web configuration not renewed, the old one stays in force: %s", e)
+                _log.error("web configuration not reloaded, the old one stays in force: %s", e)
                 return
-            self._take(new)
-            _log.info("web configuration renewed from %s", self._path)
+            self._replace(new)
+            _log.info("web configuration reloaded from %s", self._path)
 
-    def _take(self, new: Security) -> None:
-        if new.files != self.now.files:
+    def _replace(self, new: Security) -> None:
+        if new.files != self.current.files:
             self._stamp = _stamp(new.files)
-        self.now = new
+        self.current = new
 
 
 def _tls(config: "TlsConfig") -> "ServerTls":
@@ -107,11 +117,11 @@ def _auth(users: Mapping[str, str]) -> "BasicAuth":
     return BasicAuth(users)
 
 
-def _stamp(files: tuple[Path, ...]) -> Stamp:
-    return tuple(_stamp_of(file) for file in files)
+def _stamp(files: tuple[Path, ...]) -> _Stamp:
+    return tuple(_file_stamp(file) for file in files)
 
 
-def _stamp_of(file: Path) -> tuple[int, int, int] | None:
+def _file_stamp(file: Path) -> tuple[int, int, int] | None:
     try:
         status = os.stat(file)
     except OSError:
@@ -120,19 +130,22 @@ def _stamp_of(file: Path) -> tuple[int, int, int] | None:
 
 
 def _check_not_weaker(path: Path, old: Security, new: Security) -> None:
+    """Raise ConfigError if the new configuration lacks a protection that the old one has."""
     lost = [
         name
-        for name, gone in (
+        for name, is_lost in (
             ("basic_auth_users", old.auth and not new.auth),
             ("tls_server_config", old.tls and not new.tls),
-            ("client_auth_type", _verifies(old) > _verifies(new)),
+            ("client_auth_type", _verify_mode(old) > _verify_mode(new)),
             ("client_allowed_sans", old.tls and old.tls.sans and new.tls and not new.tls.sans),
         )
-        if gone
+        if is_lost
     ]
     if lost:
-        raise ConfigError(f"{path}: lost {', '.join(lost)}", "reload (SIGHUP) if that is meant")
+        raise ConfigError(
+            f"{path}: lost {', '.join(lost)}", "reload the service (SIGHUP) if that is intended"
+        )
 
 
-def _verifies(security: Security) -> int:
+def _verify_mode(security: Security) -> int:
     return security.tls.context.verify_mode if security.tls else 0

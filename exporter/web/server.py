@@ -1,7 +1,7 @@
-"""The HTTP server: GET and HEAD, bounded in everything that a client can take.
+"""The HTTP server: GET and HEAD, with a limit on everything that a client can use.
 
-One thread waits for all connections and never for one. docs/http-server.md says why this is not
-a library.
+One thread handles all connections and never waits for a single client. docs/http-server.md
+explains why no library is used.
 """
 
 import contextlib
@@ -28,29 +28,36 @@ __all__ = ["ClientLimits", "Fast", "HttpServer", "Request", "Respond", "Response
 
 _log = logging.getLogger(__name__)
 
+#: Errors of accept() that mean that the process or the system has no resources left.
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_PAUSE_SECONDS = 0.1
-_BATCH = 32
+#: Seconds until accept() is tried again after such an error.
+_EXHAUSTED_PAUSE_SECONDS = 0.1
 
-#: Workers that have not answered for so long are not just busy.
+#: Connections that are accepted per turn of the event loop.
+_MAX_ACCEPTS_PER_TURN = 32
+
+#: Seconds; if no worker has responded for longer, the workers are considered hung.
 _HANG_SECONDS = 0.5
+#: Seconds that `stop` waits for the thread of the server.
 _STOP_SECONDS = 0.5
 
+#: The response to a connection that is refused because all connections are in use.
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
     b"Connection: close\r\n\r\n"
 )
 
-_NONE: Fast = MappingProxyType({})
+_NO_FAST_PATHS: Fast = MappingProxyType({})
 
 
 class HttpServer:
-    """Serves `respond` and `fast` on `addresses` (host and port; port 0 is any).
+    """Serves HTTP on `addresses`, which are pairs of host and port. Port 0 is any free port.
 
-    `respond` runs on one of two worker threads and may take its time; whatever it raises becomes
-    a 500 and a line in the log. `fast` are paths whose answers are made on the loop itself and
-    must be at hand at once: they come even while all workers are busy. Where the web
-    configuration asks for a password, it does so for every path.
+    respond: builds a response on one of two worker threads. An exception becomes a 500 response
+        and a log message.
+    fast: paths and functions that build their responses on the event loop. They must not block.
+        These paths respond even if all workers are busy.
+    web_config: the web configuration file. If it has users, every path requires a password.
     """
 
     def __init__(
@@ -60,7 +67,7 @@ class HttpServer:
         *,
         limits: ClientLimits = ClientLimits(),  # noqa: B008  frozen
         web_config: Path | None = None,
-        fast: Fast = _NONE,
+        fast: Fast = _NO_FAST_PATHS,
     ) -> None:
         self.addresses = list(addresses)
         self._respond = respond
@@ -68,26 +75,27 @@ class HttpServer:
         self._web_config = web_config
         self._fast = fast
         self._connections: set[Connection] = set()
-        self._due = self._listen_again = float("inf")
-        self._starved = self._stopping = False
+        self._next_deadline = self._listen_again = float("inf")
+        self._is_exhausted = self._stopping = False
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Listen and serve from now on; `addresses` are then the bound ones.
+        """Start the server. `addresses` then contains the actual ports.
 
-        Raises ConfigError: an address that cannot be had, a bad web configuration.
+        Raises:
+            ConfigError: an address cannot be bound, or the web configuration is not usable.
         """
         self._security = ReloadableSecurity(self._web_config)
         self._listeners = listen(self.addresses)
         self.addresses = [listener.getsockname()[:2] for listener in self._listeners]
         self._loop = EventLoop()
-        self._answering = RequestDispatcher(
+        self._dispatcher = RequestDispatcher(
             self._respond,
             self._fast,
             self._security,
             connections=self._limits.connections,
             post=self._loop.post,
-            answered=self._answered,
+            deliver=self._deliver,
         )
         self._listen()
         self._thread = threading.Thread(target=self._run, name="web", daemon=True)
@@ -95,18 +103,24 @@ class HttpServer:
 
     @property
     def is_alive(self) -> bool:
+        """True while the thread of the server runs."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_encrypted(self) -> bool:
-        return self._security.now.tls is not None
+        """True if the server requires TLS."""
+        return self._security.current.tls is not None
 
     def reload(self) -> None:
-        """Read the web configuration again. Raises ConfigError; the old one then goes on."""
+        """Reload the web configuration.
+
+        Raises:
+            ConfigError: the new configuration is not usable. The old one stays in force.
+        """
         self._security.reload()
 
     def stop(self) -> None:
-        """Close every connection and end, within half a second."""
+        """Close all connections and end the server. Takes at most half a second."""
         if self._thread is None:
             return
         self._stopping = True
@@ -121,22 +135,22 @@ class HttpServer:
                 listener.close()
             for connection in self._connections:
                 connection.close()
-            self._answering.stop()
+            self._dispatcher.stop()
             self._loop.close()
 
     def _tick(self, now: float) -> float:
-        """Do what is due; returns when something will be."""
+        """Handle expired connections and the end of a pause; returns the time of the next call."""
         if now >= self._listen_again:
             self._listen()
-        if now >= self._due:
+        if now >= self._next_deadline:
             for connection in [c for c in self._connections if c.deadline <= now]:
                 try:
                     connection.expire()
-                    self._arm(connection)
+                    self._watch(connection)
                 except OSError:
                     self._close(connection, abort=connection.phase is ConnectionPhase.WRITING)
-            self._due = min((c.deadline for c in self._connections), default=float("inf"))
-        return min(self._due, self._listen_again)
+            self._next_deadline = min((c.deadline for c in self._connections), default=float("inf"))
+        return min(self._next_deadline, self._listen_again)
 
     def _listen(self) -> None:
         self._listen_again = float("inf")
@@ -144,112 +158,124 @@ class HttpServer:
             self._loop.watch(listener, 0, EVENT_READ, partial(self._accept, listener))
 
     def _accept(self, listener: socket.socket) -> None:
-        for turn in range(_BATCH):
-            full = len(self._connections) >= self._limits.connections
-            # One a turn where another has to go for it: who came last turn has then been read.
-            if full and (turn or not self._make_room()):
+        for accepted in range(_MAX_ACCEPTS_PER_TURN):
+            is_full = len(self._connections) >= self._limits.connections
+            # While the server is full, at most one connection per turn is accepted. So the
+            # requests of earlier connections are read before another one is evicted.
+            if is_full and (accepted or not self._make_room()):
                 return
             try:
-                link, peer = listener.accept()
+                sock, peer = listener.accept()
             except BlockingIOError:
                 return
             except OSError as e:
-                # At a later turn it says nothing: accept(2) takes a descriptor before it looks
-                # whether somebody waits.
-                if turn == 0 and e.errno in _EXHAUSTED:
-                    self._starve(e)
+                # After a successful accept the error does not show that a client waits: accept(2)
+                # allocates a descriptor before it checks the queue.
+                if accepted == 0 and e.errno in _EXHAUSTED:
+                    self._handle_exhaustion(e)
                 return
-            self._starved = False
-            self._admit(link, str(peer[0]))
+            self._is_exhausted = False
+            self._admit(sock, str(peer[0]))
 
-    def _starve(self, e: OSError) -> None:
-        """Without a free descriptor a waiting client would wake the loop over and over."""
+    def _handle_exhaustion(self, e: OSError) -> None:
+        """Free a descriptor, or pause. A waiting client would otherwise keep the loop busy."""
         if self._connections:
             self._make_room()
             return
-        if not self._starved:
-            self._starved = True
-            _log.error("cannot accept connections for now: %s; raise LimitNOFILE=", e.strerror)
-        self._pause(_PAUSE_SECONDS)
+        if not self._is_exhausted:
+            self._is_exhausted = True
+            _log.error(
+                "cannot accept connections: %s; retrying every %.1f s; raise LimitNOFILE=",
+                e.strerror,
+                _EXHAUSTED_PAUSE_SECONDS,
+            )
+        self._pause(_EXHAUSTED_PAUSE_SECONDS)
 
     def _pause(self, seconds: float) -> None:
-        """Leave who comes now in the kernel's queue for so long."""
+        """Stop accepting for this time. New clients wait in the kernel's queue."""
         for listener in self._listeners:
             self._loop.watch(listener, EVENT_READ, 0, lambda: None)
         self._listen_again = time.monotonic() + seconds
 
-    def _admit(self, link: socket.socket, peer: str) -> None:
+    def _admit(self, sock: socket.socket, peer: str) -> None:
         self._security.refresh()
-        security = self._security.now
+        security = self._security.current
         if len(self._connections) >= self._limits.connections:
             with contextlib.suppress(OSError):
-                link.setblocking(False)
+                sock.setblocking(False)
                 if not security.tls:
-                    link.send(_FULL)
-            link.close()
+                    sock.send(_FULL)
+            sock.close()
             return
         try:
-            connection = Connection(link, peer, self._limits, security.tls, self._answering.ask)
+            connection = Connection(
+                sock, peer, self._limits, security.tls, self._dispatcher.dispatch
+            )
         except OSError:
-            link.close()
+            sock.close()
             return
-        connection.extra = security.headers or {}
+        connection.extra_headers = security.headers or {}
         self._connections.add(connection)
         self._serve(connection)
 
     def _make_room(self) -> bool:
-        """Close a connection for the one that waits; False where that has to wait a little.
+        """Evict a connection for a new one. False if the new one must wait in the kernel's queue.
 
-        True with nothing closed is the third case: all wait for answers that do not come.
+        Returns True without an eviction if all connections wait for workers that hang. The new
+        connection is then refused.
         """
         now = time.monotonic()
-        victim = connection.connection_to_evict(self._connections, now)
-        if victim is None:
-            if now - min(c.since for c in self._connections) > _HANG_SECONDS:
+        evicted = connection.connection_to_evict(self._connections, now)
+        if evicted is None:
+            if now - min(c.phase_since for c in self._connections) > _HANG_SECONDS:
                 return True
             self._pause(connection.GRACE_SECONDS)
             return False
-        # How long ago the victim came, or went over to what it does now.
-        age = now - victim.since
+        age = now - evicted.phase_since
         if age < connection.GRACE_SECONDS:
             self._pause(connection.GRACE_SECONDS - age)
             return False
-        # An abort also drops what was answered and not yet fetched from the kernel.
-        abort = victim.phase not in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}
-        self._close(victim, abort=abort)
+        # An abort also discards a response that the client has not received.
+        abort = evicted.phase not in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}
+        self._close(evicted, abort=abort)
         return True
 
     def _serve(self, connection: Connection) -> None:
         if connection.phase is ConnectionPhase.CLOSED:
             return
         try:
-            more = connection.advance()
-            self._arm(connection)
+            has_more = connection.advance()
+            self._watch(connection)
         except OSError:
             self._close(connection)
         else:
-            if more:
+            if has_more:
                 self._loop.post(partial(self._serve, connection))
 
-    def _answered(self, connection: Connection, rendered: RenderedResponse) -> None:
-        if connection.phase is not ConnectionPhase.ANSWERING:
+    def _deliver(self, connection: Connection, rendered: RenderedResponse) -> None:
+        if connection.phase is not ConnectionPhase.PROCESSING:
             return
         try:
-            connection.answer(rendered)
+            connection.send(rendered)
         except OSError:
             self._close(connection)
         else:
             self._serve(connection)
 
-    def _arm(self, connection: Connection) -> None:
-        """Watch for what the connection waits for; nothing while a worker has its request."""
-        events = 0 if connection.phase is ConnectionPhase.ANSWERING else connection.wire.waits
-        connection.armed = self._loop.watch(
-            connection.wire.link, connection.armed, events, partial(self._serve, connection)
+    def _watch(self, connection: Connection) -> None:
+        """Watch for the events that the connection needs: none while a worker has its request."""
+        is_processing = connection.phase is ConnectionPhase.PROCESSING
+        connection.watched_events = self._loop.watch(
+            connection.transport.sock,
+            connection.watched_events,
+            0 if is_processing else connection.transport.needed_events,
+            partial(self._serve, connection),
         )
-        self._due = min(self._due, connection.deadline)
+        self._next_deadline = min(self._next_deadline, connection.deadline)
 
     def _close(self, connection: Connection, *, abort: bool = False) -> None:
-        connection.armed = self._loop.watch(connection.wire.link, connection.armed, 0, lambda: None)
+        connection.watched_events = self._loop.watch(
+            connection.transport.sock, connection.watched_events, 0, lambda: None
+        )
         self._connections.discard(connection)
         connection.close(abort=abort)

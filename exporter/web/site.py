@@ -1,4 +1,4 @@
-"""What is served where: the metrics, two checks, and a short page that links to them."""
+"""Routes requests: /metrics, the status page at /, and the health checks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -9,15 +9,16 @@ from exporter.web.http_message import Request, Response, plain_response
 
 _HTML = "text/html; charset=utf-8"
 
-#: A heading and the rows below it, as plain text.
+#: Rows of cells as plain text; the first row is the heading.
 Table = Sequence[Sequence[str]]
 
 
 class Site:
-    """Answers requests.
+    """Builds the response of each path.
 
-    `problem` says why the page is not to be trusted, empty if it is; `is_ready` whether there is
-    one; `overview` what is watched, a heading first.
+    problem: returns why the metrics are not reliable; empty without a problem.
+    is_ready: returns True once there is a first sample.
+    overview: returns the table of the status page.
     """
 
     def __init__(
@@ -37,16 +38,14 @@ class Site:
         }
 
     def respond(self, request: Request) -> Response:
-        """The answer to one request."""
-        answer = self._paths.get(request.path)
-        if answer is None:
-            return plain_response(
-                HTTPStatus.NOT_FOUND, "Nothing is served here. Metrics are at /metrics."
-            )
-        return answer(request)
+        """The response to one request."""
+        build = self._paths.get(request.path)
+        if build is None:
+            return plain_response(HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics.")
+        return build(request)
 
     def fast(self) -> Mapping[str, Callable[[], Response]]:
-        """What is answered at once, whatever the workers do."""
+        """The health checks, which respond even if all workers are busy."""
         return {"/-/healthy": self._healthy, "/-/ready": self._ready}
 
     def _metrics(self, request: Request) -> Response:
@@ -70,6 +69,6 @@ class Site:
 
     def _index(self, _request: Request) -> Response:
         problem = self._problem()
-        state = f"Not well: {problem}." if problem else "All is being sampled."
+        state = f"Problem: {problem}." if problem else "Sampling normally."
         page = status_page.render_page(state, self._overview())
         return Response(HTTPStatus.OK, _HTML, page.encode("utf-8", "replace"))

@@ -1,7 +1,4 @@
-"""The devices in a word each, for the page that people see first.
-
-The short page for people.
-"""
+"""The status page: one row per block device, and per drive that has no block device."""
 
 from collections.abc import Sequence
 
@@ -15,58 +12,6 @@ _HEADING = (
     *("Device", "Model", "Class", "SMART", "Wear", "In flight", "Busiest second (1 min)"),
     "Bottleneck",
 )
-
-
-def device_rows(
-    sampler: Sampler, seen: Topology | None, drives: Sequence[WatchedDrive], now: float
-) -> list[tuple[str, ...]]:
-    """A heading, the block devices, and after them drives that are none, or are gone.
-
-    To be called while the sampler is settled.
-    """
-    by_label = {drive.label: drive for drive in drives if not drive.is_missing}
-    found: list[tuple[str, ...]] = [_HEADING]
-    counted_devices = sampler.disks or {}
-    for name, counted in counted_devices.items():
-        activity = sampler.activities[name]
-        known = seen.devices.get(name) if seen else None
-        leaf = activity.drive.leaf
-        found.append(
-            (
-                name,
-                device_collector.model(known.identity) if known else "",
-                activity.drive.kind.value if leaf else "stacked",
-                *_smart(by_label.get(name)),
-                str(counted.io_now),
-                f"{activity.busy_ratio_max.value(now) or 0.0:.0%}",
-                activity.verdict.value(now).value if leaf else "",
-            )
-        )
-    for drive in drives:
-        if drive.is_missing or drive.label not in counted_devices:
-            where = f" ({', '.join(drive.blocks)})" if drive.blocks else ""
-            found.append(
-                (drive.label + where, drive.identity.model or "", "", *_smart(drive), "", "", "")
-            )
-    return found
-
-
-def _smart(drive: WatchedDrive | None) -> tuple[str, str]:
-    """Health and wear in a word."""
-    if drive is None:
-        return "", ""
-    if drive.is_missing:
-        return "missing", ""
-    if not drive.up:
-        return "no answer", ""
-    health = drive.health
-    if health is None or health.unreadable:
-        return "no SMART", ""
-    worn = "" if health.endurance is None else f"{health.endurance.used_ratio:.0%}"
-    if health.healthy is None:
-        return health.power_mode or "", worn
-    return "passed" if health.healthy else "FAILING", worn
-
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>ssd-exporter</title>
@@ -85,15 +30,67 @@ th, td {{ border-bottom: 1px solid #ccc; padding: .3rem .8rem .3rem 0; text-alig
 """
 
 
+def device_rows(
+    sampler: Sampler, topology: Topology | None, drives: Sequence[WatchedDrive], now: float
+) -> list[tuple[str, ...]]:
+    """The table of the status page; the first row is the heading.
+
+    Block devices come first, then drives without a block device, and missing drives. The caller
+    must hold the sampler, so that its values do not change.
+    """
+    by_label = {drive.label: drive for drive in drives if not drive.is_missing}
+    rows: list[tuple[str, ...]] = [_HEADING]
+    disks = sampler.disks or {}
+    for name, counters in disks.items():
+        activity = sampler.activities[name]
+        device = topology.devices.get(name) if topology else None
+        is_leaf = activity.drive.leaf
+        rows.append(
+            (
+                name,
+                device_collector.model(device.identity) if device else "",
+                activity.drive.kind.value if is_leaf else "stacked",
+                *_smart(by_label.get(name)),
+                str(counters.io_now),
+                f"{activity.busy_ratio_max.value(now) or 0.0:.0%}",
+                activity.verdict.value(now).value if is_leaf else "",
+            )
+        )
+    for drive in drives:
+        if drive.is_missing or drive.label not in disks:
+            blocks = f" ({', '.join(drive.blocks)})" if drive.blocks else ""
+            rows.append(
+                (drive.label + blocks, drive.identity.model or "", "", *_smart(drive), "", "", "")
+            )
+    return rows
+
+
 def render_page(state: str, table: Sequence[Sequence[str]]) -> str:
-    """How the monitor fares, and a table of plain text whose first row is the heading."""
+    """The page as HTML: the state of the exporter, and a table whose first row is the heading."""
     return _PAGE.format(version=_escaped(__version__), state=_escaped(state), table=_table(table))
+
+
+def _smart(drive: WatchedDrive | None) -> tuple[str, str]:
+    """The cells for SMART and wear."""
+    if drive is None:
+        return "", ""
+    if drive.is_missing:
+        return "missing", ""
+    if not drive.up:
+        return "no answer", ""
+    health = drive.health
+    if health is None or health.unreadable:
+        return "no SMART", ""
+    wear = "" if health.endurance is None else f"{health.endurance.used_ratio:.0%}"
+    if health.healthy is None:
+        return health.power_mode or "", wear
+    return "passed" if health.healthy else "FAILING", wear
 
 
 def _table(table: Sequence[Sequence[str]]) -> str:
     heading, *rows = table
     if not rows:
-        return "<p>No device is watched: see --collector.disk.device-include.</p>"
+        return "<p>No device is monitored; check --collector.disk.device-include.</p>"
     lines = [_line("th", heading), *(_line("td", row) for row in rows)]
     return f"<table>\n{''.join(lines)}</table>"
 

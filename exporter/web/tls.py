@@ -1,8 +1,7 @@
-"""A connected TLS socket that never blocks.
+"""TLS: the SSL context of the web configuration, and a non-blocking TLS socket.
 
-Apart from `wire`, so that ssl is imported where TLS is configured only: it takes 4 MB.
-
-From `tls_server_config` to an ssl.SSLContext, refusing what Python's ssl cannot keep.
+Settings that Python's ssl cannot implement are rejected. This module imports ssl, which takes
+4 MB, so it is imported only if TLS is configured.
 """
 
 import contextlib
@@ -21,83 +20,29 @@ from exporter.web.transport import CHUNK_BYTES, Transport
 if TYPE_CHECKING:
     from exporter.web.web_config import TlsConfig  # imports PyYAML
 
-#: What one TLS record holds.
-_RECORD_BYTES = 1 << 14
-
-
-class TlsTransport(Transport):
-    """A wire on which TLS is spoken; `admits` judges the client once its handshake is done."""
-
-    def __init__(
-        self,
-        link: socket.socket,
-        context: ssl.SSLContext,
-        admits: Callable[[ssl.SSLSocket], bool],
-    ) -> None:
-        super().__init__(link)
-        self._tls = context.wrap_socket(link, server_side=True, do_handshake_on_connect=False)
-        self.link = self._tls
-        self._admits = admits
-
-    def handshake(self) -> bool:
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            self.waits = EVENT_READ
-            return False
-        except ssl.SSLWantWriteError:
-            self.waits = EVENT_WRITE
-            return False
-        if not self._admits(self._tls):
-            raise ssl.SSLError("no allowed name in the client's certificate")
-        return True
-
-    def receive(self) -> bytes | None:
-        self.waits = EVENT_READ
-        try:
-            return self._tls.recv(CHUNK_BYTES)
-        except ssl.SSLWantReadError:
-            pass
-        except ssl.SSLWantWriteError:
-            self.waits = EVENT_WRITE
-        return None
-
-    def send(self, head: memoryview, body: memoryview) -> int:
-        try:
-            if head:
-                room = max(0, _RECORD_BYTES - len(head))
-                return self._tls.send(b"".join((head, body[:room])))
-            return self._tls.send(body)
-        except ssl.SSLWantWriteError:
-            self.waits = EVENT_WRITE
-        except ssl.SSLWantReadError:
-            self.waits = EVENT_READ
-        return 0
-
-    def end(self) -> None:
-        # Sends close_notify, and would then wait for the client's.
-        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            self._tls.unwrap()
-        super().end()
-
-
 T = TypeVar("T")
 
-_LARGEST_PEM_BYTES = 1 << 20
+#: The payload of one TLS record.
+_MAX_RECORD_BYTES = 1 << 14
+
+#: Bytes of a PEM file that are checked.
+_MAX_PEM_BYTES = 1 << 20
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
-#: https://pkg.go.dev/crypto/tls#ClientAuthType. RequestClientCert asks and ignores the answer.
+#: https://pkg.go.dev/crypto/tls#ClientAuthType. RequestClientCert ignores the certificate, so no
+#: certificate is requested.
 _CLIENT_AUTH = {
     "NoClientCert": ssl.CERT_NONE,
     "RequestClientCert": ssl.CERT_NONE,
     "VerifyClientCertIfGiven": ssl.CERT_OPTIONAL,
     "RequireAndVerifyClientCert": ssl.CERT_REQUIRED,
 }
+#: Client authentication types that accept a certificate without verification.
 _ANY_CERTIFICATE = frozenset({"RequireAnyClientCert", "RequireClientCert"})
 
-#: https://pkg.go.dev/crypto/tls#pkg-constants to OpenSSL's names; TLS 1.3's are not chosen by
-#: name, there as here.
+#: Names of https://pkg.go.dev/crypto/tls#pkg-constants to names of OpenSSL. Neither Go nor Python
+#: can select the cipher suites of TLS 1.3.
 _SUITES = {
     "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
@@ -128,24 +73,33 @@ _CURVES = {
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """A context, and the names of which a client's certificate must bear one; none: any will do."""
+    """The TLS settings of the server.
+
+    sans: subject alternative names. A client's certificate must contain one of them. Empty if
+        every verified certificate is allowed.
+    """
 
     context: ssl.SSLContext
     sans: frozenset[str]
 
-    def wire(self, link: socket.socket) -> TlsTransport:
-        """A connection on which this is spoken."""
-        return TlsTransport(link, self.context, self.admits)
+    def transport(self, sock: socket.socket) -> "TlsTransport":
+        """A TLS transport for a connected socket."""
+        return TlsTransport(sock, self.context, self.accepts)
 
-    def admits(self, link: ssl.SSLSocket) -> bool:
+    def accepts(self, sock: ssl.SSLSocket) -> bool:
+        """True if the certificate of the client contains an allowed name."""
         if not self.sans:
             return True
-        names = (link.getpeercert() or {}).get("subjectAltName", ())
+        names = (sock.getpeercert() or {}).get("subjectAltName", ())
         return any(str(entry[1]) in self.sans for entry in names)
 
 
 def make_tls(config: "TlsConfig") -> ServerTls:
-    """Raises ConfigError naming the key in the web configuration file."""
+    """Build the SSL context of a `tls_server_config`.
+
+    Raises:
+        ConfigError: a setting is not usable. The error names its key in the configuration file.
+    """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
     if not config.prefer_server_cipher_suites:
@@ -159,12 +113,71 @@ def make_tls(config: "TlsConfig") -> ServerTls:
     return ServerTls(context, frozenset(config.client_allowed_sans))
 
 
+class TlsTransport(Transport):
+    """Reads and writes bytes of one client over TLS, without blocking.
+
+    accepts: returns False if the client's certificate is not allowed. Called after the handshake.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        context: ssl.SSLContext,
+        accepts: Callable[[ssl.SSLSocket], bool],
+    ) -> None:
+        super().__init__(sock)
+        self._tls = context.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        self.sock = self._tls
+        self._accepts = accepts
+
+    def handshake(self) -> bool:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self.needed_events = EVENT_READ
+            return False
+        except ssl.SSLWantWriteError:
+            self.needed_events = EVENT_WRITE
+            return False
+        if not self._accepts(self._tls):
+            raise ssl.SSLError("the client's certificate contains no allowed name")
+        return True
+
+    def receive(self) -> bytes | None:
+        self.needed_events = EVENT_READ
+        try:
+            return self._tls.recv(CHUNK_BYTES)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLWantWriteError:
+            self.needed_events = EVENT_WRITE
+        return None
+
+    def send(self, head: memoryview, body: memoryview) -> int:
+        try:
+            if head:
+                room = max(0, _MAX_RECORD_BYTES - len(head))
+                return self._tls.send(b"".join((head, body[:room])))
+            return self._tls.send(body)
+        except ssl.SSLWantWriteError:
+            self.needed_events = EVENT_WRITE
+        except ssl.SSLWantReadError:
+            self.needed_events = EVENT_READ
+        return 0
+
+    def end(self) -> None:
+        # Sends close_notify. Does not wait for that of the client.
+        with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            self._tls.unwrap()
+        super().end()
+
+
 def _set_versions(context: ssl.SSLContext, config: "TlsConfig") -> None:
-    hint = "use TLS12 or TLS13; older ones are broken (RFC 8996) and not offered"
-    context.minimum_version = _named("min_version", config.min_version, _VERSIONS, hint)
-    context.maximum_version = _named("max_version", config.max_version, _VERSIONS, hint)
+    hint = "use TLS12 or TLS13; older versions are deprecated (RFC 8996) and not supported"
+    context.minimum_version = _lookup("min_version", config.min_version, _VERSIONS, hint)
+    context.maximum_version = _lookup("max_version", config.max_version, _VERSIONS, hint)
     if context.minimum_version > context.maximum_version:
-        raise _error("min_version", "above max_version", "exchange them")
+        raise _error("min_version", "above max_version", "swap min_version and max_version")
 
 
 def _set_suites(context: ssl.SSLContext, config: "TlsConfig") -> None:
@@ -172,7 +185,7 @@ def _set_suites(context: ssl.SSLContext, config: "TlsConfig") -> None:
         return
     known = {**_SUITES, **dict.fromkeys(_SUITES_13, "")}
     names = [
-        _named("cipher_suites", suite, known, f"use {', '.join(known)}")
+        _lookup("cipher_suites", suite, known, f"use {', '.join(known)}")
         for suite in config.cipher_suites
     ]
     older = [name for name in names if name]
@@ -181,7 +194,7 @@ def _set_suites(context: ssl.SSLContext, config: "TlsConfig") -> None:
             context.set_ciphers(":".join(older))
         except ssl.SSLError as e:
             hint = "use suites with GCM or CHACHA20"
-            raise _error("cipher_suites", "this OpenSSL has none of them", hint) from e
+            raise _error("cipher_suites", "this OpenSSL supports none of them", hint) from e
     else:
         context.minimum_version = ssl.TLSVersion.TLSv1_3
 
@@ -190,50 +203,58 @@ def _set_curve(context: ssl.SSLContext, config: "TlsConfig") -> None:
     if not config.curve_preferences:
         return
     if len(config.curve_preferences) > 1:
-        raise _error("curve_preferences", "more than one", "name one curve, or leave it out")
+        raise _error("curve_preferences", "more than one curve", "name one curve, or omit the key")
     curve = config.curve_preferences[0]
-    hint = f"use one of {', '.join(_CURVES)}, or leave it out"
-    name = _named("curve_preferences", curve, _CURVES, hint)
+    hint = f"use one of {', '.join(_CURVES)}, or omit the key"
+    name = _lookup("curve_preferences", curve, _CURVES, hint)
     try:
         context.set_ecdh_curve(name)
     except (ssl.SSLError, ValueError) as e:
-        raise _error("curve_preferences", f"this OpenSSL cannot take {curve}", hint) from e
+        raise _error("curve_preferences", f"this OpenSSL does not support {curve}", hint) from e
 
 
 def _load_certificate(context: ssl.SSLContext, config: "TlsConfig") -> None:
     _check_pem("cert_file", config.cert_file, b"CERTIFICATE-----")
     _check_pem("key_file", config.key_file, b"PRIVATE KEY-----")
     try:
-        # Without a password OpenSSL would ask for an encrypted key's on the terminal.
+        # Without a password argument OpenSSL prompts on the terminal for that of an encrypted key.
         context.load_cert_chain(config.cert_file, config.key_file, password="")
     except OSError as e:
         if _reason(e) == "KEY_VALUES_MISMATCH":
-            what, hint = "not the key of the certificate", "name the key that belongs to cert_file"
+            what, hint = (
+                "does not match the certificate",
+                "name the key of the certificate in cert_file",
+            )
             raise _error(f"key_file {config.key_file}", what, hint) from e
         what = f"{config.cert_file} or {config.key_file} cannot be used ({_reason(e)})"
-        hint = "give PEM files, the server's certificate first, and the key without a passphrase"
+        hint = "use PEM files, with the server's certificate first, and a key without a passphrase"
         raise _error("cert_file, key_file", what, hint) from e
 
 
 def _set_client_auth(context: ssl.SSLContext, config: "TlsConfig") -> None:
     kind = config.client_auth_type
-    verify = "use RequireAndVerifyClientCert with a client_ca_file"
+    verify = "use RequireAndVerifyClientCert with client_ca_file"
     if kind in _ANY_CERTIFICATE:
-        raise _error("client_auth_type", f"{kind} would let in any certificate", verify)
-    mode = _named("client_auth_type", kind, _CLIENT_AUTH, f"use {', '.join(_CLIENT_AUTH)}")
+        raise _error("client_auth_type", f"{kind} accepts any certificate", verify)
+    mode = _lookup("client_auth_type", kind, _CLIENT_AUTH, f"use {', '.join(_CLIENT_AUTH)}")
     if config.client_allowed_sans and mode is not ssl.CERT_REQUIRED:
-        raise _error("client_allowed_sans", "no certificate is required", verify)
+        raise _error(
+            "client_allowed_sans", "has no effect, because no certificate is required", verify
+        )
     if config.client_ca_file is None:
         if mode is not ssl.CERT_NONE:
-            raise _error("client_ca_file", "missing", f"{kind} needs it")
+            raise _error("client_ca_file", "missing", f"set it, because {kind} needs it")
         return
     if kind == "NoClientCert":
-        raise _error("client_ca_file", "of no effect without client_auth_type", verify)
+        raise _error("client_ca_file", "has no effect without client_auth_type", verify)
     _check_pem("client_ca_file", config.client_ca_file, b"CERTIFICATE-----")
     try:
         context.load_verify_locations(config.client_ca_file)
     except OSError as e:
-        what, hint = f"{config.client_ca_file}: {_reason(e)}", "give the CA's certificate as PEM"
+        what, hint = (
+            f"{config.client_ca_file}: {_reason(e)}",
+            "use the certificate of the CA as a PEM file",
+        )
         raise _error("client_ca_file", what, hint) from e
     context.verify_mode = mode
 
@@ -241,18 +262,18 @@ def _set_client_auth(context: ssl.SSLContext, config: "TlsConfig") -> None:
 def _check_pem(key: str, path: Path, mark: bytes) -> None:
     try:
         with open(path, "rb") as file:
-            data = file.read(_LARGEST_PEM_BYTES)
+            data = file.read(_MAX_PEM_BYTES)
     except OSError as e:
-        hint = f"name a file that the user with id {os.geteuid()} may read"
+        hint = f"name a file that the user with id {os.geteuid()} can read"
         raise _error(f"{key} {path}", e.strerror or str(e), hint) from e
     if mark not in data:
         kind = mark.rstrip(b"-").decode()
-        raise _error(f"{key} {path}", f"no {kind} in it", "give a PEM file")
+        raise _error(f"{key} {path}", f"contains no {kind}", "use a PEM file")
 
 
-def _named(key: str, name: str, known: Mapping[str, T], hint: str) -> T:
+def _lookup(key: str, name: str, known: Mapping[str, T], hint: str) -> T:
     if name not in known:
-        raise _error(key, f"{name!r} is not offered", hint)
+        raise _error(key, f"{name!r} is not supported", hint)
     return known[name]
 
 

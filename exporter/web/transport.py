@@ -1,70 +1,75 @@
-"""A connected socket that never blocks."""
+"""A connected, non-blocking TCP socket."""
 
 import contextlib
 import socket
 import struct
 from selectors import EVENT_READ, EVENT_WRITE
 
+#: Bytes per read from a socket.
 CHUNK_BYTES = 1 << 14
 
-#: Where tcpi_bytes_acked and tcpi_bytes_received stand in struct tcp_info (linux/tcp.h, 4.1).
-_MOVED = 120
-_MOVED_END = 136
+#: Offsets of tcpi_bytes_acked and tcpi_bytes_received in struct tcp_info (linux/tcp.h, since 4.1).
+_TCP_INFO_BYTES_START = 120
+_TCP_INFO_BYTES_END = 136
 
-_NO_LINGER = struct.pack("ii", 1, 0)
+#: struct linger that makes close() send a reset: on, 0 seconds.
+_LINGER_RESET = struct.pack("ii", 1, 0)
 
 
 class Transport:
-    """Bytes in and out; after an operation that could not go on, `waits` is the event it needs.
+    """Reads and writes bytes of one client without blocking.
 
-    Everything may raise OSError: the connection is then of no more use.
+    After an operation that could not continue, `needed_events` is the selector event that it
+    needs. Every method may raise OSError; the connection is then unusable.
     """
 
-    def __init__(self, link: socket.socket) -> None:
-        link.setblocking(False)
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.waits = EVENT_READ
-        self.link = link
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.needed_events = EVENT_READ
+        self.sock = sock
 
     def handshake(self) -> bool:
-        """Whether all that comes before the first request is done."""
+        """True if everything that precedes the first request is complete."""
         return True
 
     def receive(self) -> bytes | None:
-        """What has come; None where nothing has, b"" where the client has ended."""
-        self.waits = EVENT_READ
+        """The received bytes. None if there are none yet, b"" if the client closed its side."""
+        self.needed_events = EVENT_READ
         try:
-            return self.link.recv(CHUNK_BYTES)
+            return self.sock.recv(CHUNK_BYTES)
         except BlockingIOError:
             return None
 
     def send(self, head: memoryview, body: memoryview) -> int:
-        """How many bytes of both were taken; 0 where the client does not read.
+        """Send head and body; returns the number of bytes sent, 0 if the client does not read.
 
-        Head and body leave in one write: of two, the second can wait for the first one's
-        acknowledgement.
+        Both are sent in one system call. With two, the second could wait for the acknowledgement
+        of the first.
         """
         try:
-            return self.link.sendmsg((head, body))
+            return self.sock.sendmsg((head, body))
         except BlockingIOError:
-            self.waits = EVENT_WRITE
+            self.needed_events = EVENT_WRITE
         return 0
 
-    def moved_bytes(self) -> int:
-        """What the client has sent and taken so far, TLS and all; 0 if the kernel does not say."""
+    def transferred_bytes(self) -> int:
+        """The bytes that the client has sent and acknowledged, including TLS. 0 if unknown."""
         try:
-            info = self.link.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MOVED_END)
+            info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES_END)
         except OSError:
             return 0
-        return sum(struct.unpack("QQ", info[_MOVED:])) if len(info) == _MOVED_END else 0
+        if len(info) != _TCP_INFO_BYTES_END:
+            return 0
+        return sum(struct.unpack("QQ", info[_TCP_INFO_BYTES_START:]))
 
     def end(self) -> None:
-        """Say that nothing more will be sent; what the client still sends can be received."""
-        self.link.shutdown(socket.SHUT_WR)
+        """Close the sending side. Data from the client can still be received."""
+        self.sock.shutdown(socket.SHUT_WR)
 
     def close(self, *, abort: bool = False) -> None:
-        """Close; with `abort` the kernel forgets what the client has not fetched."""
+        """Close the socket. With `abort` the kernel discards data that was not acknowledged."""
         with contextlib.suppress(OSError):
             if abort:
-                self.link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self.link.close()
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+        self.sock.close()

@@ -1,9 +1,10 @@
-"""The web configuration file, in the format that all exporters share.
+"""Parses the web configuration file, in the format of the Prometheus exporter toolkit.
 
-https://prometheus.io/docs/prometheus/latest/configuration/https/ describes it; the reference is
-https://github.com/prometheus/exporter-toolkit. What this server cannot do is refused by name.
+https://prometheus.io/docs/prometheus/latest/configuration/https/ describes the format.
+https://github.com/prometheus/exporter-toolkit is the reference implementation. A setting that
+this server does not support is an error.
 
-Importing this imports PyYAML: 2 MB that only a host with a web configuration file pays.
+This module imports PyYAML, which takes 2 MB, so it is imported only if a file is configured.
 """
 
 import os
@@ -16,7 +17,8 @@ import yaml
 
 from exporter.errors import ConfigError
 
-_LARGEST_FILE_BYTES = 1 << 20
+#: Bytes of the configuration file; a larger file is an error.
+_MAX_FILE_BYTES = 1 << 20
 
 _TLS_KEYS = frozenset(
     {
@@ -34,14 +36,15 @@ _TLS_KEYS = frozenset(
 )
 _SECTIONS = frozenset({"tls_server_config", "http_server_config", "basic_auth_users"})
 
-_NOT_OFFERED = {
+#: Settings of the format that are not supported, with the remedy.
+_NOT_SUPPORTED = {
     "cert": "write the certificate to a file and name it in cert_file",
     "key": "write the key to a file and name it in key_file",
     "client_ca": "write the CA's certificate to a file and name it in client_ca_file",
-    "rate_limit": "leave it out: connections and their time are bounded here",
+    "rate_limit": "omit it: the server has fixed limits on connections and their duration",
 }
 
-#: Header fields that may be set, with the values they may have where these are few.
+#: Header fields that can be set, with the allowed values. An empty set allows every value.
 _HEADERS: Mapping[str, frozenset[str]] = {
     "Content-Security-Policy": frozenset(),
     "Strict-Transport-Security": frozenset(),
@@ -50,14 +53,14 @@ _HEADERS: Mapping[str, frozenset[str]] = {
     "X-XSS-Protection": frozenset(),
 }
 
-_TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+_BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _NULL = frozenset({"", "~", "null", "Null", "NULL"})
 _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """`tls_server_config`; names of versions, suites and curves are Go's, as in the file."""
+    """The section `tls_server_config`. Versions, cipher suites and curves have their Go names."""
 
     cert_file: Path
     key_file: Path
@@ -73,7 +76,7 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """`users` maps a name to its bcrypt hash, and stays out of what is printed."""
+    """The web configuration. `users` maps user names to bcrypt hashes; repr() omits it."""
 
     tls: TlsConfig | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -81,12 +84,16 @@ class WebConfig:
 
 
 def read(path: Path) -> str:
-    """The file's text. Raises ConfigError."""
+    """Read the file and return its text.
+
+    Raises:
+        ConfigError: the file cannot be read, is larger than 1 MiB, or is not UTF-8.
+    """
     try:
         with open(path, "rb") as file:
-            data = file.read(_LARGEST_FILE_BYTES + 1)
-        if len(data) > _LARGEST_FILE_BYTES:
-            raise ConfigError(f"{path}: larger than 1 MiB", "name the web configuration file")
+            data = file.read(_MAX_FILE_BYTES + 1)
+        if len(data) > _MAX_FILE_BYTES:
+            raise ConfigError(f"{path}: larger than 1 MiB", "check --web.config.file")
         return data.decode()
     except OSError as e:
         hint = f"let the user with id {os.geteuid()} read it, or correct --web.config.file"
@@ -96,18 +103,21 @@ def read(path: Path) -> str:
 
 
 def parse(text: str, path: Path) -> WebConfig:
-    """What the file says; paths in it are relative to its directory. Raises ConfigError.
+    """Parse the text of the file. Relative paths are relative to the directory of the file.
 
-    Of the files that it names none is opened. Values are read as text and never by YAML's own
-    rules for types, so nothing in the file can construct anything.
+    Does not open the files that it names. Every value is read as text and not by the type rules
+    of YAML, so the file cannot create Python objects.
+
+    Raises:
+        ConfigError: the text is not valid YAML, or a setting is not supported.
     """
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
-    # Beyond YAMLError: a nesting too deep, and escapes beyond Unicode's end (chr()).
+    # PyYAML also raises RecursionError for deep nesting, and errors of chr() for escapes.
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as e:
         cause = " ".join(str(e).split()) if isinstance(e, yaml.YAMLError) else type(e).__name__
-        raise ConfigError(f"{path}: not YAML: {cause[:200]}", "correct it") from e
-    top = _Place(path, "", root)
+        raise ConfigError(f"{path}: not YAML: {cause[:200]}", "correct the syntax") from e
+    top = _Setting(path, "", root)
     sections = top.mapping(_SECTIONS)
     return WebConfig(
         tls=_tls(sections["tls_server_config"]) if "tls_server_config" in sections else None,
@@ -119,8 +129,8 @@ def parse(text: str, path: Path) -> WebConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A value and where it stands, for an error's sake."""
+class _Setting:
+    """A YAML node with its file and key, for error messages."""
 
     path: Path
     key: str
@@ -135,54 +145,54 @@ class _Place:
         scalar = isinstance(self.node, yaml.ScalarNode)
         return self.node is None or (scalar and self.node.value in _NULL)
 
-    def mapping(self, known: frozenset[str] | None = None) -> dict[str, "_Place"]:
-        """The entries; those without a value are left out, as the format's own reader does."""
+    def mapping(self, known: frozenset[str] | None = None) -> dict[str, "_Setting"]:
+        """The entries with a value. As in the exporter toolkit, entries without one are ignored."""
         if self.empty:
             return {}
         if not isinstance(self.node, yaml.MappingNode):
-            raise self.error("not a mapping", "write `key: value` lines, indented alike")
-        found: dict[str, _Place] = {}
+            raise self.error("not a mapping", "write `key: value` lines with the same indentation")
+        settings: dict[str, _Setting] = {}
         for key_node, node in self.node.value:
-            name = _Place(self.path, f"a key in {self.key or 'the file'}", key_node).text()
-            place = _Place(self.path, f"{self.key}.{name}" if self.key else name, node)
+            name = _Setting(self.path, f"a key in {self.key or 'the file'}", key_node).text()
+            setting = _Setting(self.path, f"{self.key}.{name}" if self.key else name, node)
             if known is not None and name not in known:
                 keys = f"use {', '.join(sorted(known))}"
-                raise place.error("not offered here", _NOT_OFFERED.get(name, keys))
-            if name in found:
-                raise place.error("stands twice", "keep one")
-            found[name] = place
-        return {name: place for name, place in found.items() if not place.empty}
+                raise setting.error("not supported", _NOT_SUPPORTED.get(name, keys))
+            if name in settings:
+                raise setting.error("repeated", "keep one")
+            settings[name] = setting
+        return {name: setting for name, setting in settings.items() if not setting.empty}
 
     def text(self) -> str:
         if not isinstance(self.node, yaml.ScalarNode):
-            raise self.error("not a text", "write one value")
+            raise self.error("not a single value", "write one value")
         return str(self.node.value)
 
     def texts(self) -> tuple[str, ...]:
         if not isinstance(self.node, yaml.SequenceNode):
             raise self.error("not a list", "write one `- value` line for each")
-        return tuple(_Place(self.path, self.key, node).text() for node in self.node.value)
+        return tuple(_Setting(self.path, self.key, node).text() for node in self.node.value)
 
-    def truth(self) -> bool:
-        value = _TRUTH.get(self.text().lower())
+    def boolean(self) -> bool:
+        value = _BOOLEANS.get(self.text().lower())
         if value is None:
-            raise self.error("neither true nor false", "write true or false")
+            raise self.error("not a boolean", "write true or false")
         return value
 
     def file(self) -> Path:
         text = self.text()
         if "\0" in text:
-            raise self.error("no file's name", "name a file")
+            raise self.error("not a file name", "name a file")
         return self.path.parent / text
 
 
-def _tls(place: _Place) -> TlsConfig | None:
-    entries = place.mapping(_TLS_KEYS)
+def _tls(setting: _Setting) -> TlsConfig | None:
+    entries = setting.mapping(_TLS_KEYS)
     if not entries:
         return None
     for key in ("cert_file", "key_file"):
         if key not in entries:
-            raise place.error(f"{key} is missing", "TLS needs cert_file and key_file")
+            raise setting.error(f"{key} is missing", "TLS needs cert_file and key_file")
 
     def text(key: str, default: str) -> str:
         return entries[key].text() if key in entries else default
@@ -201,33 +211,35 @@ def _tls(place: _Place) -> TlsConfig | None:
         min_version=text("min_version", "TLS12"),
         max_version=text("max_version", "TLS13"),
         cipher_suites=texts("cipher_suites"),
-        prefer_server_cipher_suites=prefer.truth() if prefer else True,
+        prefer_server_cipher_suites=prefer.boolean() if prefer else True,
         curve_preferences=texts("curve_preferences"),
     )
 
 
-def _headers(place: _Place) -> tuple[tuple[str, str], ...]:
-    entries = place.mapping(frozenset({"http2", "headers"}))
+def _headers(setting: _Setting) -> tuple[tuple[str, str], ...]:
+    entries = setting.mapping(frozenset({"http2", "headers"}))
     if "http2" in entries:
-        entries["http2"].truth()
+        entries["http2"].boolean()
     headers: list[tuple[str, str]] = []
     for name, entry in entries["headers"].mapping().items() if "headers" in entries else ():
         if name not in _HEADERS:
-            raise entry.error("cannot be set here", f"use {', '.join(sorted(_HEADERS))}")
+            raise entry.error("cannot be set", f"use {', '.join(sorted(_HEADERS))}")
         value, allowed = entry.text(), _HEADERS[name]
         if allowed and value not in allowed:
-            raise entry.error("not a value of this field", f"use {' or '.join(sorted(allowed))}")
+            raise entry.error(
+                "not an allowed value of this field", f"use {' or '.join(sorted(allowed))}"
+            )
         if not (value.isascii() and value.isprintable()):
-            raise entry.error("not printable ASCII on one line", "write it on one line")
+            raise entry.error("not one line of ASCII", "write it on one line, in ASCII")
         headers.append((name, value))
     return tuple(headers)
 
 
-def _users(place: _Place) -> Mapping[str, str]:
+def _users(setting: _Setting) -> Mapping[str, str]:
     users: dict[str, str] = {}
-    for name, entry in place.mapping().items():
+    for name, entry in setting.mapping().items():
         if not _BCRYPT.fullmatch(entry.text()):
-            remedy = "make one with `htpasswd -nBC 10 NAME` and quote it"
-            raise entry.error("no bcrypt hash", remedy)
+            remedy = "create one with `htpasswd -nBC 10 NAME`, and quote it"
+            raise entry.error("not a bcrypt hash", remedy)
         users[name] = entry.text()
     return users

@@ -45,19 +45,19 @@ def test_only_a_known_user_with_the_password_is_right(
     auth: BasicAuth, value: str, *, right: bool
 ) -> None:
     assert right == auth.verify(value)
-    assert right == auth.remembers(value)
+    assert right == auth.is_cached(value)
 
 
 def test_nothing_is_remembered_before_it_was_checked(auth: BasicAuth) -> None:
-    assert not auth.remembers(field("alice", "sword:fish") + " ")
+    assert not auth.is_cached(field("alice", "sword:fish") + " ")
 
 
 def test_what_is_remembered_is_bounded_and_holds_no_password(hashed: str) -> None:
     auth = BasicAuth({"alice": hashed})
     values = [field("alice", "swordfish") + " " * n for n in range(70)]
     assert all(auth.verify(value) for value in values)
-    assert not auth.remembers(values[0])
-    assert auth.remembers(values[-1])
+    assert not auth.is_cached(values[0])
+    assert auth.is_cached(values[-1])
     memory = repr(vars(auth))
     assert "swordfish" not in memory
     assert values[-1].split()[1] not in memory
@@ -65,11 +65,11 @@ def test_what_is_remembered_is_bounded_and_holds_no_password(hashed: str) -> Non
 
 def test_an_unknown_user_costs_what_the_most_expensive_one_costs() -> None:
     costs = {f"user{n}": bcrypt.hashpw(b"x", bcrypt.gensalt(n)).decode() for n in (4, 6, 5)}
-    assert costs["user6"] == BasicAuth(costs)._stand_in
+    assert costs["user6"] == BasicAuth(costs)._unknown_user_hash
 
 
 @given(st.text())
 def test_any_field_is_right_or_wrong(text: str) -> None:
     auth = BasicAuth({"alice": "$2b$04$" + "." * 53})
-    assert not auth.remembers(text)
+    assert not auth.is_cached(text)
     assert not auth.verify(text)

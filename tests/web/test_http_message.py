@@ -138,7 +138,9 @@ def test_long_runs_of_spaces_are_parsed_in_no_time() -> None:
 
 def rendered(response: Response, *, body: bool = True, keep: bool = True) -> bytes:
     extra = {"X-Frame-Options": "deny"}
-    return b"".join(render_response(response, body=body, keep=keep, extra=extra, seconds=0))
+    return b"".join(
+        render_response(response, body=body, keep_alive=keep, extra_headers=extra, unix_time=0)
+    )
 
 
 def test_an_answer_has_its_fields_and_its_body() -> None:
@@ -161,7 +163,10 @@ def test_an_answer_has_its_fields_and_its_body() -> None:
 
 def test_the_body_is_not_copied() -> None:
     made = Response(200, "text/plain", b"abc")
-    assert made.body is render_response(made, body=True, keep=True, extra={}, seconds=0).body
+    assert (
+        made.body
+        is render_response(made, body=True, keep_alive=True, extra_headers={}, unix_time=0).body
+    )
 
 
 @pytest.mark.parametrize("bad", ["a\r\nX: 1", "a\n", "\x00", "\N{SNOWMAN}"])

@@ -117,7 +117,7 @@ def test_a_file_caught_half_written_never_opens_the_door(
         web_config.write_text(text)
         assert 401 == ask(server, context=trusting).status
         assert PAGE == ask(server, get("old"), trusting).body
-    assert "reload (SIGHUP) if that is meant" in caplog.text
+    assert "reload the service (SIGHUP) if that is intended" in caplog.text
 
 
 def test_an_explicit_reload_may_drop_the_password(tmp_path: Path) -> None:
@@ -135,10 +135,10 @@ def test_a_reload_forgets_who_was_let_in(tmp_path: Path) -> None:
     path.write_text(users("old"))
     live = ReloadableSecurity(path)
     field = get("old").split(b"\r\n")[2].decode().partition(": ")[2]
-    assert live.now.auth
-    assert live.now.auth.verify(field)
+    assert live.current.auth
+    assert live.current.auth.verify(field)
     live.reload()
-    assert not live.now.auth.remembers(field)
+    assert not live.current.auth.is_cached(field)
 
 
 def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_config: Path) -> None:
@@ -146,13 +146,13 @@ def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_co
     sans = ", client_allowed_sans: [a]"
     web_config.write_text(TLS.replace("}", f", {kind}{sans}}}"))
     live = ReloadableSecurity(web_config)
-    before = live.now
+    before = live.current
     for weaker in (TLS, TLS.replace("}", f", {kind}}}")):
         web_config.write_text(weaker)
         live.refresh()
-        assert before is live.now
+        assert before is live.current
     live.reload()
-    assert before is not live.now
+    assert before is not live.current
 
 
 def test_a_configuration_that_vanishes_stays_in_force(tmp_path: Path) -> None:

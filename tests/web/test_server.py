@@ -157,7 +157,7 @@ def test_a_failing_page_is_a_500_and_one_line_in_the_log(
 ) -> None:
     with serving(respond) as server:  # type: ignore[arg-type]
         got = ask(server, b"GET /" + b"x" * 1000 + b" HTTP/1.0\r\n\r\n")
-        assert (500, b"The exporter failed; its log says why.\n") == (got.status, got.body)
+        assert (500, b"Internal error; see the log of the exporter.\n") == (got.status, got.body)
         assert 500 == ask(server).status
     records = [r for r in caplog.records if r.levelno >= logging.ERROR]
     assert 2 == len(records)
