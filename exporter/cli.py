@@ -1,4 +1,7 @@
-"""The command line: node_exporter's spelling where it has one, a TOML file for the rest."""
+"""Parses the command line, reads the settings, and starts the daemon or a command.
+
+Flags that node_exporter has too are spelled as there. All other settings are in a TOML file.
+"""
 
 import argparse
 import os
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from exporter import __version__, logs
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS, Command
 from exporter.config import COLLECTORS, Settings
 from exporter.config_validation import parse_record, validated
 from exporter.errors import ConfigError
@@ -19,62 +22,84 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Flags that set one key of the configuration; the file is overruled by them.
+#: Flags that override one key of the configuration file: the key, the placeholder, the help text.
 _FLAGS: Mapping[str, tuple[str, str, str]] = {
-    "--web.listen-address": ("web.listen_address", "HOST:PORT", "where to serve; may be repeated"),
-    "--web.config.file": ("web.config_file", "FILE", "TLS and passwords, as exporter-toolkit's"),
-    "--path.procfs": ("path.procfs", "DIR", "where /proc is"),
-    "--path.sysfs": ("path.sysfs", "DIR", "where /sys is"),
-    "--path.rootfs": ("path.rootfs", "DIR", "where the host's / is"),
-    "--smartctl.path": ("path.smartctl", "PROGRAM", "the smartctl to run"),
-    "--fio.path": ("path.fio", "PROGRAM", "the fio to run"),
-    "--state.directory": ("state.directory", "DIR", "where to keep what was learned"),
-    "--probe.directory": ("probe.directory", "DIR", "where probes may write; off without"),
-    "--collector.disk.device-include": ("disk.device_include", "REGEX", "only these devices"),
-    "--collector.disk.device-exclude": ("disk.device_exclude", "REGEX", "all but these devices"),
+    "--web.listen-address": (
+        "web.listen_address",
+        "HOST:PORT",
+        "listen address; may be repeated",
+    ),
+    "--web.config.file": (
+        "web.config_file",
+        "FILE",
+        "TLS and passwords (exporter-toolkit)",
+    ),
+    "--path.procfs": ("path.procfs", "DIR", "mount point of /proc"),
+    "--path.sysfs": ("path.sysfs", "DIR", "mount point of /sys"),
+    "--path.rootfs": ("path.rootfs", "DIR", "root directory of the host"),
+    "--smartctl.path": ("path.smartctl", "PROGRAM", "smartctl program to run"),
+    "--fio.path": ("path.fio", "PROGRAM", "fio program to run"),
+    "--state.directory": ("state.directory", "DIR", "directory for state that survives restarts"),
+    "--probe.directory": ("probe.directory", "DIR", "directory for probes; disabled if not set"),
+    "--collector.disk.device-include": (
+        "disk.device_include",
+        "REGEX",
+        "only these devices",
+    ),
+    "--collector.disk.device-exclude": (
+        "disk.device_exclude",
+        "REGEX",
+        "all devices but these",
+    ),
     "--log.level": ("log.level", "LEVEL", "debug, info, warning or error"),
     "--log.format": ("log.format", "FORMAT", "logfmt or json"),
 }
 
 
-#: The packages' settings: commands go by them as the daemon's unit does.
+#: The settings of the installed packages. Commands read them by default, like the daemon's unit.
 USUAL_FILE = Path("/etc/ssd-exporter/config.toml")
 
-#: Those that every command has.
-_OF_COMMANDS = ("--path.", "--smartctl.", "--state.", "--log.")
+#: Prefixes of the flags that every command has.
+_COMMAND_FLAGS = ("--path.", "--smartctl.", "--state.", "--log.")
 
-_LARGEST_FILE_BYTES = 1 << 20
+#: Limits the memory that a wrong file can take.
+_MAX_FILE_BYTES = 1 << 20
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser whose complaint is one line."""
+    """An argument parser that reports a mistake in one line."""
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(message, f"see {self.prog} --help")
 
 
 def parser() -> argparse.ArgumentParser:
-    """Every flag of the daemon."""
-    listed = "".join(f"\n  {name:<14}{each.summary}" for name, each in COMMANDS.items())
+    """The parser of the daemon's flags."""
+    commands = "".join(f"\n  {name:<14}{listed.summary}" for name, listed in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
-        description="Prometheus exporter and health monitor for the SSDs under MySQL.",
-        epilog=f"commands, each with a --help of its own:{listed}\n\n"
-        "docs/settings.md has every default. Exit status 2: a mistake in the configuration.",
+        description="SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint."
+        " Without a command it runs the daemon.",
+        epilog=f"commands (ssd-exporter COMMAND --help shows the flags of one):{commands}\n\n"
+        "docs/settings.md lists all settings and defaults. Exit status 2: a mistake in the flags\n"
+        "or in the configuration.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     p.add_argument(
-        "--config.check", dest="config_check", action="store_true", help="check them and exit"
+        "--config.check",
+        dest="config_check",
+        action="store_true",
+        help="check the configuration and exit",
     )
-    p.add_argument("--once", action="store_true", help="print one page and exit")
+    p.add_argument("--once", action="store_true", help="print the metrics once and exit")
     _add_settings(p, _FLAGS)
     p.add_argument(
         "--compat.node-exporter",
         dest="compat.node_exporter",
         action="store_true",
         default=None,
-        help="emit node_exporter's own families too, for hosts without it",
+        help="also export metrics under node_exporter's names, for hosts without it",
     )
     for name in COLLECTORS:
         p.add_argument(
@@ -89,21 +114,24 @@ def parser() -> argparse.ArgumentParser:
             dest=f"collector.{name}",
             action="store_false",
             default=None,
-            help=f"do not collect {name}; all are collected by default",
+            help=f"disable the {name} collector (enabled by default)",
         )
     p.add_argument("--version", action="version", version=f"ssd-exporter {__version__}")
     return p
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
-    """Every flag of one command; settings that it has no use for have none."""
-    command = COMMANDS[name]
+    """The parser of one command's flags. It has only the settings that commands use."""
+    return _command_parser(name, COMMANDS[name].load())
+
+
+def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     p = _Parser(prog=f"ssd-exporter {name}", description=command.description, allow_abbrev=False)
     command.add_arguments(p)
     _add_settings(
         p,
-        {f: each for f, each in _FLAGS.items() if f.startswith(_OF_COMMANDS)},
-        f"the settings, TOML; without, {USUAL_FILE} where it exists",
+        {flag: setting for flag, setting in _FLAGS.items() if flag.startswith(_COMMAND_FLAGS)},
+        f"settings in TOML; default: {USUAL_FILE} if it exists",
     )
     return p
 
@@ -111,29 +139,29 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 def _add_settings(
     p: argparse.ArgumentParser,
     flags: Mapping[str, tuple[str, str, str]],
-    file_words: str = "the settings, TOML",
+    file_help: str = "settings in TOML",
 ) -> None:
-    p.add_argument("--config.file", dest="config_file", metavar="FILE", help=file_words)
+    p.add_argument("--config.file", dest="config_file", metavar="FILE", help=file_help)
     for flag, (key, metavar, text) in flags.items():
         action = "append" if key == "web.listen_address" else "store"
         p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
 
 
 def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> Settings:
-    """The file's settings, overruled by the flags', checked.
+    """The settings of the file and the flags, validated. Flags override the file.
 
-    usual_file: read where no file is named and this one exists.
+    usual_file: the file that is read if no flag names one and it exists.
 
     Raises:
-        ConfigError: with the key and what to do.
+        ConfigError: a setting is invalid. The message names the key and the remedy.
     """
     from_file: Settings = parse_record(Settings, {}, "")
-    named = arguments.config_file
-    # lexists: a link that leads nowhere is a mistake, and not a host without settings.
-    if named is None and usual_file is not None and os.path.lexists(usual_file):
-        named = usual_file
-    if named is not None:
-        from_file = parse_record(Settings, _file(Path(named)), "", from_file)
+    path = arguments.config_file
+    # lexists, not exists: a dangling link is a mistake that must be reported.
+    if path is None and usual_file is not None and os.path.lexists(usual_file):
+        path = usual_file
+    if path is not None:
+        from_file = parse_record(Settings, _file(Path(path)), "", from_file)
     flags: dict[str, Any] = {}
     for dotted, value in vars(arguments).items():
         section, _, key = dotted.partition(".")
@@ -145,30 +173,31 @@ def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> S
 def _file(path: Path) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
-            text = file.read(_LARGEST_FILE_BYTES + 1)
-        if len(text) > _LARGEST_FILE_BYTES:
-            raise ConfigError(f"{path} is larger than {_LARGEST_FILE_BYTES} bytes")
+            text = file.read(_MAX_FILE_BYTES + 1)
+        if len(text) > _MAX_FILE_BYTES:
+            raise ConfigError(f"{path} is larger than {_MAX_FILE_BYTES} bytes")
         values: dict[str, Any] = tomllib.loads(text.decode("utf-8"))
     except OSError as e:
         raise ConfigError(
             f"the configuration file {path} cannot be read: {e.strerror}", "check --config.file"
         ) from e
-    # Besides its own kinds tomllib raises these for numbers of 5,000 digits and lists in lists.
+    # tomllib raises these for syntax errors, numbers of 5,000 digits and deeply nested lists.
     except (ValueError, RecursionError) as e:
-        raise ConfigError(f"{path} is no TOML: {e}") from e
+        raise ConfigError(f"{path} is not valid TOML: {e}") from e
     return values
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status is its own, or 2 for a mistake in the configuration."""
+    """Run the daemon or a command. Returns its exit status, or 2 for a mistake of the user."""
     if os.getpid() == 1:
-        # The kernel drops what PID 1 has no handler for: a container would not stop until it has.
+        # The kernel drops signals to PID 1 without a handler, so a container would not stop.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     given = list(sys.argv[1:] if argv is None else argv)
-    command = COMMANDS.get(given[0]) if given else None
+    listed = COMMANDS.get(given[0]) if given else None
     try:
-        if command is not None:
-            arguments = command_parser(given[0]).parse_args(given[1:])
+        if listed is not None:
+            command = listed.load()
+            arguments = _command_parser(given[0], command).parse_args(given[1:])
             # smart-agent reads the settings again at SIGHUP.
             arguments.read_settings = lambda: settings(arguments, USUAL_FILE)
             chosen = settings(arguments, USUAL_FILE)
@@ -177,12 +206,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = parser().parse_args(given)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)
-        # After the flags: --help and mistakes need nothing of the daemon's.
+        # Imported late: --help and mistakes in the flags do not need the daemon.
         from exporter import daemon  # noqa: PLC0415
 
         if arguments.config_check:
             daemon.check(chosen, dict(os.environ))
-            sys.stdout.write("the configuration is good\n")
+            sys.stdout.write("the configuration is valid\n")
         elif arguments.once:
             daemon.print_page(chosen, dict(os.environ), sys.stdout.buffer)
         else:
@@ -191,7 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ssd-exporter: {e}\n")
         return 2
     except BrokenPipeError:
-        # `ssd-exporter --once | head`: the reader has seen enough; Python flushes the rest at exit.
+        # `ssd-exporter --once | head` closes the pipe. Python flushes at exit, and must not fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 
 TEMPLATE = Path(__file__).with_name("completion.bash")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from exporter import __version__
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 
 TEMPLATE = Path(__file__).with_name("manual.roff")
 

@@ -169,9 +169,9 @@ def test_a_mistake_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str], mi
     ("content", "expected"),
     [
         (b"[samplr]\n", "unknown key samplr; did you mean sampler?"),
-        (b"[sampler\n", "is no TOML: "),
-        (b"x = 'cut off", "is no TOML: "),
-        (b"\xff\xfe", "is no TOML: "),
+        (b"[sampler\n", "is not valid TOML: "),
+        (b"x = 'cut off", "is not valid TOML: "),
+        (b"\xff\xfe", "is not valid TOML: "),
         (b"[sampler]\ninterval_seconds = 'x'\n", "interval_seconds is 'x'; it must be a number"),
         (b"'a\\nb' = 1\n\"c\\nd\" = 2", "unknown key "),
     ],
@@ -199,7 +199,7 @@ def test_check_says_that_all_is_good_and_starts_nothing(
     file = config(tmp_path, '[log]\nlevel = "debug"\n')
     arguments = "--config.check", f"--config.file={file}", f"--state.directory={tmp_path}"
     assert main(arguments) == 0
-    assert ("the configuration is good\n", "") == capsys.readouterr()
+    assert ("the configuration is valid\n", "") == capsys.readouterr()
 
 
 def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -309,5 +309,5 @@ def test_commands_go_by_the_packages_settings_unless_others_are_named(tmp_path: 
 def test_the_help_says_which_settings_commands_go_by() -> None:
     # It breaks lines at hyphens.
     said = "".join(command_parser("slc").format_help().split())
-    assert "without,/etc/ssd-exporter/config.tomlwhereitexists" in said
-    assert "docs/settings.md has every default" in parser().format_help()
+    assert "default:/etc/ssd-exporter/config.tomlifitexists" in said
+    assert "docs/settings.md lists all settings and defaults" in parser().format_help()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 from exporter.config import COLLECTORS, Settings
 
 ROOT = Path(__file__).parents[1]

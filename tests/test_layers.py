@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from exporter.commands.registry import COMMANDS
+
 ROOT = Path(__file__).parents[1] / "exporter"
 
 #: A module or package of exporter, and what of exporter it may import; a package covers its
@@ -166,7 +168,11 @@ ONLY_IN = {
     "subprocess": {"programs.command"},
     "psutil": {"linux.mysqld"},
     "prometheus_client": {"metrics.client_library", "metrics.own_collector"},
-    "argparse": {"cli", "commands.command_line", "commands.measuring_commands"},
+    "argparse": {
+        "cli",
+        *(f"commands.{name}" for name in ("common", "registry")),
+        *(f"commands.{listed.module}" for listed in COMMANDS.values()),
+    },
     "pySMART": {"smart"},
     "sqlite3": {"smart.wear_database"},
     "threading": {

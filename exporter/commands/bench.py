@@ -1,5 +1,7 @@
-"""``ssd-exporter bench [DIR]``: block size × jobs × mode, cell by cell, bounded and agreed to."""
+"""``ssd-exporter bench [DIR]``: benchmarks each combination of block size, jobs and mode."""
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +10,15 @@ from typing import TextIO
 from exporter.commands import bench_matrix, bench_report
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
+from exporter.commands.common import (
+    add_measurement_arguments,
+    measurement_options,
+    system_tools,
+)
+from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import run_facts
+from exporter.measurement import run_facts, session
 from exporter.measurement.figures import blocks, size, span
 from exporter.measurement.session import (
     MEASURED,
@@ -27,55 +35,57 @@ from exporter.probe.profiles import Profile
 from exporter.report import terminal
 from exporter.report.content import Report
 
-#: After these the next cell would fare no better, or hurt.
-_LAST = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
+#: After these results no further cell is run: it would fail too, or disturb production.
+_FINAL_RESULTS = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest(CommandContext):
-    """What a person asked for."""
+    """The arguments of the command."""
 
     matrix: Matrix = field(default_factory=Matrix)
 
 
-def run(settings: Settings, wanted: BenchRequest, edges: MeasurementTools, out: TextIO) -> int:
-    """Run the matrix and report; what was measured until Ctrl-C is reported too, with status 3.
+def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out: TextIO) -> int:
+    """Run the matrix and report. Returns the exit status.
+
+    If the run is interrupted, the finished cells are reported, and the exit status is 3.
 
     Raises:
-        ConfigError: it must not run, or nobody agreed to it.
+        ConfigError: the gate refuses the benchmark, or the user did not agree to it.
         SourceError: nothing was measured.
     """
-    wanted.check()
-    cells = wanted.matrix.cells()
-    with measuring(settings, wanted.options, cells, edges) as measurement:
+    request.check()
+    cells = request.matrix.cells()
+    with measuring(settings, request.options, cells, tools) as measurement:
         runnable = measurement.with_engine(cells)
-        file = _prepared(measurement, runnable, wanted.matrix, edges.streams.messages)
-        begun = measurement.clock.monotonic()
-        found, problem = _measured(measurement, runnable, file)
-        seconds = measurement.clock.monotonic() - begun
-        if not any(each.job is not None for each in found):
-            raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
+        file = _prepared(measurement, runnable, request.matrix, tools.streams.messages)
+        started_at = measurement.clock.monotonic()
+        outcomes, problem = _measured(measurement, runnable, file)
+        seconds = measurement.clock.monotonic() - started_at
+        if not any(outcome.job is not None for outcome in outcomes):
+            raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
         under = run_facts.measured_drives(measurement, settings)
-        version = next((each.fio_version for each in found if each.fio_version), "")
-        engine = f"{runnable[0].engine.value}, {runnable[0].depth} in flight a job"
-        fio = f"{version}, {engine}, past the page cache, without fsync"
+        version = next((o.fio_version for o in outcomes if o.fio_version), "")
+        engine = f"{runnable[0].engine.value}, queue depth {runnable[0].depth} per job"
+        fio = f"{version}, {engine}, direct I/O, no fsync"
         facts = run_facts.facts(measurement, under, seconds=seconds, fio=fio)
         report = bench_report.report(
-            found,
+            outcomes,
             runnable,
             device=measurement.location.device,
-            facts=(("File", f"{blocks(wanted.matrix.size_bytes)}, random data"), *facts),
+            facts=(("File", f"{blocks(request.matrix.size_bytes)}, random data"), *facts),
             data=run_facts.data(measurement),
             problem=problem,
         )
-    wanted.deliver(report, out)
+    request.deliver(report, out)
     return NOT_MEASURED if problem else MEASURED
 
 
 def _prepared(
     measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, says: TextIO
 ) -> Path:
-    """The file, after the gate and the person had their say."""
+    """Ask the gate and the user, then create the file. Returns its path."""
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
     fill_bytes = bytes_to_fill(path, name, matrix.size_bytes)
@@ -90,43 +100,42 @@ def _prepared(
 def _measured(
     measurement: Measurement, cells: Sequence[Profile], file: Path
 ) -> tuple[list[CellOutcome], str]:
-    """What came of the cells, as far as it went, and why it went no further or not well."""
-    found: list[CellOutcome] = []
+    """The outcome of each cell that ran, and the first problem; empty if there was none."""
+    outcomes: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
-        left = bench_matrix.seconds_at_most(cells[number:])
-        begun = measurement.clock.monotonic()
+        left_seconds = bench_matrix.seconds_at_most(cells[number:])
+        started_at = measurement.clock.monotonic()
 
         def go_on(
             _watch: GuardSampler,
             cell: Profile = cell,
             number: int = number,
-            left: float = left,
-            begun: float = begun,
+            left_seconds: float = left_seconds,
+            started_at: float = started_at,
         ) -> bool:
-            gone = measurement.clock.monotonic() - begun
-            share = min(gone / cell.runtime_seconds, 1.0)
+            elapsed = measurement.clock.monotonic() - started_at
+            share = min(elapsed / cell.runtime_seconds, 1.0)
             measurement.show(
-                f"{bench_report.cell_words(cell)}, {number + 1} of {len(cells)}, at most"
-                f" {span(max(left - gone, 1.0))} left",
+                f"{bench_report.cell_words(cell)}: cell {number + 1} of {len(cells)}, at most"
+                f" {span(max(left_seconds - elapsed, 1.0))} left",
                 (number + share) / len(cells),
             )
             return True
 
         if measurement.interruption.is_set:
-            return found, f"ended by {measurement.interruption.words}"
+            return outcomes, f"ended by {measurement.interruption.words}"
         try:
             ended = measurement.run([cell], file, go_on)
         except (ConfigError, SourceError) as e:
-            # Another has used the budget up meanwhile, or it cannot be written down any more.
-            return found, str(e)
-        said = measurement.problem(ended)
-        found.append(bench_report.outcome(cell, ended, said))
-        if said:
-            problem = problem or said
-        if ended.result in _LAST:
+            # The budget was used up by another process, or the ledger cannot be written.
+            return outcomes, str(e)
+        cell_problem = measurement.problem(ended)
+        outcomes.append(bench_report.outcome(cell, ended, cell_problem))
+        problem = problem or cell_problem
+        if ended.result in _FINAL_RESULTS:
             break
-    return found, problem
+    return outcomes, problem
 
 
 def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
@@ -136,8 +145,8 @@ def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
         rows = (("fill the file", "", "", "", fill, size(fill_bytes)), *rows)
     terminal.write(
         Report(
-            "What a benchmark runs",
-            f"{len(cells)} cells, one after the other.",
+            "Benchmark plan",
+            f"{len(cells)} cells, one at a time.",
             (),
             (bench_report.plan_table(rows),),
             (),
@@ -147,3 +156,80 @@ def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
     )
     says.write("\n")
     says.flush()
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="directory to measure; created if it does not exist, and then removed afterwards;"
+        " default: probe.directory of the configuration",
+    )
+    p.add_argument(
+        "--block-size",
+        dest="block_sizes",
+        action="append",
+        default=[],
+        metavar="SIZE",
+        help="block sizes, separated by commas or repeated; default: 4K,16K,128K,1M",
+    )
+    p.add_argument(
+        "--jobs",
+        action="append",
+        default=[],
+        metavar="N",
+        help="numbers of concurrent jobs, separated by commas or repeated; default: 1,4",
+    )
+    p.add_argument(
+        "--mode",
+        dest="modes",
+        action="append",
+        default=[],
+        metavar="MODE",
+        help="modes, separated by commas or repeated; default:"
+        " randread,read,randrw,randwrite,write; randrw is 75 %% reads",
+    )
+    p.add_argument(
+        "--seconds",
+        type=float,
+        default=10.0,
+        help="longest time of a cell, in seconds; default: %(default)g",
+    )
+    p.add_argument(
+        "--size",
+        default="1G",
+        help="size of the file, and the most that a cell reads or writes: 4GiB, or 4GB for powers"
+        " of ten; default: %(default)s",
+    )
+    p.add_argument(
+        "--depth", type=int, default=1, help="queue depth of each job; default: %(default)s"
+    )
+    add_measurement_arguments(p)
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    matrix = bench_matrix.matrix(
+        block_sizes=arguments.block_sizes,
+        jobs=arguments.jobs,
+        modes=arguments.modes,
+        size_text=arguments.size,
+        seconds=arguments.seconds,
+        depth=arguments.depth,
+    )
+    request = BenchRequest(
+        measurement_options(arguments), matrix, as_json=arguments.json, html=arguments.html
+    )
+    tools = system_tools(settings, has_regions=True)
+    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+
+
+COMMAND = Command(
+    "Measure IOPS, throughput and latency for each block size, number of jobs and mode, with direct"
+    " I/O in a temporary file. It shows what it will write and asks first. Ctrl-C stops it and"
+    " reports what was measured. Exit status 0: measured, 2: a mistake, or refused, 3: not"
+    " measured, or not completely.",
+    _add_arguments,
+    _run_command,
+)

@@ -1,21 +1,29 @@
-"""``ssd-exporter check``: how the drives are, for people and scripts, for Nagios and Icinga."""
+"""``ssd-exporter check``: reports the health of every drive, as a table, as JSON or to Nagios.
 
+Nagios and Icinga read the exit status and the first line of the output.
+"""
+
+import argparse
 import json
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from exporter.commands import check_table
+from exporter.commands import check_table, pysmart_comparison, smart_reader
+from exporter.commands.registry import Command
+from exporter.config import Settings
 from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
+from exporter.programs.command import SystemRunner
 from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Status, problems
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A drive and what is wrong with it. status: UNKNOWN where it has no SMART."""
+    """A drive and its problems. status: UNKNOWN if the drive has no SMART data."""
 
     drive: WatchedDrive
     status: Status
@@ -24,10 +32,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """status: the exit status. summary: one line. rows: the drives, worst first.
+    """The health of all drives of a host.
 
-    problems: of all drives, worst first, without those that only lack SMART.
-    problem: why the look for drives failed; else empty.
+    status: the exit status. summary: one line. rows: the drives, worst first.
+    problems: the problems of all drives, worst first. Missing SMART data is not among them.
+    problem: why the scan for drives failed; empty if it did not fail.
     """
 
     status: Status
@@ -45,9 +54,9 @@ def run(
     thresholds: CheckThresholds | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> int:
-    """Print how the drives are; the exit status is 0, 1, 2 or 3 as Nagios plug-ins have it.
+    """Print the health of the drives, and return the exit status of a Nagios plug-in (0 to 3).
 
-    Colours are for terminals alone, and not where NO_COLOR is set (https://no-color.org).
+    Only terminals get colours, unless NO_COLOR is set (https://no-color.org).
     """
     result = report(answers, thresholds or CheckThresholds())
     if as_json:
@@ -57,46 +66,46 @@ def run(
         text = check_table.text(
             result.summary, _lines(result), colour=colour, problem=result.problem
         )
-        # A terminal of another encoding must not keep anyone from reading the rest.
+        # Characters that the terminal's encoding lacks are written as escapes.
         encoding = out.encoding or "utf-8"
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
     return result.status
 
 
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
-    """Drives judged one by one, and the host by the worst of them.
+    """Judge each drive, and the host by its worst drive.
 
-    A drive that has no SMART is no trouble; a host where no drive has any, or one was not asked,
-    is not known where nothing is worse. That the look for drives failed is a warning at least.
+    A drive without SMART does not change the status of the host. Without any problem, the host is
+    UNKNOWN if no drive has SMART or if a drive was not polled. A failed scan is at least a WARNING.
     """
     rows = [
         _row(drive, problems(drive, thresholds, owes_answer=drive.label in answers.owing))
         for drive in answers.drives
     ]
-    rows.sort(key=lambda row: (-row.status.urgency, _natural(row.drive.label)))
-    found = [
+    rows.sort(key=lambda row: (-row.status.urgency, _natural_order(row.drive.label)))
+    known_problems = [
         (row.drive, problem)
         for row in rows
         for problem in row.problems
         if problem.status is not Status.UNKNOWN
     ]
-    found.sort(key=lambda each: -each[1].status.urgency)
-    if found:
-        status = found[0][1].status
+    known_problems.sort(key=lambda pair: -pair[1].status.urgency)
+    if known_problems:
+        status = known_problems[0][1].status
     elif answers.problem:
         status = Status.WARNING
-    elif any(_was_left(row) for row in rows):
+    elif any(_is_unpolled(row) for row in rows):
         status = Status.UNKNOWN
     elif any(row.status is Status.OK for row in rows):
         status = Status.OK
     else:
         status = Status.UNKNOWN
-    summary = _summary(status, rows, found, answers.problem)
-    return CheckResult(status, summary, tuple(rows), tuple(found), answers.problem)
+    summary = _summary(status, rows, known_problems, answers.problem)
+    return CheckResult(status, summary, tuple(rows), tuple(known_problems), answers.problem)
 
 
 def plain(result: CheckResult) -> dict[str, Any]:
-    """The result as JSON has it: these keys stay, and null is what nobody knows."""
+    """The result as JSON values. The keys are stable; null means unknown."""
     return {
         "status": int(result.status),
         "state": result.status.name.lower(),
@@ -106,50 +115,50 @@ def plain(result: CheckResult) -> dict[str, Any]:
     }
 
 
-def _row(drive: WatchedDrive, found: tuple[Problem, ...]) -> Row:
-    return Row(drive, found[0].status if found else Status.OK, found)
+def _row(drive: WatchedDrive, drive_problems: tuple[Problem, ...]) -> Row:
+    return Row(drive, drive_problems[0].status if drive_problems else Status.OK, drive_problems)
 
 
-def _was_left(row: Row) -> bool:
-    """Nothing was heard of the drive, and it is not to blame."""
+def _is_unpolled(row: Row) -> bool:
+    """True if the drive has no data because it was not polled."""
     return row.status is Status.UNKNOWN and not row.drive.was_reached
 
 
 def _summary(
     status: Status,
     rows: Sequence[Row],
-    found: Sequence[tuple[WatchedDrive, Problem]],
+    known_problems: Sequence[tuple[WatchedDrive, Problem]],
     problem: str,
 ) -> str:
-    """The one line that Nagios shows and pages with."""
-    blind = sum(row.status is Status.UNKNOWN for row in rows)
-    left = [row for row in rows if _was_left(row)]
+    """The first line of the output, which Nagios shows and sends."""
+    without_smart = sum(row.status is Status.UNKNOWN for row in rows)
+    unpolled = [row for row in rows if _is_unpolled(row)]
     count = _counted(len(rows), "drive")
-    if found or problem:
-        said = problem
-        if found:
-            drive, worst = found[0]
+    if known_problems or problem:
+        text = problem
+        if known_problems:
+            drive, worst = known_problems[0]
             name = " ".join(filter(None, (drive.label, drive.identity.model)))
-            said = f"{name}: {worst.text}"
-        more = len(found) + bool(problem) - 1
+            text = f"{name}: {worst.text}"
+        more = len(known_problems) + bool(problem) - 1
         notes = [_counted(more, "more problem")] if more else []
-        notes += [f"{_counted(len(left), 'drive')} not asked"] if left else []
-        said += f" ({', '.join(notes)})" if notes else ""
+        notes += [f"{_counted(len(unpolled), 'drive')} not polled"] if unpolled else []
+        text += f" ({', '.join(notes)})" if notes else ""
     elif not rows:
-        said = "no drive found"
-    elif left:
-        first = left[0]
-        said = f"{count}, {len(left)} of them not asked: "
-        said += f"{first.drive.label}: {first.problems[0].text}"
+        text = "no drives found"
+    elif unpolled:
+        first = unpolled[0]
+        text = f"{count}, {len(unpolled)} not polled: "
+        text += f"{first.drive.label}: {first.problems[0].text}"
     elif status is Status.OK:
-        said = f"{count}, {blind} of them without SMART" if blind else count
+        text = f"{count}, {without_smart} without SMART" if without_smart else count
     else:
-        said = f"{count}, none with SMART: {rows[0].drive.label}: {rows[0].problems[0].text}"
-    return check_table.printable(f"SSD {status.name} - {said}")
+        text = f"{count}, none with SMART: {rows[0].drive.label}: {rows[0].problems[0].text}"
+    return check_table.printable(f"SSD {status.name} - {text}")
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _lines(result: CheckResult) -> list[check_table.TableLine]:
@@ -162,17 +171,17 @@ def _lines(result: CheckResult) -> list[check_table.TableLine]:
 
 
 def _plain_row(row: Row) -> dict[str, Any]:
-    drive, its = row.drive, row.drive.identity
+    drive, identity = row.drive, row.drive.identity
     health = drive.health or DriveHealth()
-    worn = health.endurance
+    endurance = health.endurance
     low, mid, high = drive.wearout_seconds or (None, None, None)
     return {
         "device": drive.label,
         "serial": drive.serial or None,
         "address": drive.address,
-        "model": its.model,
-        "family": its.family,
-        "firmware": its.firmware,
+        "model": identity.model,
+        "family": identity.family,
+        "firmware": identity.firmware,
         "status": int(row.status),
         "state": row.status.name.lower(),
         "up": drive.up,
@@ -180,8 +189,8 @@ def _plain_row(row: Row) -> dict[str, Any]:
         "last_success_timestamp_seconds": drive.last_success_unix_time,
         "healthy": health.healthy,
         "power_mode": health.power_mode,
-        "endurance_used_ratio": None if worn is None else worn.used_ratio,
-        "endurance_source": None if worn is None else worn.source.value,
+        "endurance_used_ratio": None if endurance is None else endurance.used_ratio,
+        "endurance_source": None if endurance is None else endurance.source.value,
         "spare_ratio": health.spare_ratio,
         "spare_threshold_ratio": health.spare_threshold_ratio,
         "temperature_celsius": health.temperatures.get("drive"),
@@ -201,7 +210,35 @@ def _plain_row(row: Row) -> dict[str, Any]:
     }
 
 
-def _natural(label: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """nvme2n1 before nvme10n1, sdb before sdaa."""
+def _natural_order(label: str) -> tuple[str, list[tuple[int, int, str]]]:
+    """Sort key: nvme2n1 before nvme10n1, sdb before sdaa."""
     parts = re.findall(r"[0-9]+|[^0-9]+", label)
     return label[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("--json", action="store_true", help="machine-readable JSON (stable keys)")
+    p.add_argument(
+        "--second-opinion",
+        dest="second_opinion",
+        action="store_true",
+        help="also parse smartctl's output with pySMART, and print the differences",
+    )
+
+
+def _run(settings: Settings, arguments: argparse.Namespace) -> int:
+    reader = smart_reader.system_reader(settings)
+    answers = reader.read()
+    status = run(answers, as_json=arguments.json, out=sys.stdout)
+    if arguments.second_opinion:
+        documents = list(reader.documents.values())
+        pysmart_comparison.run(documents, reader.program, SystemRunner(), sys.stdout)
+    return status
+
+
+COMMAND = Command(
+    "Query each drive, or use the agent's latest results, and print a table. Exit status 0: all"
+    " drives are healthy, 1: warning, 2: critical, or a mistake in the configuration, 3: unknown.",
+    _add_arguments,
+    _run,
+)

@@ -1,4 +1,4 @@
-"""Drives as a table for people: worst first, a line each, what is wrong in words below it."""
+"""Formats drives as a table: one line per drive, with its problems and notes below it."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -8,19 +8,22 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.smart.drive_problems import Status, percent, span
 
+#: Columns of the table. The summary line may be longer.
 WIDTH = 120
 
 _GAP = "  "
 _UNKNOWN = "-"
 
-#: Names longer than this are cut, and so are models to what the line has left for them.
-_LONGEST_NAME = 24
-_SHORTEST_MODEL = 12
+#: Columns of a drive's name; longer names are cut.
+_MAX_NAME_WIDTH = 24
+
+#: A model is cut to the width that the other columns leave, but not below this.
+_MIN_MODEL_WIDTH = 12
 
 _MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
 _COLOURS = {Status.OK: "32", Status.WARNING: "33", Status.CRITICAL: "31", Status.UNKNOWN: "2"}
 
-#: Heading, and whether numbers stand in it.
+#: Heading, and whether the column has numbers.
 _COLUMNS = (
     ("DRIVE", False),
     ("MODEL", False),
@@ -45,7 +48,7 @@ _OTHER_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """A drive, how it is, and what is wrong in words."""
+    """A drive, its status and the texts of its problems."""
 
     drive: WatchedDrive
     status: Status
@@ -53,15 +56,15 @@ class TableLine:
 
 
 def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str = "") -> str:
-    """The summary and the table, at most `WIDTH` columns wide but for the summary.
+    """The summary and the table. The table has at most `WIDTH` columns.
 
-    problem: of the host, where it stands beside those of drives.
+    problem: a problem of the host, such as a failed scan; empty if there is none.
     """
     first, _, rest = summary.partition(" - ")
     worst = next((s for s in Status if first.endswith(s.name)), Status.UNKNOWN)
     parts = [f"{_paint(first, worst, colour)} - {rest}\n"]
     if problem:
-        parts.append(_below(Status.WARNING, printable(problem), colour))
+        parts.append(_indented(Status.WARNING, printable(problem), colour))
     if lines:
         parts.append("\n")
         parts += _table(lines, colour)
@@ -69,16 +72,17 @@ def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str
 
 
 def printable(words: str) -> str:
-    """Drives name themselves: no escape sequence of theirs reaches a terminal.
+    """The text without control characters and without "|".
 
-    Nagios takes what follows a bar for figures.
+    Model names come from the drive and may contain escape sequences. Nagios reads the text after
+    "|" as performance data.
     """
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return shown.replace("|", "/")
 
 
 def cut(words: str, width: int) -> str:
-    """Cut in the middle: a model's maker stands at its begin, its size at its end."""
+    """The text cut in the middle: a model name starts with the maker and ends with the size."""
     if len(words) <= width:
         return words
     right = (width - 2) // 2
@@ -89,13 +93,13 @@ def _table(lines: Sequence[TableLine], colour: bool) -> Iterator[str]:
     rows = [[heading for heading, _ in _COLUMNS], *(_cells(line) for line in lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_COLUMNS))]
     over = sum(widths) + len(_GAP) * (len(widths) - 1) - WIDTH
-    widths[_MODEL] = max(min(widths[_MODEL], _SHORTEST_MODEL), widths[_MODEL] - max(over, 0))
+    widths[_MODEL] = max(min(widths[_MODEL], _MIN_MODEL_WIDTH), widths[_MODEL] - max(over, 0))
     yield _joined(rows[0], widths) + "\n"
     for line, row in zip(lines, rows[1:], strict=True):
         row[_MODEL] = cut(row[_MODEL], widths[_MODEL])
         yield _joined(row, widths, line.status if colour else None) + "\n"
         for status, words in (*line.problems, *_notes(line)):
-            yield _below(status, printable(words), colour)
+            yield _indented(status, printable(words), colour)
 
 
 def _joined(row: Sequence[str], widths: Sequence[int], status: Status | None = None) -> str:
@@ -108,12 +112,12 @@ def _joined(row: Sequence[str], widths: Sequence[int], status: Status | None = N
     return _GAP.join(cells).rstrip()
 
 
-def _below(status: Status, words: str, colour: bool) -> str:
+def _indented(status: Status, words: str, colour: bool) -> str:
     mark = _MARKS.get(status, "")
     head, *more = textwrap.wrap(f"{mark}{words}", WIDTH - 8, break_on_hyphens=False) or [""]
     if colour and mark:
         head = _paint(mark, status, colour) + head.removeprefix(mark)
-    return f"    {head}\n" + "".join(f"        {each}\n" for each in more)
+    return f"    {head}\n" + "".join(f"        {line}\n" for line in more)
 
 
 def _cells(line: TableLine) -> list[str]:
@@ -121,7 +125,7 @@ def _cells(line: TableLine) -> list[str]:
     health = drive.health or DriveHealth()
     spare, celsius = health.spare_ratio, health.temperatures.get("drive")
     return [
-        cut(printable(drive.label), _LONGEST_NAME),
+        cut(printable(drive.label), _MAX_NAME_WIDTH),
         printable(drive.identity.model or _UNKNOWN),
         _health(line),
         _UNKNOWN if health.endurance is None else percent(health.endurance.used_ratio),
@@ -139,7 +143,7 @@ def _health(line: TableLine) -> str:
     if line.drive.is_missing:
         return "GONE"
     if line.status is Status.UNKNOWN:
-        return "no SMART" if line.drive.was_reached else "not asked"
+        return "no SMART" if line.drive.was_reached else "not polled"
     if line.status is not Status.OK:
         return line.status.name
     mode = None if health is None or health.healthy is not None else health.power_mode
@@ -159,15 +163,15 @@ def _other(health: DriveHealth) -> int | None:
 
 
 def _notes(line: TableLine) -> list[tuple[Status, str]]:
-    """What is worth knowing, and nothing wrong by itself."""
+    """Information that is not a problem by itself."""
     drive, health = line.drive, line.drive.health or DriveHealth()
     counted = [
         f"{number} {name}" for field, name in _OTHER_ERRORS if (number := getattr(health, field))
     ]
-    notes = [f"other errors in its life: {', '.join(counted)}"] if counted else []
-    notes += [said for said in health.messages if said.startswith("WARNING")]
+    notes = [f"other errors (lifetime): {', '.join(counted)}"] if counted else []
+    notes += [message for message in health.messages if message.startswith("WARNING")]
     if line.status in _MARKS:
-        # Who pulls the drive needs the number on its label.
+        # The serial number is on the drive's label: it identifies the drive to replace.
         known = (("serial", drive.serial), ("firmware", drive.identity.firmware))
         names = [f"{name} {value}" for name, value in known if value]
         notes.append(", ".join(filter(None, (*names, drive.address))))
@@ -175,7 +179,7 @@ def _notes(line: TableLine) -> list[tuple[Status, str]]:
 
 
 def _number(number: int | None) -> str:
-    """Whole as long as it is short."""
+    """The number in full below a million, else with two digits."""
     if number is None:
         return _UNKNOWN
     return str(number) if number < 1_000_000 else f"{number:.1e}"

@@ -1,8 +1,13 @@
-"""``ssd-exporter forget SERIAL``: a drive that was taken out is missed no longer."""
+"""``ssd-exporter forget SERIAL``: stops reporting a removed drive as missing."""
 
+import argparse
+import sys
 from pathlib import Path
 from typing import Any, TextIO
 
+from exporter.commands.common import required_state_directory
+from exporter.commands.registry import Command
+from exporter.config import Settings
 from exporter.errors import ConfigError
 from exporter.smart import forgetting
 from exporter.smart.inventory import Inventory
@@ -10,35 +15,58 @@ from exporter.state import StateFile
 
 
 def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
-    """Leave a request for the daemon in its state directory.
+    """Write a request for the daemon to its state directory.
 
     name: a serial number, a WWN, or the label of a drive that has neither.
+    kept_inventory: the inventory from the daemon's state file, as JSON values.
 
     Raises:
-        ConfigError: the daemon knows no such drive, what it knows cannot be read, or the request
-            cannot be left.
+        ConfigError: the drive is unknown or not missing, the inventory cannot be read, or the
+            request cannot be written.
     """
     if kept_inventory is None and (problem := StateFile(directory).problem()):
-        raise ConfigError(problem, "run this as root or as the daemon")
+        raise ConfigError(problem, "run this command as root or as the daemon's user")
     inventory = Inventory(kept_inventory)
     known = inventory.named(name)
     if not known:
         missing = ", ".join(drive.names[0] for drive in inventory.missing) or "none"
-        raise ConfigError(f"no drive {name!r} was ever seen here", f"missing are: {missing}")
+        raise ConfigError(
+            f"no drive named {name!r} is known on this host", f"missing drives: {missing}"
+        )
     for drive in known:
         if not drive.missing:
             raise ConfigError(
-                f"{drive.label} ({name}) is not missing", "take it out first: it would be back"
+                f"{drive.label} ({name}) is not missing",
+                "remove the drive first: a drive that is present would be added again",
             )
     try:
         forgetting.request(directory, name)
     except OSError as e:
         raise ConfigError(
-            f"{directory} cannot be written: {e.strerror}", "run this as root or as the daemon"
+            f"{directory} is not writable: {e.strerror}",
+            "run this command as root or as the daemon's user",
         ) from e
     for drive in known:
         out.write(
-            f"{drive.label} ({drive.model or 'model unknown'}, {drive.names[0]}) will be forgotten"
-            " as soon as the daemon has looked at its drives\n"
+            f"the daemon will forget {drive.label} ({drive.model or 'model unknown'},"
+            f" {drive.names[0]}) when it next updates its list of drives\n"
         )
     return 0
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("serial", metavar="SERIAL", help="serial number or WWN of the drive")
+
+
+def _run(settings: Settings, arguments: argparse.Namespace) -> int:
+    directory = required_state_directory(settings)
+    kept = StateFile(directory).load_read_only()
+    return run(arguments.serial, directory, kept.get("inventory"), sys.stdout)
+
+
+COMMAND = Command(
+    "Tell the daemon that a drive was removed permanently. Until then the daemon reports the drive"
+    " as missing.",
+    _add_arguments,
+    _run,
+)

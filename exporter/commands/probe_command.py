@@ -1,18 +1,28 @@
-"""``ssd-exporter probe --acknowledge``: probes may run again after the host rebooted during one.
+"""``ssd-exporter probe [PROFILE]``: runs the daemon's probes once, now.
 
-``ssd-exporter probe [PROFILE]``: what the daemon does now and then, once and now.
+``ssd-exporter probe --acknowledge`` allows probes again after the host rebooted during one.
 """
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock
+from exporter.clock import Clock, SystemClock
 from exporter.commands import probe_report
+from exporter.commands.common import (
+    add_measurement_arguments,
+    measurement_options,
+    required_state_directory,
+    system_tools,
+)
+from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError
-from exporter.measurement import run_facts, target
+from exporter.linux import files
+from exporter.measurement import ownership, run_facts, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -30,96 +40,98 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.content import Report
 
-
-def acknowledge_reboot(
-    state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO
-) -> int:
-    """Take the note away that keeps probes off; a daemon that runs sees it before its next probe.
-
-    state: the daemon's state directory. lock_directory: where the host's probe lock lies.
-
-    Raises:
-        ConfigError: the note cannot be read or written.
-    """
-    lock = HostLock((lock_directory, state))
-    budget = ProbeBudget(state, clock, boot_id)
-    try:
-        if lock.acquire():
-            # A daemon that has not started since the reboot has not noted it yet.
-            budget.recover()
-        run_before = budget.unacknowledged
-        was = budget.acknowledge()
-    except OSError as e:
-        raise ConfigError(
-            f"{budget.path} cannot be written: {e.strerror or e}", "run this as root or the daemon"
-        ) from e
-    finally:
-        lock.release()
-    if not was:
-        out.write("nothing to acknowledge: no reboot during a probe is noted\n")
-    elif run_before is None:
-        out.write("acknowledged: probes run again\n")
-    else:
-        out.write(
-            f"acknowledged: the {run_before.profile} probe of {run_before.drive} during which the"
-            " host rebooted; probes run again\n"
-        )
-    return 0
-
-
-#: What fio takes to begin, and the file to be looked at.
-_MORE_SECONDS = 1.0
+#: Added to the runtime of the profiles: the start of fio, and the check of the probe file.
+_START_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest(CommandContext):
-    """What a person asked for. profile: its name; None for those that the daemon runs."""
+    """The arguments of the command. profile: its name; None for the profiles of the daemon."""
 
     profile: str | None = None
 
 
-def run(settings: Settings, wanted: ProbeRequest, edges: MeasurementTools, out: TextIO) -> int:
-    """Probe and report; the exit status is 1 where the drive is slower than what is kept.
+def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out: TextIO) -> int:
+    """Probe and report. Returns the exit status: 1 if the drive is slower than the daemon's runs.
 
     Raises:
-        ConfigError: there is no such profile, or it must not run.
+        ConfigError: the profile is unknown, or the gate refuses the probe.
         SourceError: nothing was measured.
     """
-    wanted.check()
-    chosen = target.select_profiles(wanted.profile, settings)
-    with measuring(settings, wanted.options, chosen, edges) as measurement:
+    request.check()
+    chosen = target.select_profiles(request.profile, settings)
+    with measuring(settings, request.options, chosen, tools) as measurement:
         report, problem = _measured(measurement, chosen, settings)
-    wanted.deliver(report, out)
+    request.deliver(report, out)
     if problem:
         return NOT_MEASURED
     return JUDGED_BAD if report.is_good is False else MEASURED
 
 
+def acknowledge_reboot(
+    state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO
+) -> int:
+    """Remove the record that disables probes. The daemon reads it before its next probe.
+
+    state: the daemon's state directory. lock_directory: the directory of the host's probe lock.
+
+    Returns the exit status.
+
+    Raises:
+        ConfigError: the record cannot be read or written.
+    """
+    lock = HostLock((lock_directory, state))
+    budget = ProbeBudget(state, clock, boot_id)
+    try:
+        if lock.acquire():
+            # The daemon records the reboot when it starts, which may not have happened yet.
+            budget.recover()
+        interrupted = budget.unacknowledged
+        was_pending = budget.acknowledge()
+    except OSError as e:
+        raise ConfigError(
+            f"{budget.path} is not writable: {e.strerror or e}",
+            "run this command as root or as the daemon's user",
+        ) from e
+    finally:
+        lock.release()
+    if not was_pending:
+        out.write("nothing to acknowledge: no reboot during a probe is recorded\n")
+    elif interrupted is None:
+        out.write("acknowledged: probes are enabled again\n")
+    else:
+        out.write(
+            f"acknowledged: the host rebooted during the {interrupted.profile} probe of"
+            f" {interrupted.drive}; probes are enabled again\n"
+        )
+    return 0
+
+
 def _measured(
     measurement: Measurement, chosen: Sequence[Profile], settings: Settings
 ) -> tuple[Report, str]:
-    """The report, and why it is not of the whole."""
-    begun = measurement.clock.monotonic()
+    """The report, and why the run did not finish; empty if it did."""
+    started_at = measurement.clock.monotonic()
     runnable = measurement.with_engine(chosen)
     ended = _run(measurement, runnable, target.retained_bytes(runnable, settings))
     problem = measurement.problem(ended)
     if ended.run is None or not any(job.ops for job in ended.run.jobs):
-        raise CommandError(f"nothing was measured: {problem or 'fio says nothing'}")
+        raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
     kept = measurement.directory.results.profiles
-    found = [
-        probe_report.compare_profile(each, ended, runnable, kept[each.name].steady)
-        for each in runnable
+    comparisons = [
+        probe_report.compare_profile(profile, ended, runnable, kept[profile.name].steady)
+        for profile in runnable
     ]
     under = run_facts.measured_drives(measurement, settings)
-    engines = ", ".join(sorted({each.engine.value for each in runnable}))
+    engines = ", ".join(sorted({profile.engine.value for profile in runnable}))
     report = probe_report.report(
-        found,
+        comparisons,
         measurement.location.device,
         tuple(
             run_facts.facts(
                 measurement,
                 under,
-                seconds=measurement.clock.monotonic() - begun,
+                seconds=measurement.clock.monotonic() - started_at,
                 fio=f"{ended.run.fio_version}, {engines}",
             )
         ),
@@ -133,23 +145,79 @@ def _run(
     measurement: Measurement, runnable: Sequence[Profile], retained_bytes: int | None
 ) -> RunOutcome:
     directory = measurement.directory
-    size = max(each.size_bytes for each in runnable)
+    size = max(profile.size_bytes for profile in runnable)
     filled = filled_bytes(runnable)
     fill_bytes = bytes_to_fill(directory.path, directory.file, filled)
-    written = fill_bytes + sum(each.written_bytes_at_most for each in runnable)
+    written = fill_bytes + sum(profile.written_bytes_at_most for profile in runnable)
     measurement.admit(runnable[0], written, max(fill_bytes, size - filled))
-    seconds = sum(each.expected_seconds for each in runnable) + _MORE_SECONDS
+    seconds = sum(profile.expected_seconds for profile in runnable) + _START_SECONDS
     measurement.consent(written, seconds, always=False)
     if filled:
         measurement.prepare_file(directory.file, filled, fill=True, keep=True)
     file = measurement.prepare_file(
         directory.file, size, fill=False, keep=True, retained_bytes=retained_bytes
     )
-    words = f"{', '.join(each.name for each in runnable)} on {measurement.location.device}"
-    begun = measurement.clock.monotonic()
+    words = f"{', '.join(profile.name for profile in runnable)} on {measurement.location.device}"
+    started_at = measurement.clock.monotonic()
 
     def go_on(_watch: GuardSampler) -> bool:
-        measurement.show(words, min((measurement.clock.monotonic() - begun) / seconds, 1.0))
+        measurement.show(words, min((measurement.clock.monotonic() - started_at) / seconds, 1.0))
         return True
 
     return measurement.run(runnable, file, go_on)
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "profile",
+        nargs="?",
+        metavar="PROFILE",
+        help="fsync, page_read, page_write, burst, or a profile of the configuration; default: the"
+        " daemon's profiles (the first three, unless configured otherwise)",
+    )
+    p.add_argument(
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        help="directory to probe; created if it does not exist, and kept with its file; default:"
+        " probe.directory of the configuration",
+    )
+    p.add_argument(
+        "--acknowledge",
+        action="store_true",
+        help="enable probes again after the host rebooted during a probe; runs no probe",
+    )
+    add_measurement_arguments(p)
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    if arguments.acknowledge:
+        if arguments.profile is not None:
+            raise ConfigError("--acknowledge takes no profile", "omit PROFILE")
+        return _acknowledge(settings)
+    request = ProbeRequest(
+        measurement_options(arguments),
+        arguments.profile,
+        as_json=arguments.json,
+        html=arguments.html,
+    )
+    tools = system_tools(settings)
+    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+
+
+def _acknowledge(settings: Settings) -> int:
+    state, path = required_state_directory(settings), settings.path
+    boot_id = files.read_attribute(path.procfs / "sys" / "kernel" / "random" / "boot_id") or ""
+    lock_directory = path.rootfs / "run" / "lock"
+    with ownership.as_owner(state):
+        return acknowledge_reboot(state, lock_directory, SystemClock(), boot_id, sys.stdout)
+
+
+COMMAND = Command(
+    "Run the daemon's probes once, or one of them, and compare the results with those of the"
+    " daemon. The probes write a few MB; the first run also writes the probe file of 64 MiB. If the"
+    " host rebooted during a probe, probes are disabled until --acknowledge. Exit status 0:"
+    " measured, 1: slower than before, 2: a mistake, or refused, 3: not measured.",
+    _add_arguments,
+    _run_command,
+)

@@ -1,4 +1,4 @@
-"""Comparing our reading of a drive with pySMART's of the same output."""
+"""Compares our parsing of smartctl's output with pySMART's (`check --second-opinion`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -13,35 +13,37 @@ from exporter.smart.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion
 from exporter.smart.smartctl import Address
 
-_ASK_SECONDS = 60.0
+_POLL_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """One field in which two readers differ; ours is None where we do not know it.
+    """One field in which the two parsers differ. ours: None if our parser has no value.
 
-    why_known: the weakness of pySMART that explains it; empty where one of the two is wrong.
+    known_cause: the known defect of pySMART that explains it; empty if the cause is unknown.
     """
 
     field: str
     ours: Value | None
     theirs: Value
-    why_known: str = ""
+    known_cause: str = ""
 
 
 def disagreements(our: DriveReport, theirs: Opinion) -> list[Disagreement]:
-    """Where they differ; what pySMART has no word for is no disagreement."""
+    """The fields in which they differ. A field that pySMART does not have is not compared."""
     mine = dict(_values(our))
-    found = []
+    differences = []
     for field, value in theirs.items():
         own = mine.get(field)
         if not _same(field, own, value):
-            found.append(Disagreement(field, own, value, _why_known(our, field, own, value)))
-    return found
+            differences.append(
+                Disagreement(field, own, value, _known_cause(our, field, own, value))
+            )
+    return differences
 
 
 def _values(our: DriveReport) -> Iterator[tuple[str, Value | None]]:
-    """Our values, by the names of an `Opinion`."""
+    """Our values by the field names of an `Opinion`."""
     health = our.health
     for record in (our.identity, health):
         for field in fields(record):
@@ -60,8 +62,8 @@ def _values(our: DriveReport) -> Iterator[tuple[str, Value | None]]:
         yield f"attribute {row.id} threshold", row.threshold
 
 
-#: How far apart two readings of one figure may be; pySMART reads whole hours, and of SCSI's
-#: gigabytes a binary fraction.
+#: Largest difference that counts as equal, in the field's unit. pySMART rounds to whole hours, and
+#: converts the gigabytes of SCSI drives with a binary fraction.
 _TOLERANCES = {
     "power_on_seconds": 3599.0,
     "temperature_celsius": 1.0,
@@ -79,10 +81,10 @@ def _same(field: str, own: Value | None, value: Value) -> bool:
     return abs(own - value) <= _TOLERANCES.get(field, 0.0)
 
 
-def _why_known(our: DriveReport, field: str, own: Value | None, value: Value) -> str:
-    for weak, explains, reason in _WEAKNESSES:
-        if field in weak and explains(our, own, value):
-            return reason
+def _known_cause(our: DriveReport, field: str, own: Value | None, value: Value) -> str:
+    for affected_fields, explains, cause in _PYSMART_DEFECTS:
+        if field in affected_fields and explains(our, own, value):
+            return cause
     return ""
 
 
@@ -113,7 +115,7 @@ def _nvme(our: DriveReport, _own: Value | None, _value: Value) -> bool:
 
 
 def _other_sensor(our: DriveReport, own: Value | None, value: Value) -> bool:
-    """Ours may be of the SCT status or the device statistics, which differ by some degrees."""
+    """True if the values may come from two sensors: ours from SCT status or device statistics."""
     if own is None or isinstance(own, str) or isinstance(value, str):
         return False
     return our.identity.protocol is Protocol.ATA and abs(own - value) <= 10.0
@@ -130,8 +132,8 @@ _COUNTS = frozenset(
     }
 )
 
-#: What pySMART 1.4.3 is known to get wrong, by field: read in its source, and seen.
-_WEAKNESSES: Sequence[tuple[frozenset[str], _Explains, str]] = (
+#: Known defects of pySMART 1.4.3 by field, found in its source and confirmed by tests.
+_PYSMART_DEFECTS: Sequence[tuple[frozenset[str], _Explains, str]] = (
     (frozenset({"serial"}), _cut_at_space, "pySMART cuts a serial number at its first space"),
     (
         frozenset({"model", "firmware", "family"}),
@@ -141,43 +143,43 @@ _WEAKNESSES: Sequence[tuple[frozenset[str], _Explains, str]] = (
     (
         frozenset({"model"}),
         _without_vendor,
-        "pySMART gives a SCSI drive's product without its vendor",
+        "pySMART omits the vendor of a SCSI drive",
     ),
     (
         frozenset({"capacity_bytes"}),
         _nvme,
-        "pySMART takes the size of namespace 1 for that of an NVMe drive",
+        "pySMART reports the size of namespace 1 as the capacity of an NVMe drive",
     ),
     (
         frozenset({"healthy"}),
         _failing_attribute,
-        "pySMART calls a drive failed when an attribute is below its threshold",
+        "pySMART reports a failed drive if an attribute is below its threshold",
     ),
     (
         frozenset({"temperature_celsius"}),
         _other_sensor,
-        "pySMART reads the attribute table, we smartctl's best source",
+        "pySMART reads the attribute table; we read the source that smartctl prefers",
     ),
-    (_COUNTS, _zero, 'pySMART takes the zero that stands for "not reported" as a value'),
+    (_COUNTS, _zero, 'pySMART reports 0 for a field that is "not reported"'),
 )
 
 
 def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, out: TextIO) -> None:
-    """Ask each drive again, for text beside the JSON, and print where the two readers differ."""
+    """Poll each drive again, as text and JSON, and print where the two parsers differ."""
     for document in documents:
         address = Address(document.path, document.type)
         out.write(f"\n{address}\n")
         try:
             argv = smartctl.arguments(program, address, smartctl.Logs.DAILY)
-            argv = ["--json=co" if each == "--json=c" else each for each in argv]
-            found = smartctl.report(runner.complete(argv, _ASK_SECONDS).output.encode())
-            differences = disagreements(parse_report(found), second_opinion(found))
+            argv = ["--json=co" if option == "--json=c" else option for option in argv]
+            output = smartctl.report(runner.complete(argv, _POLL_TIMEOUT_SECONDS).output.encode())
+            differences = disagreements(parse_report(output), second_opinion(output))
         except SourceError as e:
             out.write(f"  no second opinion: {e}\n")
             continue
         if not differences:
-            out.write("  pySMART reads the same\n")
-        for each in differences:
-            why = f"  ({each.why_known})" if each.why_known else "  DISAGREE"
-            ours = "not known" if each.ours is None else each.ours
-            out.write(f"  {each.field}: {ours}, by pySMART {each.theirs}{why}\n")
+            out.write("  pySMART agrees\n")
+        for difference in differences:
+            cause = f"  ({difference.known_cause})" if difference.known_cause else "  DISAGREE"
+            ours = "unknown" if difference.ours is None else difference.ours
+            out.write(f"  {difference.field}: {ours}, pySMART: {difference.theirs}{cause}\n")

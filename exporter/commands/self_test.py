@@ -1,23 +1,108 @@
-"""What a command that waits shows to whoever waits for it.
+"""``ssd-exporter self-test DEVICE short|long|abort``: runs a drive's self-test and waits for it."""
 
-``ssd-exporter self-test DEVICE short|long|abort``: have a drive test itself, and wait for it.
-"""
-
+import argparse
 import re
+import sys
 import time
 from enum import IntEnum
 from pathlib import Path
 from typing import TextIO
 
-from exporter.clock import Clock
+from exporter.clock import Clock, SystemClock
+from exporter.commands.registry import Command
+from exporter.config import Settings
 from exporter.errors import ConfigError, SourceError
-from exporter.programs.command import StatusRunner
+from exporter.programs.command import StatusRunner, SystemRunner
 from exporter.smart.self_tests import Kind, LoggedTest, SelfTestProgress, SelfTests
 from exporter.smart.smartctl import Address, may_be_killed
 
 
+class Exit(IntEnum):
+    """The exit status of the command. 2 is a mistake in the arguments."""
+
+    PASSED = 0
+    FAILED = 1
+    UNKNOWN = 3
+
+
+#: Timeout of one smartctl run. A drive answers within milliseconds, and within 15 s if it must spin
+#: up first. The kernel's timeout is 30 s.
+_SMARTCTL_TIMEOUT_SECONDS = 60.0
+
+#: The interval between two queries of the progress is a hundredth of the test, within these bounds.
+_MIN_QUERY_INTERVAL_SECONDS = 5.0
+_MAX_QUERY_INTERVAL_SECONDS = 60.0
+
+#: The longest wait for a test. A long test of a busy 30 TB drive takes days.
+_MAX_TEST_SECONDS = 7 * 86400.0
+
+#: Consecutive failed queries before giving up. A drive reset or a busy controller fails one or two.
+_MAX_FAILED_QUERIES = 5
+
+#: A drive behind a controller, as in the `device` label of the metrics: "bus/0:megaraid,3".
+_WITH_TYPE = re.compile(r"(.+):((?:[a-z][a-z0-9]*\+)?[a-z][a-z0-9]*(?:,[\w/]+)+)")
+
+
+def run(
+    device: str,
+    kind: str,
+    *,
+    smartctl: str,
+    runner: StatusRunner,
+    clock: Clock,
+    out: TextIO,
+    device_type: str = "",
+) -> int:
+    """Start a self-test and show its progress until it ends, or abort the running test.
+
+    device: a path, a kernel name, or the `device` label of a drive behind a controller.
+    device_type: smartctl's -d option; if empty, it is elapsed from `device` or left to smartctl.
+
+    Returns the exit status.
+
+    Raises:
+        ConfigError: the device or the kind of test is invalid.
+    """
+    if kind not in ("short", "long", "abort"):
+        raise ConfigError(f"unknown self-test {kind!r}", "use short, long or abort")
+    address = addressed(device, device_type)
+    show = ProgressLine(out)
+    try:
+        tests = SelfTests(runner, smartctl, address, _SMARTCTL_TIMEOUT_SECONDS)
+        if kind == "abort":
+            return _abort(tests, device, show)
+        requested: Kind = "long" if kind == "long" else "short"
+        return _SelfTestRun(tests, device, requested, clock, show).follow()
+    except SourceError as e:
+        show.line(f"unknown: {e}")
+        return Exit.UNKNOWN
+    except KeyboardInterrupt:
+        show.line("interrupted before the drive confirmed the start: a test may be running")
+        return Exit.UNKNOWN
+
+
+def addressed(device: str, device_type: str) -> Address:
+    """The path and type that smartctl needs for the device that the user named.
+
+    Raises:
+        ConfigError: the name is invalid, or a smartctl for this type must not be interrupted.
+    """
+    match = None if device_type else _WITH_TYPE.fullmatch(device)
+    path, kind = (match[1], match[2]) if match else (device, device_type)
+    if not path or not path.isprintable() or path.startswith("-"):
+        raise ConfigError(
+            f"invalid device {device!r}", "use a name from /dev, such as nvme0, sda or /dev/sdb"
+        )
+    if not may_be_killed(kind):
+        raise ConfigError(
+            f"{device}: smartctl must not be interrupted for type {kind}",
+            "run smartctl yourself and let it finish",
+        )
+    return Address(path if path.startswith("/") else str(Path("/dev", path)), kind)
+
+
 class ProgressLine:
-    """One line that changes on a terminal; elsewhere a plain line for each change."""
+    """Shows progress: one line that is rewritten on a terminal, elsewhere one line per change."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -38,7 +123,7 @@ class ProgressLine:
         if self._width:
             self._out.write("\n")
             self._width = 0
-        # Drives say what they like; a terminal obeys what it is told.
+        # Text from the drive may contain escape sequences, which a terminal would execute.
         self._out.write("".join(c if c.isprintable() else repr(c)[1:-1] for c in words) + "\n")
         self._out.flush()
 
@@ -50,96 +135,18 @@ def duration(seconds: float) -> str:
     return f"{minutes / 60:.0f} h" if minutes < 2880 else f"{minutes / 1440:.0f} days"
 
 
-class Exit(IntEnum):
-    """The command's exit status, as Nagios has it; 2 is a mistake in how it was called."""
-
-    PASSED = 0
-    FAILED = 1
-    UNKNOWN = 3
-
-
-#: A drive answers within milliseconds, one that spins up within 15 s; the kernel tries for 30 s.
-_ASK_SECONDS = 60.0
-
-_LOOK_EVERY_SECONDS = 5.0
-_LOOK_AT_MOST_EVERY_SECONDS = 60.0
-
-#: A busy drive of 30 TB takes days for a long test.
-_LONGEST_SECONDS = 7 * 86400.0
-
-#: A drive that resets, or a controller that is busy, misses a look or two.
-_MISSED_LOOKS = 5
-
-#: "bus/0:megaraid,3", as the metrics' `device` names drives behind a controller.
-_WITH_TYPE = re.compile(r"(.+):((?:[a-z][a-z0-9]*\+)?[a-z][a-z0-9]*(?:,[\w/]+)+)")
-
-
-def run(
-    device: str,
-    kind: str,
-    *,
-    smartctl: str,
-    runner: StatusRunner,
-    clock: Clock,
-    out: TextIO,
-    device_type: str = "",
-) -> int:
-    """Start a self-test and show it to its end, or abort the one that runs.
-
-    device: a path, a kernel name, or the metrics' name of a drive behind a controller.
-    device_type: smartctl's -d; empty leaves it to `device` and smartctl.
-
-    Raises:
-        ConfigError: the arguments are no drive or no kind of test.
-    """
-    if kind not in ("short", "long", "abort"):
-        raise ConfigError(f"{kind!r} is no self-test", "it is short, long or abort")
-    address = addressed(device, device_type)
-    show = ProgressLine(out)
-    try:
-        tests = SelfTests(runner, smartctl, address, _ASK_SECONDS)
-        if kind == "abort":
-            return _abort(tests, device, show)
-        asked: Kind = "long" if kind == "long" else "short"
-        return _SelfTestRun(tests, device, asked, clock, show).follow()
-    except SourceError as e:
-        show.line(f"unknown: {e}")
-        return Exit.UNKNOWN
-    except KeyboardInterrupt:
-        show.line("interrupted before it was known whether a test has begun")
-        return Exit.UNKNOWN
-
-
-def addressed(device: str, device_type: str) -> Address:
-    """How smartctl is told of what the user named.
-
-    Raises:
-        ConfigError: it is no drive, or none that may be tested from here.
-    """
-    found = None if device_type else _WITH_TYPE.fullmatch(device)
-    path, kind = (found[1], found[2]) if found else (device, device_type)
-    if not path or not path.isprintable() or path.startswith("-"):
-        raise ConfigError(f"{device!r} is no device", "name it as in /dev: nvme0, sda, /dev/sdb")
-    if not may_be_killed(kind):
-        raise ConfigError(
-            f"{device}: a smartctl for {kind} must not be interrupted",
-            "run smartctl by hand, and do not stop it",
-        )
-    return Address(path if path.startswith("/") else str(Path("/dev", path)), kind)
-
-
 def _abort(tests: SelfTests, device: str, show: ProgressLine) -> int:
     running = tests.look()
     tests.abort()
     if tests.look() is not None:
-        show.line(f"unknown: {device}: the self-test still runs")
+        show.line(f"unknown: {device}: the self-test is still running")
         return Exit.UNKNOWN
-    show.line(f"{device}: no self-test runs" if running is None else f"{device}: aborted")
+    show.line(f"{device}: no self-test is running" if running is None else f"{device}: aborted")
     return Exit.PASSED
 
 
 class _SelfTestRun:
-    """One test from its start to its end."""
+    """Runs one self-test from start to end."""
 
     def __init__(
         self, tests: SelfTests, device: str, kind: Kind, clock: Clock, show: ProgressLine
@@ -152,49 +159,52 @@ class _SelfTestRun:
 
     def follow(self) -> int:
         self._tests.start(self._kind)
-        self._began = self._clock.monotonic()
+        self._started_at = self._clock.monotonic()
         planned = self._tests.planned_seconds(self._kind)
         self._show.line(
-            f"{self._device}: {self._kind} self-test begun"
-            + ("" if planned is None else f", the drive says {duration(planned)}")
+            f"{self._device}: {self._kind} self-test started"
+            + ("" if planned is None else f"; the drive estimates {duration(planned)}")
         )
         try:
             return self._wait(planned)
         except KeyboardInterrupt:
             self._show.line(
-                "the test goes on in the drive; its result will be in the drive's self-test log; "
-                f"to end it: ssd-exporter self-test {self._device} abort"
+                "the self-test continues in the drive, which logs the result; to stop it, run:"
+                f" ssd-exporter self-test {self._device} abort"
             )
             return Exit.UNKNOWN
 
     def _wait(self, planned: float | None) -> int:
-        missed = 0
-        while self._clock.monotonic() - self._began < _LONGEST_SECONDS:
+        failed_queries = 0
+        while self._clock.monotonic() - self._started_at < _MAX_TEST_SECONDS:
             self._clock.sleep(self._pause(planned))
             try:
                 progress = self._tests.look()
             except SourceError as e:
-                missed += 1
-                if missed < _MISSED_LOOKS:
+                failed_queries += 1
+                if failed_queries < _MAX_FAILED_QUERIES:
                     continue
-                self._show.line(f"unknown: {e}; the test may go on in the drive")
+                self._show.line(f"unknown: {e}; the self-test may still be running in the drive")
                 return Exit.UNKNOWN
-            missed = 0
+            failed_queries = 0
             if progress is None:
                 return self._verdict(self._tests.result())
             self._show.progress(self._words(progress, planned))
-        self._show.line(f"unknown: {self._device}: no end after {duration(_LONGEST_SECONDS)}")
+        self._show.line(
+            f"unknown: {self._device}: the self-test did not end within"
+            f" {duration(_MAX_TEST_SECONDS)}"
+        )
         return Exit.UNKNOWN
 
     def _pause(self, planned: float | None) -> float:
-        """A hundredth of what the test takes, as far as that is known."""
-        taken = self._clock.monotonic() - self._began
-        pause = max(planned or 0.0, taken) / 100
-        return min(max(pause, _LOOK_EVERY_SECONDS), _LOOK_AT_MOST_EVERY_SECONDS)
+        """Seconds until the next query: a hundredth of the test's duration, as far as known."""
+        elapsed = self._clock.monotonic() - self._started_at
+        pause = max(planned or 0.0, elapsed) / 100
+        return min(max(pause, _MIN_QUERY_INTERVAL_SECONDS), _MAX_QUERY_INTERVAL_SECONDS)
 
     def _words(self, progress: SelfTestProgress, planned: float | None) -> str:
         if progress.done_ratio is None:
-            return f"{self._kind} self-test runs"
+            return f"{self._kind} self-test running"
         words = f"{self._kind} self-test: {(1 - progress.done_ratio) * 100:.0f} % remaining"
         left = self._left_seconds(progress.done_ratio, planned)
         if left is None:
@@ -203,19 +213,21 @@ class _SelfTestRun:
         return f"{words}, about {duration(left)}, until {time.strftime('%a %H:%M', end)}"
 
     def _left_seconds(self, done_ratio: float, planned: float | None) -> float | None:
-        """By the drive's own plan as long as that holds, then by the pace so far."""
-        taken = self._clock.monotonic() - self._began
-        if planned is not None and taken < planned:
-            return planned - taken
-        return taken / done_ratio * (1 - done_ratio) if done_ratio > 0 else None
+        """Remaining seconds: by the drive's estimate until it is exceeded, then by the rate."""
+        elapsed = self._clock.monotonic() - self._started_at
+        if planned is not None and elapsed < planned:
+            return planned - elapsed
+        return elapsed / done_ratio * (1 - done_ratio) if done_ratio > 0 else None
 
     def _verdict(self, test: LoggedTest | None) -> int:
         if test is None:
-            self._show.line(f"unknown: {self._device}: the test ended and the log has no result")
+            self._show.line(
+                f"unknown: {self._device}: the self-test ended, but the drive logged no result"
+            )
             return Exit.UNKNOWN
         words = f"{self._device}: {test.description}: {test.result}"
         if test.power_on_hours.isdecimal():
-            words += f", at {test.power_on_hours} hours of operation"
+            words += f", at {test.power_on_hours} power-on hours"
         if test.passed is None:
             self._show.line(f"unknown: {words}")
             return Exit.UNKNOWN
@@ -225,3 +237,31 @@ class _SelfTestRun:
         where = f", first error at block {test.first_error}" if test.first_error else ""
         self._show.line(f"FAILED: {words}{where}; replace the drive")
         return Exit.FAILED
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("device", metavar="DEVICE", help="/dev/sda, nvme0, or bus/0:megaraid,3")
+    p.add_argument("kind", metavar="KIND", choices=("short", "long", "abort"), help="%(choices)s")
+    p.add_argument(
+        "--type", default="", metavar="TYPE", help="smartctl's -d option, if smartctl needs it"
+    )
+
+
+def _run(settings: Settings, arguments: argparse.Namespace) -> int:
+    return run(
+        arguments.device,
+        arguments.kind,
+        smartctl=settings.path.smartctl,
+        runner=SystemRunner(),
+        clock=SystemClock(),
+        out=sys.stdout,
+        device_type=arguments.type,
+    )
+
+
+COMMAND = Command(
+    "Start a drive's self-test and show its progress until it ends, or abort the running test."
+    " Exit status 0: passed, 1: failed, 2: a mistake in the arguments, 3: unknown.",
+    _add_arguments,
+    _run,
+)

@@ -1,18 +1,27 @@
-"""``ssd-exporter slc [DIR]``: where a drive's write cache ends, and how fast it is beyond.
+"""``ssd-exporter slc [DIR]``: measures a drive's write cache, and the speed after it is full.
 
-It writes until the end of the cache is certain, or all that it may; see `cache_cliff` for what is
-judged. The result stays in the state directory, and the daemon shows it.
+It writes until the end of the cache is certain or the limit is reached; see `cache_cliff` for the
+criteria. The result is saved in the state directory, and the daemon exports it.
 """
 
+import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TextIO
 
 from exporter.commands import slc_report
-from exporter.commands.slc_measurement import LEAST_BYTES, MOST_BYTES, SlcProbe
+from exporter.commands.common import (
+    add_measurement_arguments,
+    measurement_options,
+    system_tools,
+)
+from exporter.commands.registry import Command
+from exporter.commands.slc_measurement import MAX_BYTES, MIN_BYTES, SlcProbe
 from exporter.config import Settings
 from exporter.errors import ConfigError
-from exporter.measurement import figures, target
+from exporter.measurement import figures, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -38,83 +47,140 @@ _STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class SlcRequest(CommandContext):
-    """What a person asked for.
+    """The arguments of the command.
 
-    size: "16GiB", that may be written at most; None for the profile's. idle_seconds: how long the
-    drive rests before each later write that looks how much of the cache is back; none without
-    --recover.
+    size: the most that may be written, such as "16GiB"; None for the profile's size.
+    idle_seconds: the idle time before each further write, which measures how much of the cache has
+    recovered; empty without --recover.
     """
 
     size: str | None = None
     idle_seconds: Sequence[int] = ()
 
 
-def run(settings: Settings, wanted: SlcRequest, edges: MeasurementTools, out: TextIO) -> int:
-    """Probe, keep the result, and report; the exit status is 1 for a cliff or a ramp.
+def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
+    """Probe, save the result, and report. Returns the exit status: 1 for a cliff or a ramp.
 
     Raises:
-        ConfigError: it must not or cannot be done here.
-        SourceError: it could not be measured.
+        ConfigError: the probe is refused or impossible here.
+        SourceError: nothing was measured.
     """
-    wanted.check()
-    profile = _profile(settings, wanted)
-    state = target.state_directory(settings, edges.environment)
-    with measuring(settings, wanted.options, [profile], edges) as measurement:
+    request.check()
+    profile = _profile(settings, request)
+    state = target.state_directory(settings, tools.environment)
+    with measuring(settings, request.options, [profile], tools) as measurement:
         probe = SlcProbe(measurement, settings, profile, state)
-        found = probe.probed(
-            wanted.idle_seconds,
-            is_size_given=wanted.size is not None,
-            anyway=wanted.options.anyway,
+        measured = probe.measure(
+            request.idle_seconds,
+            is_size_given=request.size is not None,
+            anyway=request.options.anyway,
         )
-    wanted.deliver(slc_report.report(found, slc_watch.RULES), out)
-    return _STATUS[found.result.cliff.result]
+    request.deliver(slc_report.report(measured, slc_watch.RULES), out)
+    return _STATUS[measured.result.cliff.result]
 
 
-def _profile(settings: Settings, wanted: SlcRequest) -> Profile:
-    """The profile of the configuration, which may be its own, with what was asked for."""
+def _profile(settings: Settings, request: SlcRequest) -> Profile:
+    """The configured or built-in profile, with the requested size."""
     profile = profiles.configured(SLC_PROFILE, settings.probe.profile)
     if profile.is_rate_capped:
         raise ConfigError(
             f"probe.profile.{SLC_PROFILE} has a rate cap",
-            "below its own speed a drive shows no cliff",
+            "remove rate_iops: a drive shows no cliff below its full speed",
         )
     if not profile.writes or profile.number_ios is not None:
         raise ConfigError(
             f"probe.profile.{SLC_PROFILE} does not write its file from end to end",
-            "leave rw and number_ios as they are",
+            "remove rw and number_ios from the profile",
         )
-    if wanted.size is None:
+    if request.size is None:
         return profile
-    return replace(profile, size_bytes=size_bytes(wanted.size) // MIB * MIB)
+    return replace(profile, size_bytes=size_bytes(request.size) // MIB * MIB)
 
 
 def size_bytes(text: str) -> int:
-    """As `words.size_bytes`.
+    """The size in bytes; see `figures.size_bytes` for the format.
 
     Raises:
-        ConfigError: it is no size, or none that can be written.
+        ConfigError: the text is not a size, or the size is out of bounds.
     """
     size = figures.size_bytes("--bytes", text, "8GiB or 8GB")
-    if not LEAST_BYTES <= size <= MOST_BYTES:
+    if not MIN_BYTES <= size <= MAX_BYTES:
         raise ConfigError(
             f"--bytes is {figures.size(size)}",
-            f"it must be {figures.size(LEAST_BYTES)} to {figures.size(MOST_BYTES)}",
+            f"it must be {figures.size(MIN_BYTES)} to {figures.size(MAX_BYTES)}",
         )
     return size
 
 
-def rests(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
-    """The rests that were asked for, short ones first.
+def idle_times(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
+    """The requested idle times in seconds, in ascending order; empty without --recover.
 
     Raises:
-        ConfigError: they are too many, or too long.
+        ConfigError: there are too many, or one is out of bounds.
     """
     if not recover and not idle:
         return ()
-    asked = tuple(sorted(set(idle or RECOVERY_IDLE_SECONDS)))
-    if len(asked) > MAX_IDLE_TIMES or not 1 <= asked[0] <= asked[-1] <= MAX_IDLE_SECONDS:
+    ascending = tuple(sorted(set(idle or RECOVERY_IDLE_SECONDS)))
+    if (
+        len(ascending) > MAX_IDLE_TIMES
+        or not 1 <= ascending[0] <= ascending[-1] <= MAX_IDLE_SECONDS
+    ):
         raise ConfigError(
-            f"--idle is {', '.join(map(str, asked))}",
-            f"give at most {MAX_IDLE_TIMES} times of 1 to {MAX_IDLE_SECONDS} seconds",
+            f"--idle is {', '.join(map(str, ascending))}",
+            f"use at most {MAX_IDLE_TIMES} values from 1 to {MAX_IDLE_SECONDS} seconds",
         )
-    return asked
+    return ascending
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="directory to write in; created if it does not exist, and then removed afterwards;"
+        " default: probe.directory of the configuration",
+    )
+    p.add_argument(
+        "--bytes",
+        metavar="SIZE",
+        help="most bytes to write: 32GiB, or 32GB for powers of ten; default: 16 GiB or a tenth of"
+        " the free space, whichever is less",
+    )
+    p.add_argument(
+        "--recover",
+        action="store_true",
+        help="after a cliff, measure how much of the cache has recovered after 30 s, 2 min, 10 min"
+        " and 1 h of idle time. Each measurement writes as much as the cache holds. Takes at least"
+        " 73 minutes",
+    )
+    p.add_argument(
+        "--idle",
+        action="append",
+        type=int,
+        metavar="SECONDS",
+        help="like --recover, with this idle time instead; may be repeated",
+    )
+    add_measurement_arguments(p)
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    request = SlcRequest(
+        measurement_options(arguments),
+        arguments.bytes,
+        idle_times(arguments.idle, recover=arguments.recover),
+        as_json=arguments.json,
+        html=arguments.html,
+    )
+    tools = system_tools(settings)
+    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+
+
+COMMAND = Command(
+    "Write until the end of the drive's SLC write cache is certain or the limit is reached, and"
+    " analyse the speed over the bytes written. The daemon exports the result. The drive must have"
+    " been idle before, or its cache appears smaller. Exit status 0: no cliff found, 1: the cache"
+    " ends or the drive slows down, 2: a mistake, or refused, 3: not measured.",
+    _add_arguments,
+    _run_command,
+)

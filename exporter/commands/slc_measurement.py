@@ -26,13 +26,13 @@ from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 
 #: What a write of less shows is noise.
-LEAST_BYTES, MOST_BYTES = 64 * MIB, 4 << 40
+MIN_BYTES, MAX_BYTES = 64 * MIB, 4 << 40
 
 #: Of what is free, where nobody says how much may be written.
 _FREE_SHARE = 0.1
 
 #: A write is waited for until it would be slower than this.
-_LEAST_BYTES_PER_SECOND = 50e6
+_MIN_BYTES_PER_SECOND = 50e6
 
 #: Speed is shown over so many samples.
 _RECENT = 10
@@ -53,7 +53,7 @@ class SlcProbe:
         self._notes: list[str] = []
         self._name = f"ssd-exporter-slc-{measurement.location.device.replace('/', '!')}"
 
-    def probed(
+    def measure(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
     ) -> CacheMeasurement:
         """Admitted, agreed to, written, judged and kept.
@@ -110,7 +110,7 @@ class SlcProbe:
         if cliff.cache_bytes is None:
             self._notes.append("No cache has ended that could recover: no rest was waited for.")
             return []
-        size = max(LEAST_BYTES, -(-cliff.cache_bytes // MIB) * MIB)
+        size = max(MIN_BYTES, -(-cliff.cache_bytes // MIB) * MIB)
         rungs, why = recovery_steps(
             self._measurement,
             cliff,
@@ -181,12 +181,12 @@ class SlcProbe:
         free = self._measurement.directory.avail_bytes()
         if not is_size_given and free is not None:
             size = min(size, int(free * _FREE_SHARE) // MIB * MIB)
-            if size < LEAST_BYTES:
+            if size < MIN_BYTES:
                 raise ConfigError(
                     f"{figures.size(free)} are free, of which a tenth would be written",
                     "make room, or say how much may be written with --bytes",
                 )
-        seconds = max(self._profile.runtime_seconds, size / _LEAST_BYTES_PER_SECOND)
+        seconds = max(self._profile.runtime_seconds, size / _MIN_BYTES_PER_SECOND)
         return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
 
     def _warn(self, *, anyway: bool) -> None:

@@ -1,24 +1,26 @@
-"""The agent's word: whether it is to be believed, and what it says.
+"""Reads the SMART data of every drive once, for a command.
 
-All drives of this host, asked once for a command that somebody waits for.
+The agent's documents are used if the agent is running. Otherwise the drives are polled here, with
+the same poller as the agent's and with the daemon's history and inventory, which stay unchanged.
 """
 
 import json
 import math
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from exporter.clock import Clock
-from exporter.commands import unanswered
-from exporter.commands.unanswered import UnansweredDrives
+from exporter.clock import Clock, SystemClock
+from exporter.commands import megaraid_rights, unpolled_drives
+from exporter.commands.unpolled_drives import HostDrives
 from exporter.config import Settings, SmartSettings, SmartSource
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.drives.wearout import WearoutRules
 from exporter.errors import ConfigError, ReadError, SourceError
 from exporter.linux import device_nodes, topology
-from exporter.programs.children import Children
+from exporter.programs.children import Children, SystemChildren
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
 from exporter.smart.drive_problems import Answers
@@ -34,56 +36,23 @@ from exporter.smart.poller import Poller
 from exporter.smart.smartctl import Address
 from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
+from exporter.state import StateFile, existing_directory
 
+#: Added to the longest timeout of a drive: the time to end a smartctl that ignores SIGTERM.
+_TERMINATION_SECONDS = 10.0
 
-def heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
-    """The agent's, if it is fresh; None where it is not to be asked for.
+#: Limit for the scan for drives. smartctl's scan has a timeout of 30 s of its own.
+_MAX_SCAN_SECONDS = 45.0
 
-    Raises:
-        SourceError: there is none, it is not believed, or it is old.
-    """
-    if smart.source is SmartSource.EXEC:
-        return None
-    found = parse_heartbeat(DocumentReader(smart.directory).roll())
-    now = clock.wall()
-    if not is_live(found, now):
-        age = now - found.at
-        raise ReadError(f"{smart.directory}: the last heartbeat is {age:.0f} s old")
-    return found
-
-
-def read(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
-    """Pass the agent's documents to `take`; why some are not believed, for people, else empty."""
-    refused: list[SourceError] = []
-    try:
-        for _, text in DocumentReader(smart.directory).changed():
-            if isinstance(text, SourceError):
-                refused.append(text)
-                continue
-            try:
-                take(parse_poll_document(text))
-            except SourceError as e:
-                refused.append(e)
-    except SourceError as e:
-        refused.append(e)
-    if not refused:
-        return ""
-    more = f" (and {len(refused) - 1} more)" if len(refused) > 1 else ""
-    return f"the agent's word is not believed: {refused[0]}{more}"
-
-
-#: A drive's own limit, and what it takes to end a smartctl that does not want to.
-_BEYOND_LIMIT_SECONDS = 10.0
-
-#: The look for drives ends by itself before: 30 s, and what it takes to end it.
-_SCAN_SECONDS = 45.0
-
-#: Not in the PATH of an ordinary user of Debian, and smartctl is there.
-_BEYOND_PATH = ("/usr/sbin", "/sbin")
+#: Directories with smartctl that are not in the PATH of an ordinary user on Debian.
+_SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 
 class SmartReader:
-    """The drives as documents tell of them: the agent's where it is fresh, else our own."""
+    """Reads the drives' SMART data once. `documents` holds the result of each poll.
+
+    program: the path of smartctl. problem: why the scan for drives failed; empty if it did not.
+    """
 
     def __init__(
         self,
@@ -95,9 +64,10 @@ class SmartReader:
         history: Callable[[], WearHistory] | None,
         progress: Callable[[int], None],
     ) -> None:
-        """`kept` and `history` are what the daemon has kept, and are not written.
+        """Read the topology of the host, and connect the parts.
 
-        progress: hears how many drives have answered.
+        kept: the content of the daemon's state file. history: opens the daemon's wear history.
+        Neither is written. progress: is called with the number of drives that have answered.
         """
         path = settings.path
         self._settings = settings
@@ -108,16 +78,16 @@ class SmartReader:
         self.problem = ""
         self.program = located(settings.path.smartctl, os.environ.get("PATH", os.defpath))
         self._is_scanned = False
-        self._late = "the agent has not told of it yet"
+        self._unanswered_message = "the agent has not polled it yet"
         self._has_polled = False
-        self._left_alone: tuple[Address, ...] = ()
+        self._excluded: tuple[Address, ...] = ()
         parsed = topology.read(path.sysfs, path.procfs, path.rootfs)
-        self._host = UnansweredDrives(
+        self._host = HostDrives(
             device_nodes.read(path.sysfs, path.rootfs),
             parsed.value,
             Inventory(kept.get("inventory")),
         )
-        disks = {name: its.identity for name, its in parsed.value.devices.items()}
+        disks = {name: device.identity for name, device in parsed.value.devices.items()}
         self._wear = None if history is None else WearRecorder(history, WearoutRules(), keeps=False)
         self._drives = DriveRegistry(
             clock,
@@ -129,128 +99,194 @@ class SmartReader:
             max_age_intervals=settings.smart.max_age_intervals,
         )
 
-    def ask(self) -> Answers:
-        """Every drive, and at the end the block devices of which no drive is known.
+    def read(self) -> Answers:
+        """Every drive, followed by the block devices of which no drive is known.
 
         Raises:
-            ConfigError: the settings want an agent, and there is none that can be believed.
+            ConfigError: the settings require the agent, and it has no usable data.
         """
-        heartbeat = self._believed()
+        heartbeat = self._agent_heartbeat()
         if heartbeat is not None:
-            refused = read(self._settings.smart, self._take)
-            self._call(heartbeat)
-            self.problem = self.problem or refused
+            rejected = read_agent_documents(self._settings.smart, self._take)
+            self._take_heartbeat(heartbeat)
+            self.problem = self.problem or rejected
         else:
             self._poll()
         if self._wear is not None:
             self._wear.work_through()
-        heard, unheard = self._heard(), list(self._unheard())
-        late = {each.label for each in unheard} if self._has_polled else set()
-        left = unanswered.shown(self._left_alone, self._host.nodes)
-        found = [*heard, *unheard, *left]
-        known = {each.label for each in found} | {b for each in found for b in each.blocks}
-        known |= {address.path.removeprefix("/dev/") for address in self._left_alone}
+        answered, unanswered = self._answered(), list(self._unanswered())
+        late = {drive.label for drive in unanswered} if self._has_polled else set()
+        excluded = unpolled_drives.excluded_drives(self._excluded, self._host.nodes)
+        drives = [*answered, *unanswered, *excluded]
+        known = {drive.label for drive in drives} | {b for drive in drives for b in drive.blocks}
+        known |= {address.path.removeprefix("/dev/") for address in self._excluded}
         addresses = {str(address): address for address in self.documents}
         owing = {
-            each.label
-            for each in heard
-            if unanswered.owes_answer(self._host, each, addresses.get(each.address))
+            drive.label
+            for drive in answered
+            if unpolled_drives.must_answer(self._host, drive, addresses.get(drive.address))
         }
         return Answers(
-            (*found, *unanswered.without_drive(self._host, known, self.problem)),
+            (*drives, *unpolled_drives.devices_without_drive(self._host, known, self.problem)),
             frozenset(late | owing),
             self.problem,
         )
 
     def outputs(self) -> dict[str, bytes]:
-        """What smartctl said, by a name for each drive, and "scan" as a scan would have it."""
+        """Smartctl's JSON by a name for each drive, and "scan": the JSON of a scan of them all."""
         devices = [
             {"name": path, "type": kind, "protocol": _protocol(document)}
             for (path, kind), document in self.documents.items()
         ]
-        found = {"scan": json.dumps({"devices": devices}).encode()}
+        outputs = {"scan": json.dumps({"devices": devices}).encode()}
         for (path, kind), document in self.documents.items():
             name = f"{path.removeprefix('/dev/')} {kind}".strip()
-            found[name] = json.dumps(document.report).encode("utf-8", "replace")
-        return found
+            outputs[name] = json.dumps(document.report).encode("utf-8", "replace")
+        return outputs
 
-    def _believed(self) -> Heartbeat | None:
-        """The agent's heartbeat; None where we have to ask for ourselves."""
+    def _agent_heartbeat(self) -> Heartbeat | None:
+        """The agent's heartbeat; None if the drives must be polled here."""
         smart = self._settings.smart
         try:
-            return heartbeat(smart, self._clock)
+            return read_agent_heartbeat(smart, self._clock)
         except SourceError as e:
             if smart.source is SmartSource.DIRECTORY:
                 raise ConfigError(
-                    f"no word of the agent: {e}",
-                    "start ssd-smart-agent, see that you may read what it writes and nobody else"
-                    " may write there, or set smart.source to exec and run this as root",
+                    f"no SMART data from the agent: {e}",
+                    "start it (systemctl start ssd-smart-agent), check that you may read its"
+                    " directory and that only its owner may write there, or set smart.source to"
+                    " exec and run this command as root",
                 ) from e
             return None
 
     def _poll(self) -> None:
         path, smart = self._settings.path, self._settings.smart
-        plan, self._left_alone = unanswered.plan(self._settings)
-        polling = Poller(
+        plan, self._excluded = unpolled_drives.shared_plan(self._settings)
+        poller = Poller(
             self._children(),
             self._clock,
             replace(plan, program=self.program),
             sys=path.sysfs,
             root=path.rootfs,
             take=self._take,
-            call=self._call,
+            call=self._take_heartbeat,
         )
-        slowest = max(
+        longest_timeout = max(
             smart.timeout_seconds,
-            *(each.smart_timeout_seconds or 0.0 for each in self._settings.device.values()),
+            *(device.smart_timeout_seconds or 0.0 for device in self._settings.device.values()),
             0.0,
         )
-        limit = slowest + _BEYOND_LIMIT_SECONDS
-        self._late = (
-            f"nothing was heard of it within {limit:.0f} s: it hangs, or waits for others that do"
+        limit = longest_timeout + _TERMINATION_SECONDS
+        self._unanswered_message = (
+            f"no answer within {limit:.0f} s: it hangs, or it waits for drives that hang"
         )
         self._has_polled = True
-        scan_until, until = self._clock.monotonic() + _SCAN_SECONDS, math.inf
+        scan_until, until = self._clock.monotonic() + _MAX_SCAN_SECONDS, math.inf
         try:
-            while not polling.is_settled and (now := self._clock.monotonic()) < until:
+            while not poller.is_settled and (now := self._clock.monotonic()) < until:
                 if until == math.inf and (self._is_scanned or now >= scan_until):
                     until = now + limit
                 self._progress(len(self.documents))
-                polling.step(0.2)
+                poller.step(0.2)
         finally:
-            polling.close()
+            poller.close()
 
     def _take(self, document: PollDocument) -> None:
         self.documents[Address(document.path, document.type)] = document
         self._drives.take(document)
 
-    def _call(self, heartbeat: Heartbeat) -> None:
+    def _take_heartbeat(self, heartbeat: Heartbeat) -> None:
         self.problem = heartbeat.problem
         self._is_scanned = heartbeat.scanned_at is not None or bool(heartbeat.problem)
         self._drives.call(heartbeat)
 
-    def _heard(self) -> list[WatchedDrive]:
-        """The drives that documents tell of, and those that are gone."""
-        heard, path = self._drives.watched(), self._settings.path
+    def _answered(self) -> list[WatchedDrive]:
+        """The drives that have a document, and those that are missing."""
+        drives, path = self._drives.watched(), self._settings.path
         if not self._has_polled:
-            return heard
-        lacking = unanswered.lacking(path.procfs, path.rootfs)
-        return unanswered.explained(heard, lacking)
+            return drives
+        missing = megaraid_rights.missing_capabilities(path.procfs, path.rootfs)
+        return megaraid_rights.with_missing_rights(drives, missing)
 
-    def _unheard(self) -> Iterator[WatchedDrive]:
-        """The drives of the list of which there is no document."""
+    def _unanswered(self) -> Iterator[WatchedDrive]:
+        """The drives of the heartbeat that have no document."""
         path, heartbeat = self._settings.path, self._drives.roll
-        listed = [Address(*each) for each in heartbeat.drives] if heartbeat else []
+        listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
         host = replace(self._host, nodes=device_nodes.read(path.sysfs, path.rootfs))
-        return unanswered.unheard(host, listed, self.documents, self._late)
+        return unpolled_drives.unanswered_drives(
+            host, listed, self.documents, self._unanswered_message
+        )
 
 
-def located(program: str, path: str, beyond: Iterable[str] = _BEYOND_PATH) -> str:
-    """Where a program is: by the PATH, else in root's directories, else as it is called."""
-    return shutil.which(program, path=os.pathsep.join((path, *beyond))) or program
+def system_reader(settings: Settings) -> SmartReader:
+    """A reader with the system's clock, processes and state directory, and progress on stderr."""
+    clock = SystemClock()
+    state = existing_directory(settings.state.directory, dict(os.environ))
+    history = state / "history.sqlite" if state else None
+    # Path.exists() raises PermissionError if the directory may not be entered.
+    has_history = history is not None and os.path.exists(history)
+    return SmartReader(
+        settings,
+        clock,
+        lambda: SystemChildren(clock),
+        kept=StateFile(state).load_read_only() if state else {},
+        history=(lambda: WearHistory.open(history, read_only=True))
+        if history and has_history
+        else None,
+        progress=_show_progress,
+    )
+
+
+def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
+    """The agent's heartbeat; None if the settings say not to use an agent.
+
+    Raises:
+        SourceError: there is no heartbeat, it is not trusted, or it is too old.
+    """
+    if smart.source is SmartSource.EXEC:
+        return None
+    heartbeat = parse_heartbeat(DocumentReader(smart.directory).roll())
+    now = clock.wall()
+    if not is_live(heartbeat, now):
+        age = now - heartbeat.at
+        raise ReadError(f"{smart.directory}: the last heartbeat is {age:.0f} s old")
+    return heartbeat
+
+
+def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
+    """Pass the agent's documents to `take`. Returns why some were rejected; empty if none were."""
+    rejected: list[SourceError] = []
+    try:
+        for _, text in DocumentReader(smart.directory).changed():
+            if isinstance(text, SourceError):
+                rejected.append(text)
+                continue
+            try:
+                take(parse_poll_document(text))
+            except SourceError as e:
+                rejected.append(e)
+    except SourceError as e:
+        rejected.append(e)
+    if not rejected:
+        return ""
+    more = f" (and {len(rejected) - 1} more)" if len(rejected) > 1 else ""
+    return f"documents of the agent rejected: {rejected[0]}{more}"
+
+
+def located(program: str, path: str, more_directories: Iterable[str] = _SYSTEM_DIRECTORIES) -> str:
+    """The program's path, by PATH and then by `more_directories`; its name if it is in neither."""
+    return shutil.which(program, path=os.pathsep.join((path, *more_directories))) or program
+
+
+def _show_progress(answered: int) -> None:
+    # Only a terminal gets progress: Nagios reads the first line of the output as the result.
+    if sys.stderr.isatty():
+        drives = "drive" if answered == 1 else "drives"
+        sys.stderr.write(f"\r\033[KReading SMART: {answered} {drives} answered\r")
+        sys.stderr.flush()
 
 
 def _protocol(document: PollDocument) -> str:
     device = document.report.get("device")
-    found = device.get("protocol") if isinstance(device, Mapping) else None
-    return found if isinstance(found, str) else ""
+    protocol = device.get("protocol") if isinstance(device, Mapping) else None
+    return protocol if isinstance(protocol, str) else ""

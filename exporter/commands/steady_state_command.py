@@ -1,10 +1,10 @@
-"""The rounds that the daemon has kept of its own runs, and its judgement on them.
+"""``ssd-exporter steady-state [PROFILE]``: repeats a profile until the drive is in steady state.
 
-``ssd-exporter steady-state [PROFILE]``: rounds of a profile until the drive is steady.
-
-With ``--kept`` those that the daemon has kept of its own runs, and nothing is run.
+With ``--kept`` it runs nothing, and analyses the rounds that the daemon has saved.
 """
 
+import argparse
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from exporter.commands import steady_state_report
+from exporter.commands.common import (
+    add_measurement_arguments,
+    measurement_options,
+    required_state_directory,
+    system_tools,
+)
+from exporter.commands.registry import Command
 from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
-from exporter.measurement import run_facts, target
+from exporter.measurement import run_facts, session, target
 from exporter.measurement.session import (
     JUDGED_BAD,
     MEASURED,
@@ -35,35 +42,119 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRul
 from exporter.report.content import Report
 from exporter.state import StateFile
 
-#: The parts of `probe_rounds.key` after the drive, whose name may hold what parts them.
-_PARTS = 11
+#: Number of fields of `results.series_key` after the drive. The drive is first, and its name may
+#: contain the separator.
+_KEY_FIELDS = 11
+
+#: The profile without an argument: random writes of the size of InnoDB's pages. SNIA's test uses
+#: writes too.
+DEFAULT_PROFILE = "page_write"
+
+#: SNIA's limit on the rounds until steady state (Solid State Storage Performance Test
+#: Specification).
+MAX_ROUNDS = 25
+
+_RULES = SteadyStateRules()
+_SHARE = HostShareRules()
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyStateRequest(CommandContext):
+    """The arguments of the command.
+
+    profile: its name; None for `DEFAULT_PROFILE`, or with --kept for all saved profiles.
+    """
+
+    profile: str | None = None
+    max_rounds: int = MAX_ROUNDS
+
+
+def run(
+    settings: Settings, request: SteadyStateRequest, tools: MeasurementTools, out: TextIO
+) -> int:
+    """Run rounds and report. Returns the exit status: 1 if the last rounds are not steady.
+
+    Raises:
+        ConfigError: the profile is unknown, or the gate refuses it.
+        SourceError: nothing was measured.
+    """
+    request.check()
+    if not _RULES.rounds <= request.max_rounds <= 1000:
+        raise ConfigError(
+            f"--rounds is {request.max_rounds}", f"it must be {_RULES.rounds} to 1000"
+        )
+    (profile,) = target.select_profiles(request.profile or DEFAULT_PROFILE, settings)
+    with measuring(settings, request.options, [profile], tools) as measurement:
+        found = _Rounds(measurement, settings, request.max_rounds).judged(profile)
+    status = _deliver(steady_state_report.report(found, _RULES), request, out)
+    return NOT_MEASURED if found.problem else status
+
+
+def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
+    """Report the rounds that the daemon saved in its state directory. Returns the exit status.
+
+    Raises:
+        ConfigError: the state file cannot be read, or it has no rounds of the profile.
+    """
+    request.check()
+    file = StateFile(state)
+    if problem := file.problem():
+        raise ConfigError(problem, "run this command as root or as the daemon's user")
+    kept: Any = file.load_read_only().get("probe")
+    rounds = kept.get("rounds") if isinstance(kept, dict) else None
+    found = list(series(rounds, request.profile))
+    if not found:
+        which = f" of {request.profile}" if request.profile else ""
+        raise ConfigError(
+            f"the daemon has saved no rounds{which} in {state}",
+            "set probe.directory so that the daemon runs probes, or omit --kept to run rounds now",
+        )
+    drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in found)
+    report = steady_state_report.report(
+        JudgedSeries(
+            "Steady state of the daemon's probes",
+            [each for _, _, each in found],
+            (("Drives", "; ".join(drives)), ("Saved in", str(state))),
+            data={"drives": [drive for drive, _, _ in found]},
+        ),
+        _RULES,
+    )
+    return _deliver(report, request, out)
+
+
+def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
+    request.deliver(report, out)
+    if report.is_good is None:
+        return NOT_MEASURED
+    return MEASURED if report.is_good else JUDGED_BAD
 
 
 def series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
-    """Drive, firmware and rounds of each profile; of the one of that name, where one is given.
+    """The drive, the firmware and the rounds of each saved profile, or of one profile.
 
-    kept: "rounds" of what the daemon keeps of its probes.
+    kept: the value of "rounds" in the probe section of the daemon's state file. profile: a name;
+    None for all profiles.
     """
     rounds = RoundHistory(kept)
-    for key, found in rounds.to_state().items():
-        read = _read(key)
-        if read is None or not isinstance(found, dict):
+    for key, entry in rounds.to_state().items():
+        parsed = _parse_key(key)
+        if parsed is None or not isinstance(entry, dict):
             continue
-        drive, firmware, its, engine = read
-        judgement = rounds.known(key, lower_is_better=results.is_latency_judged(its))
-        if judgement is None or profile not in (None, its.name):
+        drive, firmware, run_profile, engine = parsed
+        judgement = rounds.known(key, lower_is_better=results.is_latency_judged(run_profile))
+        if judgement is None or profile not in (None, run_profile.name):
             continue
         done = [
             CompletedRound(value, is_host_limited=is_host_limited, when=_when(at))
-            for at, value, is_host_limited in found["rounds"]
+            for at, value, is_host_limited in entry["rounds"]
         ]
-        yield drive, firmware, Series(its, engine, done, judgement)
+        yield drive, firmware, Series(run_profile, engine, done, judgement)
 
 
-def _read(key: str) -> tuple[str, str, Profile, str] | None:
-    """What `probe_rounds.key` was made of; None for what is none."""
-    parts = key.rsplit("|", _PARTS)
-    if len(parts) != _PARTS + 1:
+def _parse_key(key: str) -> tuple[str, str, Profile, str] | None:
+    """The drive, firmware, profile and engine of a key; None for other keys."""
+    parts = key.rsplit("|", _KEY_FIELDS)
+    if len(parts) != _KEY_FIELDS + 1:
         return None
     drive, firmware, name, engine, rw, block, depth, jobs, direct, sync, size, rate = parts
     try:
@@ -91,174 +182,147 @@ def _when(at: float) -> str:
         return ""
 
 
-#: Each of MySQL's pages; SNIA follows writes too.
-DEFAULT = "page_write"
-
-#: As many as SNIA allows until a drive is steady.
-MOST_ROUNDS = 25
-
-_RULES = SteadyStateRules()
-_SHARE = HostShareRules()
-
-
-@dataclass(frozen=True, slots=True)
-class SteadyStateRequest(CommandContext):
-    """What a person asked for. profile: its name; None is the usual one, or all that are kept."""
-
-    profile: str | None = None
-    most_rounds: int = MOST_ROUNDS
-
-
-def run(
-    settings: Settings, wanted: SteadyStateRequest, edges: MeasurementTools, out: TextIO
-) -> int:
-    """Run rounds and report; the exit status is 1 where the last of them are not steady.
-
-    Raises:
-        ConfigError: there is no such profile, or it must not run.
-        SourceError: nothing was measured.
-    """
-    wanted.check()
-    if not _RULES.rounds <= wanted.most_rounds <= 1000:
-        raise ConfigError(
-            f"--rounds is {wanted.most_rounds}", f"it must be {_RULES.rounds} to 1000"
-        )
-    (profile,) = target.select_profiles(wanted.profile or DEFAULT, settings)
-    with measuring(settings, wanted.options, [profile], edges) as measurement:
-        found = _Rounds(measurement, settings, wanted.most_rounds).judged(profile)
-    status = _deliver(steady_state_report.report(found, _RULES), wanted, out)
-    return NOT_MEASURED if found.problem else status
-
-
-def run_kept(state: Path, wanted: SteadyStateRequest, out: TextIO) -> int:
-    """Report what the daemon with that state directory has kept.
-
-    Raises:
-        ConfigError: what it has kept cannot be read, or holds no such rounds.
-    """
-    wanted.check()
-    file = StateFile(state)
-    if problem := file.problem():
-        raise ConfigError(problem, "run this as root or as the daemon")
-    kept: Any = file.load_read_only().get("probe")
-    rounds = kept.get("rounds") if isinstance(kept, dict) else None
-    found = list(series(rounds, wanted.profile))
-    if not found:
-        which = f" of {wanted.profile}" if wanted.profile else ""
-        raise ConfigError(
-            f"the daemon has kept no rounds{which} in {state}",
-            "it runs probes where probe.directory is set; without --kept they are run now",
-        )
-    drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in found)
-    report = steady_state_report.report(
-        JudgedSeries(
-            "Steady state by the daemon's own runs",
-            [each for _, _, each in found],
-            (("Drives", "; ".join(drives)), ("Kept in", str(state))),
-            data={"drives": [drive for drive, _, _ in found]},
-        ),
-        _RULES,
-    )
-    return _deliver(report, wanted, out)
-
-
-def _deliver(report: Report, wanted: SteadyStateRequest, out: TextIO) -> int:
-    wanted.deliver(report, out)
-    if report.is_good is None:
-        return NOT_MEASURED
-    return MEASURED if report.is_good else JUDGED_BAD
-
-
 class _Rounds:
-    """Rounds of one profile in one directory."""
+    """Runs the rounds of one profile in one directory."""
 
-    def __init__(self, measurement: Measurement, settings: Settings, most_rounds: int) -> None:
+    def __init__(self, measurement: Measurement, settings: Settings, max_rounds: int) -> None:
         self._measurement = measurement
         self._settings = settings
-        self._most = most_rounds
+        self._max_rounds = max_rounds
         self._done: list[CompletedRound] = []
 
     def judged(self, profile: Profile) -> JudgedSeries:
-        """Round after round until they are steady, or there have been enough."""
-        its = self._measurement
-        (profile,) = its.with_engine([profile])
+        """Run rounds until they are steady or the maximum is reached."""
+        measurement = self._measurement
+        (profile,) = measurement.with_engine([profile])
         file = self._prepared(profile)
-        known = its.directory.results.profiles[profile.name].steady
+        known = measurement.directory.results.profiles[profile.name].steady
         judgement = SteadyState(SteadyPhase.TOO_FEW, None, known.baseline if known else None, None)
-        begun, problem, version = its.clock.monotonic(), "", ""
-        while len(self._done) < self._most and judgement.phase is not SteadyPhase.STEADY:
+        started_at, problem, version = measurement.clock.monotonic(), "", ""
+        while len(self._done) < self._max_rounds and judgement.phase is not SteadyPhase.STEADY:
             try:
-                ended = its.run([profile], file, self._shows(profile, judgement))
+                ended = measurement.run([profile], file, self._shows(profile, judgement))
             except (ConfigError, SourceError) as e:
                 problem = str(e)
                 break
             version = ended.run.fio_version if ended.run else version
-            problem = its.problem(ended) or self._take(profile, ended)
+            problem = measurement.problem(ended) or self._take(profile, ended)
             if problem:
                 break
             judgement = steady_state(
-                [each.value for each in self._done if not each.is_host_limited],
+                [done.value for done in self._done if not done.is_host_limited],
                 lower_is_better=results.is_latency_judged(profile),
                 rules=_RULES,
                 baseline=judgement.baseline,
             )
         if not self._done:
             raise CommandError(f"no round was measured: {problem}")
-        under = run_facts.measured_drives(its, self._settings)
-        seconds = its.clock.monotonic() - begun
+        under = run_facts.measured_drives(measurement, self._settings)
+        seconds = measurement.clock.monotonic() - started_at
         fio = f"{version}, {profile.engine.value}"
         return JudgedSeries(
-            f"Steady state of {profile.name} on {its.location.device}",
+            f"Steady state of {profile.name} on {measurement.location.device}",
             [Series(profile, profile.engine.value, self._done, judgement)],
-            tuple(run_facts.facts(its, under, seconds=seconds, fio=fio)),
+            tuple(run_facts.facts(measurement, under, seconds=seconds, fio=fio)),
             problem=problem,
-            data=run_facts.data(its),
+            data=run_facts.data(measurement),
         )
 
     def _prepared(self, profile: Profile) -> Path:
-        its, directory = self._measurement, self._measurement.directory
+        measurement, directory = self._measurement, self._measurement.directory
         fill_bytes = 0
         if not profile.writes_whole_file:
             size = profile.size_bytes
             fill_bytes = bytes_to_fill(directory.path, directory.file, size)
-        written = fill_bytes + self._most * profile.written_bytes_at_most
-        its.admit(profile, written, fill_bytes or profile.size_bytes)
-        its.consent(written, self._most * _round_seconds(profile))
-        return its.prepare_file(
+        written = fill_bytes + self._max_rounds * profile.written_bytes_at_most
+        measurement.admit(profile, written, fill_bytes or profile.size_bytes)
+        measurement.consent(written, self._max_rounds * _round_seconds(profile))
+        return measurement.prepare_file(
             directory.file,
             profile.size_bytes,
             fill=not profile.writes_whole_file,
-            # The daemon's own is its file for the next time.
+            # The daemon uses its probe file again.
             keep=directory.path in self._settings.probe.directory,
             retained_bytes=target.retained_bytes([profile], self._settings),
         )
 
     def _take(self, profile: Profile, ended: RunOutcome) -> str:
-        """Note a round; why there is none, where it says nothing."""
+        """Record the round. Returns why it has no value; empty if it has one."""
         job = ended.job(profile.name)
         value = None if job is None else results.round_value(profile, job)
         if value is None:
-            return "fio says nothing of the operation that counts"
+            return "fio reported no result for the measured operation"
         share = host_share_of_run(ended, [profile], profile.name, _SHARE)
         self._done.append(CompletedRound(value, is_host_limited(share, _SHARE)))
         return ""
 
     def _shows(self, profile: Profile, judgement: SteadyState) -> Callable[[GuardSampler], bool]:
-        its, number = self._measurement, len(self._done) + 1
-        words = f"round {number} of at most {self._most}"
+        measurement, number = self._measurement, len(self._done) + 1
+        words = f"round {number} of at most {self._max_rounds}"
         if self._done:
             last = steady_state_report.shown(profile, self._done[-1].value)
-            words += f"; the last: {last}, {judgement.phase.value.replace('_', ' ')}"
-        begun, seconds = its.clock.monotonic(), _round_seconds(profile)
+            words += f"; last round: {last}, {judgement.phase.value.replace('_', ' ')}"
+        started_at, seconds = measurement.clock.monotonic(), _round_seconds(profile)
 
         def show(_watch: GuardSampler) -> bool:
-            of_round = min((its.clock.monotonic() - begun) / seconds, 1.0)
-            its.show(words, (number - 1 + of_round) / self._most)
+            of_round = min((measurement.clock.monotonic() - started_at) / seconds, 1.0)
+            measurement.show(words, (number - 1 + of_round) / self._max_rounds)
             return True
 
         return show
 
 
 def _round_seconds(profile: Profile) -> float:
-    """What a round takes, and fio to begin."""
+    """The expected seconds of a round, with the start of fio."""
     return profile.expected_seconds + 0.5
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "profile",
+        nargs="?",
+        metavar="PROFILE",
+        help="page_write (default), fsync, page_read, burst, or a profile of the configuration",
+    )
+    p.add_argument(
+        "--directory",
+        type=Path,
+        metavar="DIR",
+        help="directory to measure; default: probe.directory of the configuration",
+    )
+    p.add_argument(
+        "--rounds",
+        type=int,
+        default=MAX_ROUNDS,
+        metavar="N",
+        help="maximum number of rounds; default: %(default)s",
+    )
+    p.add_argument(
+        "--kept",
+        action="store_true",
+        help="run nothing, and analyse the rounds that the daemon has saved",
+    )
+    add_measurement_arguments(p)
+
+
+def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
+    request = SteadyStateRequest(
+        measurement_options(arguments),
+        arguments.profile,
+        arguments.rounds,
+        as_json=arguments.json,
+        html=arguments.html,
+    )
+    if arguments.kept:
+        return run_kept(required_state_directory(settings), request, sys.stdout)
+    tools = system_tools(settings)
+    return session.status(lambda: run(settings, request, tools, sys.stdout), sys.stderr)
+
+
+COMMAND = Command(
+    "Run a profile in rounds until the last five stay within 20 % of their mean and their slope"
+    " within 10 % (SNIA's rule for steady state), or analyse the daemon's saved rounds (--kept)."
+    " Exit status 0: steady, 1: not steady, 2: a mistake, or refused, 3: too few rounds.",
+    _add_arguments,
+    _run_command,
+)

@@ -42,7 +42,7 @@ def test_where_nothing_happened_nothing_is_acknowledged(tmp_path: Path) -> None:
 
 
 def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="is not writable"):
         probe_command.acknowledge_reboot(
             tmp_path / "none", tmp_path, FakeClock(), "boot", io.StringIO()
         )

@@ -156,7 +156,7 @@ def test_a_host_whose_drives_all_lack_smart_is_unknown_and_says_why() -> None:
 
 
 def test_a_drive_without_smart_beside_good_ones_is_no_trouble_and_is_counted() -> None:
-    assert "SSD OK - 2 drives, 1 of them without SMART" == summary([VIRTUAL, drive()])
+    assert "SSD OK - 2 drives, 1 without SMART" == summary([VIRTUAL, drive()])
     assert 0 == printed([VIRTUAL, drive()])[0]
 
 
@@ -224,16 +224,16 @@ REFUSED = drive(None, "sdb", was_reached=False, message="Permission denied", pol
 
 
 def test_a_host_with_a_drive_that_was_not_asked_is_unknown_and_says_how_many() -> None:
-    expected = "SSD UNKNOWN - 3 drives, 1 of them not asked: sdb: Permission denied"
+    expected = "SSD UNKNOWN - 3 drives, 1 not polled: sdb: Permission denied"
     status, text = printed([drive(), REFUSED, VIRTUAL])
     assert (3, expected) == (status, text.partition("\n")[0])
-    assert " not asked " in text.partition("\n")[2]
+    assert " not polled " in text.partition("\n")[2]
 
 
 def test_what_is_worse_than_unknown_counts_and_the_drives_not_asked_are_told() -> None:
     expected = (
         "SSD WARNING - nvme0n1 Flashworks F900 480GB: 85 % of its rated endurance is used"
-        " (1 drive not asked)"
+        " (1 drive not polled)"
     )
     assert expected == summary([drive(worn(0.85)), REFUSED])
 

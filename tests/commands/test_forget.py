@@ -29,29 +29,31 @@ def kept() -> object:
 def test_a_missing_drive_is_asked_to_be_forgotten(tmp_path: Path) -> None:
     out = io.StringIO()
     assert forget.run("S-GONE", tmp_path, kept(), out) == 0
-    assert "sdb (Flashworks S500, S-GONE) will be forgotten" in out.getvalue()
+    assert "the daemon will forget sdb (Flashworks S500, S-GONE)" in out.getvalue()
     inventory = Inventory(kept())
     assert forgetting.fulfil(inventory, forgetting.requests(tmp_path)) == 1
     assert () == inventory.missing
 
 
 def test_a_drive_that_is_there_is_not_forgotten(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is not missing; take it out first"):
+    with pytest.raises(ConfigError, match="is not missing; remove the drive first"):
         forget.run("S-THERE", tmp_path, kept(), io.StringIO())
     assert () == forgetting.requests(tmp_path)
 
 
 def test_a_drive_that_nobody_knows_is_said_with_those_that_are_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no drive 'S-X' was ever seen here; missing are: S-GONE"):
+    with pytest.raises(
+        ConfigError, match="no drive named 'S-X' is known on this host; missing drives: S-GONE"
+    ):
         forget.run("S-X", tmp_path, kept(), io.StringIO())
 
 
 def test_what_was_kept_and_cannot_be_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
-    with pytest.raises(ConfigError, match=r"state\.json cannot be read: .*; run this as root"):
+    with pytest.raises(ConfigError, match=r"state\.json cannot be read: .*; run this command"):
         forget.run("S-GONE", tmp_path, None, io.StringIO())
 
 
 def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot be written"):
+    with pytest.raises(ConfigError, match="is not writable"):
         forget.run("S-GONE", tmp_path / "none", kept(), io.StringIO())

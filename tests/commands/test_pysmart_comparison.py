@@ -15,7 +15,7 @@ def compared(report: dict[str, Any]) -> list[Disagreement]:
 
 
 def unexplained(report: dict[str, Any]) -> list[str]:
-    return [each.field for each in compared(report) if not each.why_known]
+    return [each.field for each in compared(report) if not each.known_cause]
 
 
 @pytest.mark.parametrize("protocol", smartctl_texts.PAIRS)
@@ -59,7 +59,7 @@ def test_a_value_that_one_of_two_readers_has_wrong_is_named(field: str) -> None:
 
 
 def known(report: dict[str, Any], field: str) -> str:
-    return next(each.why_known for each in compared(report) if each.field == field)
+    return next(each.known_cause for each in compared(report) if each.field == field)
 
 
 def test_a_serial_number_cut_at_its_space_is_pysmarts_known_weakness() -> None:
@@ -79,7 +79,7 @@ def test_a_name_cut_at_its_colon_is_pysmarts_known_weakness() -> None:
 
 
 def test_a_scsi_product_without_its_vendor_is_pysmarts_known_weakness() -> None:
-    assert "without its vendor" in known(smartctl_texts.pair("SCSI"), "model")
+    assert "omits the vendor" in known(smartctl_texts.pair("SCSI"), "model")
 
 
 def test_a_namespaces_size_for_an_nvme_drives_is_pysmarts_known_weakness() -> None:

@@ -113,7 +113,7 @@ def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> Non
     status, shown = run(stand_in)
     begun, *progress, last = shown.splitlines()
     assert 0 == status
-    assert "sda: short self-test begun, the drive says 2 min" == begun
+    assert "sda: short self-test started; the drive estimates 2 min" == begun
     assert ["90 %", "40 %", "10 %"] == [line.split(": ")[1][:4] for line in progress]
     assert "about 2 min, until " in progress[0]
     assert (
@@ -144,7 +144,7 @@ def test_a_test_that_was_stopped_from_outside_is_3(tmp_path: Path, result: str) 
 def test_a_test_that_leaves_no_result_is_not_given_the_one_before(tmp_path: Path) -> None:
     status, shown = run(ata(tmp_path, smartctl_texts.ata()))
     assert 3 == status
-    assert "the log has no result" in shown
+    assert "the drive logged no result" in shown
 
 
 def test_a_drive_that_lists_the_running_test_is_not_finished_by_that(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_abort_ends_the_test_that_runs(tmp_path: Path) -> None:
 
 
 def test_abort_says_where_nothing_ran_and_where_it_runs_on(tmp_path: Path) -> None:
-    assert (0, "sda: no self-test runs\n") == run(
+    assert (0, "sda: no self-test is running\n") == run(
         StandIn(tmp_path, smartctl_texts.ata()), kind="abort"
     )
     on = smartctl_texts.ata(execution=smartctl_texts.ata_running(70))
@@ -392,7 +392,7 @@ def test_ctrl_c_leaves_the_test_to_the_drive_and_says_so(tmp_path: Path) -> None
     stand_in.clock = Interrupting()
     status, shown = run(stand_in)
     assert 3 == status
-    assert "the test goes on in the drive" in shown
+    assert "the self-test continues in the drive" in shown
     assert "ssd-exporter self-test sda abort" in shown
     assert [] == [each for each in stand_in.asked() if "-X" in each]
 
@@ -407,7 +407,7 @@ def test_ctrl_c_before_the_test_says_that_it_may_have_begun() -> None:
     status = self_test.run(
         "sda", "short", smartctl="smartctl", runner=Interrupted(), clock=FakeClock(), out=out
     )
-    assert (3, "interrupted before it was known whether a test has begun\n") == (
+    assert (3, "interrupted before the drive confirmed the start: a test may be running\n") == (
         status,
         out.getvalue(),
     )
@@ -422,7 +422,7 @@ def test_a_terminal_shows_one_line_that_changes(tmp_path: Path) -> None:
     ended = smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
     _, shown = run(ata(tmp_path, ended), out=Terminal())
     begun, progress, last = shown.rstrip("\n").split("\n")
-    assert begun.startswith("sda: short self-test begun")
+    assert begun.startswith("sda: short self-test started")
     assert 4 == progress.count("\r")
     assert last.startswith("passed: ")
 
@@ -462,7 +462,10 @@ def test_a_look_that_fails_is_made_again_and_given_up_in_the_end(
         out=out,
     )
     if status:
-        assert "did not end within 60 s; the test may go on in the drive" in out.getvalue()
+        assert (
+            "did not end within 60 s; the self-test may still be running in the drive"
+            in out.getvalue()
+        )
 
 
 def test_a_test_without_an_end_is_given_up_after_a_week(tmp_path: Path) -> None:
@@ -476,4 +479,4 @@ def test_a_test_without_an_end_is_given_up_after_a_week(tmp_path: Path) -> None:
     stand_in.clock = Slow()
     status, shown = run(stand_in)
     assert 3 == status
-    assert "no end after 7 days" in shown
+    assert "the self-test did not end within 7 days" in shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exporter.commands.slc import rests, size_bytes
+from exporter.commands.slc import idle_times, size_bytes
 from exporter.errors import ConfigError
 from exporter.probe import slc_results
 from exporter.probe.cache_cliff import CliffResult
@@ -32,15 +32,15 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 
 def test_without_recover_nothing_rests() -> None:
-    assert () == rests(None, recover=False)
-    assert (30, 120, 600, 3600) == rests(None, recover=True)
-    assert (5, 60) == rests([60, 5, 60], recover=False)
+    assert () == idle_times(None, recover=False)
+    assert (30, 120, 600, 3600) == idle_times(None, recover=True)
+    assert (5, 60) == idle_times([60, 5, 60], recover=False)
 
 
 @pytest.mark.parametrize("idle", [[0], [-1], [90_000], list(range(1, 10))])
 def test_a_rest_that_is_none_is_refused(idle: list[int]) -> None:
     with pytest.raises(ConfigError, match="--idle"):
-        rests(idle, recover=True)
+        idle_times(idle, recover=True)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_size_that_is_none_is_said_before_anything_is_looked_at(place: Place) 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("rate_iops = 5", "below its own speed a drive shows no cliff"),
+        ("rate_iops = 5", "a drive shows no cliff below its full speed"),
         ('rw = "randread"', "does not write its file from end to end"),
         ("number_ios = 100", "does not write its file from end to end"),
     ],

@@ -83,7 +83,7 @@ class Host:
             progress=lambda _answered: None,
         )
         self.outputs = asked.outputs
-        self.answers = asked.ask()
+        self.answers = asked.read()
         return list(self.answers.drives)
 
 
@@ -162,7 +162,7 @@ def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) 
     with pytest.raises(ConfigError, match="the last heartbeat is 900 s old"):
         host.ask(SmartSource.DIRECTORY)
     (directory / "agent.json").write_text("{")
-    with pytest.raises(ConfigError, match="no word of the agent: document: no JSON"):
+    with pytest.raises(ConfigError, match="no SMART data from the agent: document: no JSON"):
         host.ask(SmartSource.DIRECTORY)
     directory.chmod(0o777)
     with pytest.raises(ConfigError, match="others than its owner can write it: not believed"):
@@ -176,7 +176,7 @@ def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host)
     )
     (drive,) = host.ask(SmartSource.AUTO)
     assert ("sda", False) == (drive.label, drive.was_reached)
-    assert "the agent has not told of it yet" == drive.message
+    assert "the agent has not polled it yet" == drive.message
     assert frozenset() == host.answers.owing
 
 
@@ -188,7 +188,7 @@ def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
     document.write_text("{")
     writer.write(Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),)))
     host.ask(SmartSource.AUTO)
-    assert "the agent's word is not believed: document: no JSON" in host.answers.problem
+    assert "documents of the agent rejected: document: no JSON" in host.answers.problem
 
 
 @pytest.mark.parametrize("does", ["exit 2", "kill -KILL $$", "echo garbage", "exec sleep 1000"])
@@ -270,8 +270,8 @@ def test_behind_a_controller_that_is_out_of_reach_no_drive_has_vanished(
     host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(BEHIND))
     message = (
-        "cannot be asked: it is behind a MegaRAID controller, and smartctl needs"
-        f" {needed} to reach it; run this as root, or grant what is missing"
+        "not polled: it is behind a MegaRAID controller, and smartctl needs"
+        f" {needed} to reach it; run this command as root or grant the capabilities"
     )
     assert {"sda": [], "bus/0:megaraid,3": [(Status.UNKNOWN, message)]} == judged(host)
     assert frozenset() == host.answers.owing
@@ -285,7 +285,7 @@ def test_a_configured_drive_of_a_controller_that_is_out_of_reach_owes_nothing(ho
     host.stand_in.says("0", json.dumps(reports.smartctl(said, status=2)), 2)
     host.ask(kept=knowing(BEHIND), drive=(SmartDrive(*BEHIND),))
     ((status, text),) = judged(host)["bus/0:megaraid,3"]
-    assert (Status.UNKNOWN, True) == (status, text.startswith("cannot be asked: it is behind"))
+    assert (Status.UNKNOWN, True) == (status, text.startswith("not polled: it is behind"))
     assert frozenset() == host.answers.owing
 
 
@@ -343,7 +343,7 @@ def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host
     host.stand_in.says("sda", GOOD)
     (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
     assert ("sda:jmb39x,0", False) == (drive.label, drive.was_reached)
-    assert drive.message.startswith("asked by the daemon only")
+    assert drive.message.startswith("not polled: only the daemon may poll it")
     assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
 
 
@@ -351,7 +351,7 @@ def test_a_bridge_named_by_its_disk_is_left_to_the_daemon_too(host: Host) -> Non
     host.stand_in.says("sda", GOOD)
     host.settings = replace(host.settings, device={"sda": DeviceSettings(smart_type="jms56x,1")})
     (drive,) = host.ask()
-    assert drive.message.startswith("asked by the daemon only")
+    assert drive.message.startswith("not polled: only the daemon may poll it")
     assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
 
 
@@ -372,7 +372,7 @@ def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
         kept={},
         history=None,
         progress=lambda _answered: None,
-    ).ask()
+    ).read()
 
 
 def test_a_look_that_hangs_takes_nothing_of_the_drives_time(host: Host) -> None:
@@ -399,7 +399,7 @@ def test_a_drive_that_was_not_asked_by_the_deadline_is_there_and_owes_an_answer(
     answers = on_fakes(host, smartctl, timeout_seconds=30.0, processes=1)
     assert set(names) == {each.label for each in answers.drives}
     assert set(names) == answers.owing
-    assert any("nothing was heard of it within 40 s" in d.message for d in answers.drives)
+    assert any("no answer within 40 s" in d.message for d in answers.drives)
 
 
 def test_smartctl_is_also_looked_for_where_an_ordinary_users_path_does_not_lead(

@@ -116,10 +116,10 @@ def test_too_few_that_are_kept_are_not_judged(place: Place) -> None:
 def test_where_nothing_is_kept_it_is_said(place: Place) -> None:
     ended = place.run("steady-state", "--kept")
     assert 2 == ended.status
-    assert "the daemon has kept no rounds in" in ended.complaint
+    assert "the daemon has saved no rounds in" in ended.complaint
     keep(place)
     ended = place.run("steady-state", "burst", "--kept")
-    assert "has kept no rounds of burst in" in ended.complaint
+    assert "has saved no rounds of burst in" in ended.complaint
 
 
 def test_a_state_that_cannot_be_read_is_said(place: Place) -> None:

@@ -105,7 +105,7 @@ def test_a_reload_takes_new_settings_over_and_tells_the_manager(tmp_path: Path) 
     ("config", "said"),
     [
         ("sampler.interval_second = 2", "did you mean interval_seconds?"),
-        ("[sampler", "is no TOML"),
+        ("[sampler", "is not valid TOML"),
         ("sampler.interval_seconds = 1e9", "between 0.1 and 10"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_state_directory_that_nobody_asked_for_may_be_missing(tmp_path: Path) 
     argv = [word for word in command(tmp_path) if not word.startswith("--state.directory")]
     status, said, complaint = run([*argv, *flags], told)
 
-    assert (0, "the configuration is good\n") == (status, said)
+    assert (0, "the configuration is valid\n") == (status, said)
     (line,) = complaint.splitlines()
     assert "no state directory can be written" in line
     assert "lost at the next restart" in line
@@ -202,7 +202,7 @@ def test_a_bad_certificate_is_named_with_its_file_and_the_remedy(tmp_path: Path)
     web.write_text("tls_server_config: {cert_file: web.pem, key_file: web.key}\n")
     argv = command(tmp_path, f"--web.config.file={web}")
     good = run([*argv, "--config.check"])
-    assert (0, "the configuration is good\n", "") == good
+    assert (0, "the configuration is valid\n", "") == good
 
     certificate.write_text("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
     line = refused(argv)

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
 

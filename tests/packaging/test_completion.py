@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 from tests.packaging import written
 
 SCRIPT = written.by("completion.py")

@@ -105,7 +105,7 @@ def test_it_is_installed_without_a_network_and_runs(installed: Root) -> None:
     assert f"installed {__version__}" == status(installed)
     assert f"{NAME} {__version__}\n" == installed.do(NAME, "--version")
     checked = installed.do(NAME, "--config.check", f"--config.file={CONFIG}")
-    assert "the configuration is good\n" == checked
+    assert "the configuration is valid\n" == checked
     assert "ssd_exporter_build_info{" in installed.do(NAME, "--once")
 
 

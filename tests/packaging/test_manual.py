@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from exporter.cli import command_parser, parser
-from exporter.commands.command_line import COMMANDS
+from exporter.commands.registry import COMMANDS
 from tests.end_to_end.programs import need
 from tests.packaging import written
 
@@ -40,7 +40,7 @@ def test_the_page_has_every_flag_of_the_daemon_and_no_other() -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_page_has_every_flag_of_every_command_and_what_it_does(name: str) -> None:
     assert flags(command_parser(name)) == entries(section(name))
-    assert COMMANDS[name].description in section(name)
+    assert COMMANDS[name].load().description in section(name)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

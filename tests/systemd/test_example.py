@@ -110,7 +110,7 @@ def test_with_every_key_it_is_a_configuration(uncommented: dict[str, Any]) -> No
 def test_the_program_finds_it_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = [f"--state.directory={tmp_path}", f"--config.file={EXAMPLE}"]
     assert 0 == main(["--config.check", *flags])
-    assert "the configuration is good\n" == capsys.readouterr().out
+    assert "the configuration is valid\n" == capsys.readouterr().out
 
 
 def test_probes_write_where_the_unit_lets_them(uncommented: dict[str, Any]) -> None:

@@ -36,14 +36,16 @@ def checked(host: Host) -> Checked:
 
 def test_check_is_content_and_says_of_each_drive_without_smart_why(checked: Checked) -> None:
     assert 0 == checked.status, checked
-    assert "SSD OK - 13 drives, 5 of them without SMART" == checked.summary
+    assert "SSD OK - 13 drives, 5 without SMART" == checked.summary
     for serial in _WITH_SMART:
         assert [] == checked.texts(serial)
     for serial in _WITHOUT_SMART:
         (text,) = checked.texts(serial)
         assert text.startswith("unknown: the drive reports that it does not support SMART")
     (text,) = checked.texts(drives.VIRTIO)
-    assert "unknown: a virtual disk: it has no SMART; look at the host it lives on" == text
+    assert (
+        "unknown: it is a virtual disk and has no SMART data; check SMART on the hypervisor" == text
+    )
 
 
 def test_check_says_plainly_that_the_usb_bridge_is_unknown(checked: Checked) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.commands import unanswered
+from exporter.commands import megaraid_rights
 from exporter.drives.watched_drive import WatchedDrive
 
 #: The bits of linux/capability.h.
@@ -28,22 +28,22 @@ def test_what_is_missing_depends_on_the_node(
     held: int, has_node: bool, expected: tuple[str, ...]
 ) -> None:
     status = f"Name:\tpython\nCapPrm:\t{2**41 - 1:016x}\nCapEff:\t{held:016x}\nCapBnd:\t0\n"
-    assert expected == unanswered.parse(status, has_node=has_node)
+    assert expected == megaraid_rights.parse_missing(status, has_node=has_node)
 
 
 @pytest.mark.parametrize("text", ["", "CapEff:", "CapEff:\tz\n", "CapEff\t0\n", "CapPrm:\t0\n"])
 def test_where_the_rights_are_not_known_none_is_missing(text: str) -> None:
-    assert () == unanswered.parse(text, has_node=False)
+    assert () == megaraid_rights.parse_missing(text, has_node=False)
 
 
 @given(st.text(), st.booleans())
 def test_any_text_names_rights_or_none(text: str, has_node: bool) -> None:
-    missing = unanswered.parse(text, has_node=has_node)
+    missing = megaraid_rights.parse_missing(text, has_node=has_node)
     assert {"CAP_SYS_ADMIN", "CAP_MKNOD"} >= {*missing}
 
 
 def test_without_the_file_no_right_is_missing(tmp_path: Path) -> None:
-    assert () == unanswered.lacking(tmp_path, tmp_path)
+    assert () == megaraid_rights.missing_capabilities(tmp_path, tmp_path)
 
 
 def test_what_another_reason_silenced_keeps_it() -> None:
@@ -53,4 +53,4 @@ def test_what_another_reason_silenced_keeps_it() -> None:
         WatchedDrive("sg0:cciss,1", "", "/dev/sg0 -d cciss,1", polls={"no_answer": 1}),
         WatchedDrive("sda", "", "/dev/sda -d sat", is_missing=True),
     ]
-    assert drives == unanswered.explained(drives, ("CAP_SYS_ADMIN",))
+    assert drives == megaraid_rights.with_missing_rights(drives, ("CAP_SYS_ADMIN",))

@@ -1,0 +1,28 @@
+"""``ssd-exporter capture DIR``: records this host for a bug report or a test."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from exporter.capture import host_capture
+from exporter.commands import smart_reader
+from exporter.commands.registry import Command
+from exporter.config import Settings
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument("directory", type=Path, metavar="DIR", help="new or empty directory")
+
+
+def _run(settings: Settings, arguments: argparse.Namespace) -> int:
+    reader = smart_reader.system_reader(settings)
+    reader.read()
+    return host_capture.run(settings.path, reader.outputs(), arguments.directory, sys.stdout)
+
+
+COMMAND = Command(
+    "Write the kernel files that the exporter reads, and the output of smartctl, to a directory."
+    " Serial numbers and WWNs are replaced.",
+    _add_arguments,
+    _run,
+)

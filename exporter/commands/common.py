@@ -1,0 +1,59 @@
+"""Arguments and system access that several commands share."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from exporter.clock import SystemClock
+from exporter.config import Settings
+from exporter.errors import ConfigError
+from exporter.measurement.admission import Streams
+from exporter.measurement.session import MeasurementOptions, MeasurementTools
+from exporter.probe.fio import RegionFio, SystemFio
+from exporter.programs.command import SystemRunner
+from exporter.state import existing_directory
+
+
+def add_measurement_arguments(p: argparse.ArgumentParser) -> None:
+    """Add the arguments of all measurements. Each command adds its own directory argument."""
+    p.add_argument("--json", action="store_true", help="machine-readable JSON (stable keys)")
+    p.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML report to FILE")
+    p.add_argument("--yes", action="store_true", help="agree to the writes without being asked")
+    p.add_argument(
+        "--anyway", action="store_true", help="measure even if the device or MySQL is busy"
+    )
+    p.add_argument("--fio.path", dest="path.fio", metavar="PROGRAM", help="fio program to run")
+
+
+def measurement_options(arguments: argparse.Namespace) -> MeasurementOptions:
+    return MeasurementOptions(arguments.directory, yes=arguments.yes, anyway=arguments.anyway)
+
+
+def system_tools(settings: Settings, *, has_regions: bool = False) -> MeasurementTools:
+    """The system's clock, fio, environment and streams.
+
+    has_regions: each job of a sequential profile uses its own part of the file.
+    """
+    clock = SystemClock()
+    fio = RegionFio if has_regions else SystemFio
+    return MeasurementTools(
+        clock,
+        lambda: fio(settings.path.fio, SystemRunner(), clock),
+        dict(os.environ),
+        Streams(sys.stdin, sys.stderr),
+    )
+
+
+def required_state_directory(settings: Settings) -> Path:
+    """The state directory of the daemon.
+
+    Raises:
+        ConfigError: there is no state directory.
+    """
+    directory = existing_directory(settings.state.directory, dict(os.environ))
+    if directory is None:
+        raise ConfigError(
+            "no state directory found", "pass the daemon's directory as --state.directory"
+        )
+    return directory

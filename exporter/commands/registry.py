@@ -1,0 +1,61 @@
+"""Lists the commands beside the daemon, and imports the module of one of them.
+
+Each command has one module with its help text, its arguments and its code. Only the module of the
+command that runs is imported, which keeps the daemon, the agent and `ssd-exporter --help` small.
+"""
+
+import argparse
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from exporter.config import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What a command's module defines as `COMMAND`.
+
+    run: returns the exit status, and raises ConfigError for a mistake of the user.
+    """
+
+    description: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[Settings, argparse.Namespace], int]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCommand:
+    """A command as `ssd-exporter --help` lists it. module: its module in this package."""
+
+    summary: str
+    module: str
+
+    def load(self) -> Command:
+        """Import the module and return its command."""
+        command: Command = importlib.import_module(f"exporter.commands.{self.module}").COMMAND
+        return command
+
+
+COMMANDS: Mapping[str, ListedCommand] = {
+    "check": ListedCommand("show the health of every drive (also a Nagios plug-in)", "check"),
+    "self-test": ListedCommand("run a drive's self-test and show the result", "self_test"),
+    "forget": ListedCommand("stop reporting a removed drive as missing", "forget"),
+    "probe": ListedCommand(
+        "measure the latency of a commit, a page read and a page write now", "probe_command"
+    ),
+    "slc": ListedCommand("measure the size of a drive's write cache and the speed after it", "slc"),
+    "steady-state": ListedCommand(
+        "repeat a profile until the drive is in steady state by SNIA's rule",
+        "steady_state_command",
+    ),
+    "bench": ListedCommand(
+        "benchmark block sizes, jobs and modes, with limits on bytes and time", "bench"
+    ),
+    "capture": ListedCommand(
+        "record this host for a bug report or a test, without serial numbers", "capture_command"
+    ),
+    "smart-agent": ListedCommand(
+        "poll the drives for SMART data (needs privileges, uses no network)", "smart_agent"
+    ),
+}

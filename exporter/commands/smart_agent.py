@@ -1,0 +1,46 @@
+"""``ssd-exporter smart-agent``: starts the privileged process that polls the drives."""
+
+import argparse
+import sys
+
+from exporter import agent
+from exporter.agent import AgentSettings
+from exporter.commands.registry import Command
+from exporter.config import Settings
+from exporter.smart import polling_plan
+
+
+def _add_arguments(p: argparse.ArgumentParser) -> None:
+    p.add_argument(
+        "--config.check",
+        dest="config_check",
+        action="store_true",
+        help="check the configuration and exit",
+    )
+
+
+def _run(settings: Settings, arguments: argparse.Namespace) -> int:
+    if arguments.config_check:
+        sys.stdout.write("the configuration is valid\n")
+        return 0
+    agent.run(_agent_settings(settings), lambda: _agent_settings(arguments.read_settings()))
+    return 0
+
+
+def _agent_settings(settings: Settings) -> AgentSettings:
+    return AgentSettings(
+        polling_plan.of(settings),
+        settings.smart.directory,
+        sysfs=settings.path.sysfs,
+        root=settings.path.rootfs,
+        log_level=settings.log.level,
+        log_format=settings.log.format,
+    )
+
+
+COMMAND = Command(
+    "Poll the drives with smartctl at the configured interval, and write the results to a"
+    " directory that the daemon reads. Run it as root. It uses no network and reads no input.",
+    _add_arguments,
+    _run,
+)

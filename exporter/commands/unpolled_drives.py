@@ -1,0 +1,148 @@
+"""Describes the drives of which a command has no SMART data, and why it has none.
+
+There are three kinds: drives that only the daemon may poll, drives that did not answer in time, and
+block devices for which smartctl's scan found no drive.
+"""
+
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from exporter.config import Settings
+from exporter.drives.health import DriveIdentity
+from exporter.drives.watched_drive import WatchedDrive
+from exporter.linux import files
+from exporter.linux.device_nodes import DeviceNodes
+from exporter.linux.topology import Topology
+from exporter.smart import addressing, polling_plan
+from exporter.smart.discovery import Override
+from exporter.smart.drive_labels import labels
+from exporter.smart.inventory import Inventory
+from exporter.smart.poller import PollingPlan
+from exporter.smart.smartctl import Address, may_be_killed
+
+#: Transports of physical drives. Volumes and virtual disks have others.
+_DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "usb"})
+
+#: Why smartctl's scan finds no drive, by the transport of the block device.
+_REASONS_BY_TRANSPORT = {
+    "virtio": "it is a virtual disk and has no SMART data; check SMART on the hypervisor",
+    "usb": (
+        "smartctl does not recognize its USB bridge; set smart_type of this device in the"
+        " configuration: sat for a SATA drive; sntjmicron, sntasmedia or sntrealtek for an NVMe"
+        " drive"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostDrives:
+    """What the kernel and the daemon's inventory know of the host's drives, without a poll."""
+
+    nodes: DeviceNodes
+    topology: Topology
+    inventory: Inventory
+
+
+def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
+    """The daemon's polling plan for a second process, and the drives that it leaves out.
+
+    Left out are drives behind bridges on which a smartctl must not be killed. There, two
+    smartctl processes at the same time may disturb each other's commands.
+    """
+    daemon_plan = polling_plan.of(settings)
+    root, kept = settings.path.rootfs, []
+    excluded: list[Address] = []
+    for path, kind in daemon_plan.drives:
+        if may_be_killed(kind):
+            kept.append((path, kind))
+        else:
+            excluded += addressing.expanded(files.resolve_symlinks(root, path), kind)
+    for name, override in daemon_plan.overrides.items():
+        if override.type and not may_be_killed(override.type):
+            path = f"/dev/{name.removeprefix('/dev/').partition(' ')[0]}"
+            excluded.append(Address(path, override.type))
+    # Another device type does not help: both commands pass through the same bridge.
+    off = {address.path: Override(off=True) for address in excluded}
+    overrides = {**daemon_plan.overrides, **off}
+    plan = replace(daemon_plan, drives=tuple(kept), overrides=overrides)
+    return plan, tuple(dict.fromkeys(excluded))
+
+
+def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[WatchedDrive]:
+    """The drives that `shared_plan` left out."""
+    message = (
+        "not polled: only the daemon may poll it, because two smartctl processes behind this type"
+        " of bridge can disturb each other"
+    )
+    return [
+        WatchedDrive(label, "", str(address), was_reached=False, message=message)
+        for address, label in labels(excluded, nodes).items()
+    ]
+
+
+def unanswered_drives(
+    host: HostDrives, addresses: Iterable[Address], answered: Container[Address], message: str
+) -> Iterator[WatchedDrive]:
+    """The drives of `addresses` that are not in `answered`.
+
+    message: why there is no result.
+    """
+    for address, label in labels(addresses, host.nodes).items():
+        if address in answered:
+            continue
+        known = host.inventory.at(address)
+        device = host.topology.devices.get(label)
+        identity = known or (device.identity if device else DriveIdentity())
+        yield WatchedDrive(
+            label,
+            identity.serial or "",
+            str(address),
+            DriveIdentity(model=identity.model, serial=identity.serial, firmware=identity.firmware),
+            was_reached=False,
+            message=message,
+        )
+
+
+def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) -> bool:
+    """True if a drive without answer certainly exists, by the kernel or by the inventory.
+
+    address: where the drive was polled; None if it was not polled.
+    """
+    if drive.up or not drive.was_reached or drive.is_missing:
+        return False
+    if address is None or host.inventory.at(address) is not None:
+        return address is not None
+    if not addressing.is_direct(address, host.nodes):
+        return False
+    device = host.topology.devices.get(drive.label)
+    if device is None:
+        return True  # an NVMe controller without a namespace
+    transport = device.identity.transport
+    # An empty card reader is a block device of size zero.
+    is_empty = transport == "usb" and not device.block.capacity_bytes
+    return transport in _DRIVE_TRANSPORTS and not is_empty
+
+
+def devices_without_drive(
+    host: HostDrives, known: Collection[str], problem: str
+) -> Iterator[WatchedDrive]:
+    """The block devices of which no drive is known.
+
+    known: the block devices of known drives. problem: why the scan for drives failed; else empty.
+    """
+    for name, device in host.topology.devices.items():
+        if not device.block.is_leaf or name in known or _has_no_drive(name):
+            continue
+        identity = device.identity
+        yield WatchedDrive(
+            label=name,
+            serial=identity.serial or "",
+            address=f"/dev/{name}",
+            message=_REASONS_BY_TRANSPORT.get(identity.transport or "")
+            or problem
+            or "smartctl's scan finds no drive with SMART data here",
+        )
+
+
+def _has_no_drive(name: str) -> bool:
+    return name.startswith(("loop", "ram", "zram", "sr", "fd", "nbd"))
