@@ -20,7 +20,7 @@ def said(place: Path, clock: FakeClock, boot_id: str = "boot-2") -> str:
 def test_a_reboot_during_a_probe_is_acknowledged(tmp_path: Path) -> None:
     clock = FakeClock()
     ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)
-    assert "the fsync probe of sda during which the host rebooted" in said(tmp_path, clock)
+    assert "the host rebooted during the fsync probe of sda" in said(tmp_path, clock)
     after = ProbeBudget(tmp_path, clock, "boot-2")
     assert after.unacknowledged is None
     assert after.reserve("sda", "fsync", 1000) is not None

@@ -57,7 +57,7 @@ def test_deep_queues_are_labelled(place: Place) -> None:
 def test_without_a_terminal_it_takes_yes(place: Place) -> None:
     ended = place.run("bench", str(place.directory), *TINY)
     assert 2 == ended.status
-    assert "40 cells, one after the other" in ended.said
+    assert "40 cells, one at a time" in ended.said
     assert "agree to it with --yes" in ended.complaint
     assert not place.directory.exists()
 
@@ -87,7 +87,7 @@ def test_a_signal_gives_what_was_measured_so_far(place: Place, number: signal.Si
     child = place.begin("bench", str(place.directory), *arguments, *cells)
     assert child.stderr is not None
     for line in child.stderr:
-        if re.search(r", [2-7] of 8,", line):
+        if re.search(r": cell [2-7] of 8,", line):
             break
     ended = end(child, number)
     assert 3 == ended.status

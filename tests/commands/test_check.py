@@ -144,7 +144,7 @@ bus/0:megaraid,3  Flashworks F900 480GB  WARNING   85 %  100 %  38 C        -   
 vda               -                      no SMART     -      -     -        -      -      -            -
     a virtual disk has no SMART
 nvme0n1           Flashworks F900 480GB  ok         4 %  100 %  38 C        3      0      7  2-10+ years
-    other errors in its life: 7 interface errors
+    other errors (lifetime): 7 interface errors
 """  # noqa: E501 - as it is printed
     assert (1, expected) == printed(drives)
 
@@ -152,7 +152,7 @@ nvme0n1           Flashworks F900 480GB  ok         4 %  100 %  38 C        3   
 def test_a_host_whose_drives_all_lack_smart_is_unknown_and_says_why() -> None:
     expected = "SSD UNKNOWN - 1 drive, none with SMART: vda: a virtual disk has no SMART"
     assert (3, expected) == (printed([VIRTUAL])[0], summary([VIRTUAL]))
-    assert (3, "SSD UNKNOWN - no drive found\n") == printed([])
+    assert (3, "SSD UNKNOWN - no drives found\n") == printed([])
 
 
 def test_a_drive_without_smart_beside_good_ones_is_no_trouble_and_is_counted() -> None:

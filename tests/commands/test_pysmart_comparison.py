@@ -112,6 +112,6 @@ def test_a_verdict_made_of_a_failing_attribute_is_pysmarts_known_weakness() -> N
 def test_a_temperature_of_another_sensor_is_explained_only_by_a_few_degrees() -> None:
     report = smartctl_texts.pair("ATA")
     report["temperature"]["current"] = 38
-    assert "best source" in known(report, "temperature_celsius")
+    assert "the source that smartctl prefers" in known(report, "temperature_celsius")
     report["temperature"]["current"] = 62
     assert ["temperature_celsius"] == unexplained(report)

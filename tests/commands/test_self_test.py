@@ -116,9 +116,7 @@ def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> Non
     assert "sda: short self-test started; the drive estimates 2 min" == begun
     assert ["90 %", "40 %", "10 %"] == [line.split(": ")[1][:4] for line in progress]
     assert "about 2 min, until " in progress[0]
-    assert (
-        "passed: sda: Short offline: Completed without error, at 21900 hours of operation" == last
-    )
+    assert "passed: sda: Short offline: Completed without error, at 21900 power-on hours" == last
     assert [5.0] * 5 == stand_in.clock.slept
 
 

@@ -118,7 +118,7 @@ def test_a_virtual_disk_is_said_to_have_no_smart(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     _, virtual = host.ask()
     assert ("vda", None) == (virtual.label, virtual.health)
-    assert "it has no SMART" in virtual.message
+    assert "has no SMART data" in virtual.message
 
 
 def test_a_smartctl_before_7_0_is_an_error_that_names_the_required_version(host: Host) -> None:
@@ -150,7 +150,9 @@ def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
 
 
 def test_an_agent_that_is_wanted_and_silent_is_an_error_with_the_remedy(host: Host) -> None:
-    with pytest.raises(ConfigError, match="no such directory; start ssd-smart-agent"):
+    with pytest.raises(
+        ConfigError, match="no such directory; start it .systemctl start ssd-smart-agent"
+    ):
         host.ask(SmartSource.DIRECTORY)
 
 
