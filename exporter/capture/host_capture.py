@@ -1,8 +1,8 @@
-"""``ssd-exporter capture DIR``: this host as a folder of tests, without what tells whose it is.
+"""Writes this host as a test folder without identifiers: ``ssd-exporter capture DIR``.
 
-The folder is one of `tests/hosts`; its README there says what it holds. Names of drives, hosts,
-volumes and directories are replaced, each by the same stand-in wherever it occurs. What was
-replaced is written nowhere.
+The folder has the format of those in `tests/hosts`, which the README.md there describes. Names of
+drives, hosts, volumes and directories are replaced with placeholders. The mapping from names to
+placeholders is not written anywhere.
 """
 
 import os
@@ -15,102 +15,106 @@ from typing import TextIO
 
 from exporter.capture import identity_redaction, proc_capture, smartctl_capture, sysfs_capture
 from exporter.capture.redactor import Redactor
-from exporter.capture.sysfs_capture import Directory, Entry, File
+from exporter.capture.sysfs_capture import Directory, File, TreeEntry
 from exporter.config import Paths
 from exporter.errors import ConfigError
 
-#: A host of 200 drives makes 2 MB.
-_LARGEST_BYTES = 64 << 20
+#: Limits the size of a capture, in bytes. A host with 200 drives needs 2 MB.
+_MAX_CAPTURE_BYTES = 64 << 20
 
-#: A name of a file that stays within its directory.
-_FILE_NAME = re.compile(r"[^A-Za-z0-9_-]+")
-_LONGEST_FILE_NAME = 100
+#: The characters that a file name must not contain.
+_NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+#: Limits a file name, in characters; file systems allow 255 bytes with the suffix.
+_MAX_FILE_NAME_LENGTH = 100
 
 _README = """\
-A host on Linux {kernel}, captured with `ssd-exporter capture` and redacted. Its drives: {models}.
+A host with Linux {kernel}, captured with `ssd-exporter capture` and redacted. Drives: {models}.
 
-The page must show: say here what is odd about this machine, and what it must look like.
+What the page must show: describe here what is special about this host, and its expected page.
 """
 
 
 def run(paths: Paths, outputs: Mapping[str, bytes], directory: Path, out: TextIO) -> int:
-    """Write the folder, and say what to do with it; the exit status is 0.
+    """Writes the folder, and a summary to `out`. Returns the exit status 0.
 
-    paths: where /proc, /sys and / are. outputs: what smartctl printed, by a name for each: "scan",
-    and one for each drive.
+    paths: the directories of /proc, /sys and the root filesystem.
+    outputs: the outputs of smartctl by name: "scan", and one per drive.
+    directory: a directory that is new or empty.
 
     Raises:
-        ConfigError: the directory is not empty or cannot be written, or there is too much to write.
+        ConfigError: the directory is not empty or cannot be written, or the capture is too large.
     """
     _check_size(sum(map(len, outputs.values())))
-    captured = dict(_captured(paths, outputs))
-    size = sum(map(len, captured.values()))
+    contents = dict(_captured_files(paths, outputs))
+    size = sum(map(len, contents.values()))
     _check_size(size)
-    _make(directory)
+    _create_directory(directory)
     try:
-        for name, content in captured.items():
+        for name, content in contents.items():
             _write(directory, name, content)
     except OSError as e:
         raise ConfigError(
-            f"{directory} cannot be written: {e.strerror}", "remove what is there of it"
+            f"cannot write to {directory}: {e.strerror}", "remove the incomplete capture there"
         ) from e
     out.write(
-        f"{len(captured)} files, {size / 1024:.0f} KiB, in {directory}\n"
-        "Serial numbers, WWNs, UUIDs, the host's name, and names of volumes and directories are "
-        "replaced; models, firmware and the kernel's release stay. Look through it before you give "
-        "it away: grep for what must not be in it.\n"
-        "As a test: move it to tests/hosts/NAME and run python -m tests.hosts NAME\n"
+        f"Wrote {len(contents)} files, {size / 1024:.0f} KiB, to {directory}.\n"
+        "Serial numbers, WWNs, UUIDs, the host name, and names of volumes and directories are "
+        "replaced. Models, firmware versions and the kernel release are kept. Before you publish "
+        "the folder, search it with grep for everything that must not be in it.\n"
+        "To use it as a test, move it to tests/hosts/NAME and run: python -m tests.hosts NAME\n"
     )
     return 0
 
 
 def _check_size(size_bytes: int) -> None:
-    if size_bytes > _LARGEST_BYTES:
+    if size_bytes > _MAX_CAPTURE_BYTES:
         raise ConfigError(
-            f"this host makes {size_bytes} bytes", f"at most {_LARGEST_BYTES} are written"
+            f"the capture of this host has {size_bytes} bytes",
+            f"at most {_MAX_CAPTURE_BYTES} bytes are allowed",
         )
 
 
-def _captured(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """The files by their names in the folder."""
-    running = proc_capture.servers(paths.procfs, paths.rootfs)
-    groups = [server.cgroup for server in running if server.cgroup is not None]
-    found = list(sysfs_capture.entries(paths.sysfs, groups))
-    redactor = _redactor(found, outputs, proc_capture.host_names(paths.procfs))
-    proc = dict(proc_capture.contents(paths.procfs, running, redactor))
+def _captured_files(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    """Returns the path in the folder and the content of each file."""
+    servers = proc_capture.read_servers(paths.procfs, paths.rootfs)
+    cgroups = [server.cgroup for server in servers if server.cgroup is not None]
+    entries = list(sysfs_capture.read_entries(paths.sysfs, cgroups))
+    redactor = _redactor(entries, outputs, proc_capture.read_host_names(paths.procfs))
+    proc = dict(proc_capture.read_files(paths.procfs, servers, redactor))
     for name, text in proc.items():
         yield f"proc/{name}", text.encode("utf-8", "surrogateescape")
-    redacted = [sysfs_capture.redacted(entry, redactor) for entry in found]
-    yield "sys.tree", sysfs_capture.tree(redacted).encode()
-    places = proc_capture.mountpoints(paths.procfs, paths.rootfs, running, redactor)
-    if places:
-        yield "rootfs.tree", sysfs_capture.tree(map(Directory, places)).encode()
-    for name, output in _named(outputs, redactor).items():
-        yield f"smartctl/{name}.json", smartctl_capture.redacted(output, redactor)
+    redacted = [sysfs_capture.redact_entry(entry, redactor) for entry in entries]
+    yield "sys.tree", sysfs_capture.format_tree(redacted).encode()
+    mountpoints = proc_capture.read_mountpoints(paths.procfs, paths.rootfs, servers, redactor)
+    if mountpoints:
+        yield "rootfs.tree", sysfs_capture.format_tree(map(Directory, mountpoints)).encode()
+    for name, output in _by_file_name(outputs, redactor).items():
+        yield f"smartctl/{name}.json", smartctl_capture.redact_output(output, redactor)
     yield "case.toml", b""
     yield "README.md", _readme(redacted, proc.get("sys/kernel/osrelease", "")).encode()
 
 
-def _named(outputs: Mapping[str, bytes], redactor: Redactor) -> dict[str, bytes]:
-    """The outputs by names for their files, each its own."""
+def _by_file_name(outputs: Mapping[str, bytes], redactor: Redactor) -> dict[str, bytes]:
+    """Returns the outputs by unique, redacted names that are valid as file names."""
     files: dict[str, bytes] = {}
     for name, output in outputs.items():
-        plain = _FILE_NAME.sub("-", redactor.text(name))[:_LONGEST_FILE_NAME].strip("-") or "drive"
-        again = count(2)
+        plain = _NOT_IN_FILE_NAMES.sub("-", redactor.text(name))
+        plain = plain[:_MAX_FILE_NAME_LENGTH].strip("-") or "drive"
+        suffixes = count(2)
         file = plain
         while file in files:
-            file = f"{plain}-{next(again)}"
+            file = f"{plain}-{next(suffixes)}"
         files[file] = output
     return files
 
 
 def _redactor(
-    found: list[Entry], outputs: Mapping[str, bytes], host_names: tuple[str, ...]
+    entries: list[TreeEntry], outputs: Mapping[str, bytes], host_names: tuple[str, ...]
 ) -> Redactor:
-    """One that knows every serial number and WWN that any source names."""
+    """Returns a redactor with the serial numbers and WWNs of all sources."""
     serials: dict[str, None] = {}
     wwns: dict[str, None] = {}
-    for entry in found:
+    for entry in entries:
         if isinstance(entry, File):
             name = entry.path.rpartition("/")[2]
             serials |= dict.fromkeys(identity_redaction.serials(name, entry.content))
@@ -121,36 +125,41 @@ def _redactor(
     return Redactor(tuple(filter(None, serials)), tuple(wwns), host_names)
 
 
-def _readme(found: list[Entry], kernel: str) -> str:
+def _readme(entries: list[TreeEntry], kernel: str) -> str:
     models = sorted(
         {
             entry.content.decode("utf-8", "replace").strip()
-            for entry in found
+            for entry in entries
             if isinstance(entry, File) and entry.path.endswith("/model")
         }
     )
-    shown = ", ".join("".join(c if c.isprintable() else "?" for c in each) for each in models)
-    return _README.format(kernel=kernel.strip(), models=shown or "no model named")
+    shown = ", ".join("".join(c if c.isprintable() else "?" for c in model) for model in models)
+    return _README.format(kernel=kernel.strip(), models=shown or "no model known")
 
 
-def _make(directory: Path) -> None:
-    """An empty directory of ours, none that somebody else can fill."""
+def _create_directory(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o755)
     except FileExistsError:
         _check_empty(directory)
     except OSError as e:
-        raise ConfigError(f"{directory} cannot be made: {e.strerror}", "name another") from e
+        raise ConfigError(
+            f"cannot create {directory}: {e.strerror}", "name another directory"
+        ) from e
 
 
 def _check_empty(directory: Path) -> None:
+    """Requires an empty directory of this user that no other user can write to."""
     try:
-        its = directory.lstat()
-        is_empty = stat.S_ISDIR(its.st_mode) and not os.listdir(directory)
+        status = directory.lstat()
+        is_empty = stat.S_ISDIR(status.st_mode) and not os.listdir(directory)
     except OSError as e:
-        raise ConfigError(f"{directory} cannot be read: {e.strerror}", "name another") from e
-    if not is_empty or its.st_uid != os.geteuid() or its.st_mode & stat.S_IWOTH:
-        raise ConfigError(f"{directory} is there, and no empty directory of yours", "name another")
+        raise ConfigError(f"cannot read {directory}: {e.strerror}", "name another directory") from e
+    if not is_empty or status.st_uid != os.geteuid() or status.st_mode & stat.S_IWOTH:
+        raise ConfigError(
+            f"{directory} exists and is not an empty directory that only you can write to",
+            "name another directory",
+        )
 
 
 def _write(directory: Path, name: str, content: bytes) -> None:

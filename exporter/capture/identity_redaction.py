@@ -1,7 +1,7 @@
-"""The attributes of sysfs in which a drive names itself: what they say, and how they are redacted.
+"""Finds and redacts the identifiers in sysfs attributes: serial, wwid, vpd_pg80, vpd_pg89, model.
 
-Vital product data is made anew from the fields that the exporter reads, for the rest of it may
-hold anything.
+VPD pages are rebuilt from the fields that the exporter reads, because their other bytes may hold
+identifiers of any kind.
 """
 
 import re
@@ -14,74 +14,72 @@ from exporter.linux import scsi_sysfs
 _NAMED = re.compile(r"(naa|eui)\.([0-9A-Fa-f]{16}|[0-9A-Fa-f]{32})")
 _NVME = re.compile(r"nvme\.([0-9a-f]{1,8})-((?:[0-9a-f]{2})*)-((?:[0-9a-f]{2})*)-([0-9a-f]{8})")
 
-#: Header of SAT's ATA Information: who translates, up to the command code (SAT, VPD page 89h).
+#: The header of VPD page 0x89 before the IDENTIFY DEVICE data, in bytes (SAT).
 _SAT_HEADER_BYTES = 60
 _IDENTIFY_BYTES = 512
 
-#: Words of IDENTIFY DEVICE that are kept as they are: firmware, SATA capabilities, whether there
-#: is a WWN (ACS, IDENTIFY DEVICE).
+#: The words of IDENTIFY DEVICE (ACS) that stay unchanged: firmware, SATA capabilities, and whether
+#: there is a WWN.
 _KEPT_WORDS = (*range(23, 27), 76, 87)
 _SERIAL_WORDS, _MODEL_WORDS, _WWN_WORDS = range(10, 20), range(27, 47), range(108, 112)
 
-#: What replaces a page that cannot be read: another one that cannot.
-_BROKEN_PAGE = b"\0"
+#: Replaces a page that cannot be parsed. It cannot be parsed either.
+_INVALID_PAGE = b"\0"
 
 _PADDING = " \0\t\r\n"
 
 
 def serials(name: str, content: bytes) -> Iterator[str]:
-    """The serial numbers in an attribute of this name."""
-    text = _decoded(content).strip(_PADDING)
+    """Returns the serial numbers in the attribute with this name."""
+    text = _decode(content).strip(_PADDING)
     if name == "serial":
         yield text
     elif name == "wwid":
         yield from _wwid_serials(text)
     elif name in ("vpd_pg80", "vpd_pg89"):
         try:
-            ata = name == "vpd_pg89"
-            found = (
-                scsi_sysfs.parse_ata_page(content).serial
-                if ata
-                else scsi_sysfs.parse_serial_page(content)
-            )
+            if name == "vpd_pg89":
+                serial = scsi_sysfs.parse_ata_page(content).serial
+            else:
+                serial = scsi_sysfs.parse_serial_page(content)
         except ParseError:
             return
-        if found:
-            yield found
+        if serial:
+            yield serial
 
 
 def wwns(name: str, content: bytes) -> Iterator[str]:
-    """The digits of the WWNs in an attribute of this name."""
-    if name == "wwid" and (match := _NAMED.fullmatch(_decoded(content).strip(_PADDING))):
+    """Returns the hexadecimal digits of the WWNs in the attribute with this name."""
+    if name == "wwid" and (match := _NAMED.fullmatch(_decode(content).strip(_PADDING))):
         yield match[2]
     elif name == "vpd_pg89":
         try:
-            found = scsi_sysfs.parse_ata_page(content).wwn
+            wwn = scsi_sysfs.parse_ata_page(content).wwn
         except ParseError:
             return
-        if found:
-            yield found.removeprefix("naa.")
+        if wwn:
+            yield wwn.removeprefix("naa.")
 
 
-def redacted(name: str, content: bytes, redactor: Redactor) -> bytes:
-    """An attribute of this name without what names a drive."""
+def redact_attribute(name: str, content: bytes, redactor: Redactor) -> bytes:
+    """Returns the attribute with this name without identifiers. Its padding stays unchanged."""
     if name == "vpd_pg80":
-        return _page_80(content, redactor)
+        return _redact_page_80(content, redactor)
     if name == "vpd_pg89":
-        return _page_89(content, redactor)
-    text = _decoded(content)
+        return _redact_page_89(content, redactor)
+    text = _decode(content)
     bare = text.strip(_PADDING)
     if name == "serial":
         new = redactor.serial(bare)
     elif name == "wwid":
-        new = _wwid(bare, redactor)
+        new = _redact_wwid(bare, redactor)
     else:
         new = redactor.text(bare)
     head, _, tail = text.partition(bare) if bare else (text, "", "")
     return f"{head}{new}{tail}".encode("utf-8", "surrogateescape")
 
 
-def _decoded(content: bytes) -> str:
+def _decode(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
@@ -94,7 +92,7 @@ def _wwid_serials(text: str) -> Iterator[str]:
         yield text
 
 
-def _wwid(text: str, redactor: Redactor) -> str:
+def _redact_wwid(text: str, redactor: Redactor) -> str:
     if match := _NAMED.fullmatch(text):
         return f"{match[1]}.{redactor.wwn(match[2])}"
     if match := _NVME.fullmatch(text):
@@ -109,37 +107,37 @@ def _wwid(text: str, redactor: Redactor) -> str:
     return redactor.serial(text)
 
 
-def _page_80(page: bytes, redactor: Redactor) -> bytes:
+def _redact_page_80(page: bytes, redactor: Redactor) -> bytes:
     try:
         serial = redactor.serial(scsi_sysfs.parse_serial_page(page) or "").encode()
     except ParseError:
-        return _BROKEN_PAGE
+        return _INVALID_PAGE
     serial = serial.rjust(len(page) - 4)
     return page[:2] + len(serial).to_bytes(2, "big") + serial
 
 
-def _page_89(page: bytes, redactor: Redactor) -> bytes:
+def _redact_page_89(page: bytes, redactor: Redactor) -> bytes:
     try:
         ata = scsi_sysfs.parse_ata_page(page)
     except ParseError:
-        return _BROKEN_PAGE
+        return _INVALID_PAGE
     old = page[_SAT_HEADER_BYTES : _SAT_HEADER_BYTES + _IDENTIFY_BYTES]
     new = bytearray(_IDENTIFY_BYTES)
     for word in _KEPT_WORDS:
         new[2 * word : 2 * word + 2] = old[2 * word : 2 * word + 2]
-    _put(new, _SERIAL_WORDS, redactor.serial(ata.serial or "").rjust(20))
-    _put(new, _MODEL_WORDS, redactor.text(ata.model or "").ljust(40))
+    _put_string(new, _SERIAL_WORDS, redactor.serial(ata.serial or "").rjust(20))
+    _put_string(new, _MODEL_WORDS, redactor.text(ata.model or "").ljust(40))
     if ata.wwn:
         digits = redactor.wwn(ata.wwn.removeprefix("naa."))
-        for place, word in enumerate(_WWN_WORDS):
-            value = int(digits[4 * place : 4 * place + 4], 16)
+        for index, word in enumerate(_WWN_WORDS):
+            value = int(digits[4 * index : 4 * index + 4], 16)
             new[2 * word : 2 * word + 2] = value.to_bytes(2, "little")
     length = _SAT_HEADER_BYTES - 4 + _IDENTIFY_BYTES
     return page[:2] + length.to_bytes(2, "big") + page[4:_SAT_HEADER_BYTES] + bytes(new)
 
 
-def _put(identify: bytearray, words: range, text: str) -> None:
-    """ATA strings have the first of two characters in the high byte, which is stored second."""
-    raw = text.encode("ascii", "replace")[: 2 * len(words)]
-    for place, word in enumerate(words):
-        identify[2 * word : 2 * word + 2] = raw[2 * place : 2 * place + 2][::-1]
+def _put_string(identify: bytearray, words: range, text: str) -> None:
+    # Each word holds two characters. The first is in the high byte, which is stored second.
+    encoded = text.encode("ascii", "replace")[: 2 * len(words)]
+    for index, word in enumerate(words):
+        identify[2 * word : 2 * word + 2] = encoded[2 * index : 2 * index + 2][::-1]

@@ -1,7 +1,7 @@
-"""The part of /proc that the exporter reads, without what names the host's owner.
+"""Records the part of /proc that the exporter reads, without identifiers of the host.
 
-Of processes only MySQL servers are taken, and of those the directories that they work in: their
-command line is made anew, for passwords may stand on it.
+Of all processes only process 1 and MySQL servers are recorded. The command line of a server is
+rebuilt from its directories, because the original may contain passwords.
 """
 
 import os
@@ -16,8 +16,8 @@ from exporter.linux.mountinfo import Mount
 from exporter.linux.mysql_directories import RoleDirectory
 from exporter.linux.mysqld import MysqlServer
 
-#: Numbers, and the kernel's own words.
-_FILES = (
+#: The files that are recorded unchanged: they hold only numbers and texts of the kernel.
+_UNCHANGED_FILES = (
     *("diskstats", "stat", "softirqs", "net/softnet_stat", "sys/kernel/osrelease"),
     *("pressure/cpu", "pressure/io", "pressure/memory", "pressure/irq"),
 )
@@ -25,8 +25,8 @@ _BOOT_ID = "sys/kernel/random/boot_id"
 
 _HOST_NAME = "sys/kernel/hostname"
 
-#: Where a role's directory is told to a server; the directory itself, or a file's name in it.
-_OPTIONS = (
+#: The server option that sets the directory of each role, and the base name that it appends.
+_ROLE_OPTIONS = (
     ("mysql-data", "datadir", ""),
     ("mysql-redo", "innodb_log_group_home_dir", ""),
     ("mysql-undo", "innodb_undo_directory", ""),
@@ -37,8 +37,8 @@ _OPTIONS = (
 
 _OPTIONAL_FIELD = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable", re.ASCII)
 _FILESYSTEM = re.compile(r"[a-z][a-z0-9._]{0,30}", re.ASCII)
-#: Mount options with a value that says nothing of the host, beside those without a value.
-_OPTION = re.compile(
+#: The mount options that are kept: those without a value, and those whose value is no identifier.
+_KEPT_OPTION = re.compile(
     r"[a-z_0-9]{1,40}|(?:errors|data|size|mode|logbufs|logbsize|subvolid|sunit|swidth|compress"
     r"|nr_inodes|fmask|dmask|codepage|iocharset|shortname)=[a-z0-9:.-]{1,40}",
     re.ASCII,
@@ -46,93 +46,96 @@ _OPTION = re.compile(
 _ESCAPED = re.compile(r"[ \t\n\\]")
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2})", re.ASCII)
 
-#: A process of no interest but its name: proc_pid_stat(5), 52 columns.
+#: A /proc/<pid>/stat whose only information is the name: proc_pid_stat(5), 52 columns.
 _STAT = "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100" + " 0" * 30
 
-#: In place of a line that is none: it must stay one.
+#: Replaces a malformed line of mountinfo, so that the capture has as many faults as the host.
 _BROKEN_LINE = "broken"
 
 
-def host_names(proc: Path) -> tuple[str, ...]:
-    """What the host calls itself: the whole name, and its first part."""
+def read_host_names(proc: Path) -> tuple[str, ...]:
+    """Returns the full name of the host, and its part before the first dot if that differs."""
     name = files.read_attribute(proc / _HOST_NAME) or ""
-    return tuple(dict.fromkeys(each for each in (name, name.partition(".")[0]) if each))
+    return tuple(dict.fromkeys(part for part in (name, name.partition(".")[0]) if part))
 
 
-def servers(proc: Path, rootfs: Path) -> tuple[MysqlServer, ...]:
-    """The running MySQL servers."""
-    return mysqld.read(proc, rootfs, _host_mounts(proc)).value
+def read_servers(proc: Path, rootfs: Path) -> tuple[MysqlServer, ...]:
+    """Returns the running MySQL servers."""
+    return mysqld.read(proc, rootfs, _read_host_mounts(proc)).value
 
 
-def mountpoints(
-    proc: Path, rootfs: Path, running: Sequence[MysqlServer], redactor: Redactor
+def read_mountpoints(
+    proc: Path, rootfs: Path, servers: Sequence[MysqlServer], redactor: Redactor
 ) -> tuple[str, ...]:
-    """Where the host mounts what the servers work on, as directories below the host's /."""
-    mounts = _host_mounts(proc)
+    """Returns the host's mountpoints of filesystems that the servers use.
+
+    They are redacted, and relative to the root directory.
+    """
+    mounts = _read_host_mounts(proc)
     numbers = {
         mount.number
-        for server in running
+        for server in servers
         for each in server.directories
         if (mount := mountinfo.mount_containing(server.mounts, each.directory)) is not None
     }
-    found = dict.fromkeys(mount.mountpoint for mount in mounts if mount.number in numbers)
+    paths = dict.fromkeys(mount.mountpoint for mount in mounts if mount.number in numbers)
     return tuple(
         redactor.path(path.lstrip("/"))
-        for path in found
+        for path in paths
         if path.strip("/") and os.path.isdir(rootfs / path.lstrip("/"))
     )
 
 
-def contents(
-    proc: Path, running: Sequence[MysqlServer], redactor: Redactor
+def read_files(
+    proc: Path, servers: Sequence[MysqlServer], redactor: Redactor
 ) -> Iterator[tuple[str, str]]:
-    """The files by their path below /proc."""
-    for name in _FILES:
-        if (text := _read(proc / name)) is not None:
+    """Returns the path relative to /proc and the redacted text of each file."""
+    for name in _UNCHANGED_FILES:
+        if (text := _read_optional(proc / name)) is not None:
             yield name, text
-    if (boot := _read(proc / _BOOT_ID)) is not None:
+    if (boot := _read_optional(proc / _BOOT_ID)) is not None:
         yield _BOOT_ID, redactor.text(boot)
-    mounts = _read(proc / "1" / "mountinfo")
+    mounts = _read_optional(proc / "1" / "mountinfo")
     if mounts is not None:
-        yield "1/mountinfo", redacted_mounts(mounts, redactor)
-    elif (mounts := _read(proc / "self" / "mountinfo")) is not None:
-        yield "self/mountinfo", redacted_mounts(mounts, redactor)
-    yield from _process(1, "systemd", ("/sbin/init",), "0::/init.scope\n")
-    for server in running:
-        yield from _server(proc, server, redactor)
+        yield "1/mountinfo", redact_mounts(mounts, redactor)
+    elif (mounts := _read_optional(proc / "self" / "mountinfo")) is not None:
+        yield "self/mountinfo", redact_mounts(mounts, redactor)
+    yield from _process_files(1, "systemd", ("/sbin/init",), "0::/init.scope\n")
+    for server in servers:
+        yield from _server_files(proc, server, redactor)
 
 
-def redacted_mounts(text: str, redactor: Redactor) -> str:
-    """A mountinfo whose lines keep what the exporter reads of them, names replaced."""
-    return "".join(f"{_mount(line, redactor)}\n" for line in text.split("\n") if line)
+def redact_mounts(text: str, redactor: Redactor) -> str:
+    """Returns a mountinfo with the fields that the exporter reads, and with names replaced."""
+    return "".join(f"{_redact_mount(line, redactor)}\n" for line in text.split("\n") if line)
 
 
-def _host_mounts(proc: Path) -> tuple[Mount, ...]:
+def _read_host_mounts(proc: Path) -> tuple[Mount, ...]:
     try:
         return mountinfo.read(proc).value.mounts
     except SourceError:
         return ()
 
 
-def _server(proc: Path, server: MysqlServer, redactor: Redactor) -> Iterator[tuple[str, str]]:
+def _server_files(proc: Path, server: MysqlServer, redactor: Redactor) -> Iterator[tuple[str, str]]:
     if server.pid == 1:
-        # In a container's own /proc; the one process of its number has been written.
+        # In the /proc of a container. The files of process 1 are already written.
         return
-    argv = ("/usr/sbin/mysqld", "--no-defaults", *_arguments(server.directories, redactor))
+    argv = ("/usr/sbin/mysqld", "--no-defaults", *_server_arguments(server.directories, redactor))
     cgroup = "" if server.cgroup is None else f"0::{redactor.path(server.cgroup)}\n"
-    yield from _process(server.pid, "mysqld", argv, cgroup)
-    mounts = _read(proc / str(server.pid) / "mountinfo")
+    yield from _process_files(server.pid, "mysqld", argv, cgroup)
+    mounts = _read_optional(proc / str(server.pid) / "mountinfo")
     if mounts is not None:
-        yield f"{server.pid}/mountinfo", redacted_mounts(mounts, redactor)
+        yield f"{server.pid}/mountinfo", redact_mounts(mounts, redactor)
 
 
-def _arguments(directories: Sequence[RoleDirectory], redactor: Redactor) -> Iterator[str]:
+def _server_arguments(directories: Sequence[RoleDirectory], redactor: Redactor) -> Iterator[str]:
     if not directories:
-        # One that says where it works by a path that nobody can follow.
+        # Its data directory is relative, so that `mysqld` finds no directories either.
         yield "--datadir=."
         return
-    known = {each.role: redactor.path(each.directory) for each in directories}
-    for role, option, file in _OPTIONS:
+    known = {d.role: redactor.path(d.directory) for d in directories}
+    for role, option, file in _ROLE_OPTIONS:
         if role in known:
             yield f"--{option}={known[role].rstrip('/')}{file}"
     if "mysql-doublewrite" not in known:
@@ -142,14 +145,16 @@ def _arguments(directories: Sequence[RoleDirectory], redactor: Redactor) -> Iter
         yield f"--tmpdir={':'.join(temporary)}"
 
 
-def _process(pid: int, name: str, argv: Sequence[str], cgroup: str) -> Iterator[tuple[str, str]]:
+def _process_files(
+    pid: int, name: str, argv: Sequence[str], cgroup: str
+) -> Iterator[tuple[str, str]]:
     yield f"{pid}/comm", f"{name}\n"
     yield f"{pid}/cmdline", "".join(f"{argument}\0" for argument in argv)
     yield f"{pid}/stat", _STAT.format(pid=pid, name=name) + "\n"
     yield f"{pid}/cgroup", cgroup
 
 
-def _mount(line: str, redactor: Redactor) -> str:
+def _redact_mount(line: str, redactor: Redactor) -> str:
     fields = line.split(" ")
     try:
         separator = fields.index("-", 6)
@@ -159,42 +164,46 @@ def _mount(line: str, redactor: Redactor) -> str:
         return _BROKEN_LINE
     if not re.fullmatch(r"\d+:\d+", device) or not mountpoint.startswith("/"):
         return _BROKEN_LINE
-    kept = [each for each in fields[6:separator] if _OPTIONAL_FIELD.fullmatch(each)]
+    kept = [field for field in fields[6:separator] if _OPTIONAL_FIELD.fullmatch(field)]
     fstype = fstype if _FILESYSTEM.fullmatch(fstype) else "unknown"
     parts = (
-        *(_number(number), _number(parent), device),
-        *(_path(root, redactor), _path(mountpoint, redactor), _options(options, redactor)),
-        *(*kept, "-", fstype, _source(source, fstype, redactor)),
-        _options(super_options, redactor),
+        *(_number_or_zero(number), _number_or_zero(parent), device),
+        *(
+            _redact_path(root, redactor),
+            _redact_path(mountpoint, redactor),
+            _redact_options(options, redactor),
+        ),
+        *(*kept, "-", fstype, _redact_source(source, fstype, redactor)),
+        _redact_options(super_options, redactor),
     )
     return " ".join(parts)
 
 
-def _number(text: str) -> str:
+def _number_or_zero(text: str) -> str:
     return text if text.isascii() and text.isdigit() else "0"
 
 
-def _path(field: str, redactor: Redactor) -> str:
+def _redact_path(field: str, redactor: Redactor) -> str:
     path = _ESCAPE.sub(lambda match: chr(int(match[1], 8)), field)
     return _ESCAPED.sub(lambda match: f"\\{ord(match[0]):03o}", redactor.path(path))
 
 
-def _source(source: str, fstype: str, redactor: Redactor) -> str:
-    """A device, or nothing: other sources name servers, shares and pools."""
-    return _path(source, redactor) if source.startswith("/dev/") else fstype
+def _redact_source(source: str, fstype: str, redactor: Redactor) -> str:
+    """Returns the redacted path of a device; other sources name servers or shares, so not those."""
+    return _redact_path(source, redactor) if source.startswith("/dev/") else fstype
 
 
-def _options(options: str, redactor: Redactor) -> str:
+def _redact_options(options: str, redactor: Redactor) -> str:
     kept = []
     for option in options.split(","):
         if option.startswith("subvol="):
-            kept.append(f"subvol={_path(option.removeprefix('subvol='), redactor)}")
-        elif _OPTION.fullmatch(option):
+            kept.append(f"subvol={_redact_path(option.removeprefix('subvol='), redactor)}")
+        elif _KEPT_OPTION.fullmatch(option):
             kept.append(option)
     return ",".join(kept)
 
 
-def _read(path: Path) -> str | None:
+def _read_optional(path: Path) -> str | None:
     try:
         return files.read(path)
     except SourceError:

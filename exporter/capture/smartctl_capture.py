@@ -1,4 +1,4 @@
-"""What smartctl printed, without what names a drive."""
+"""Finds and redacts the identifiers in the output of smartctl, as JSON or as text."""
 
 import json
 import re
@@ -7,91 +7,98 @@ from typing import Any
 
 from exporter.capture.redactor import Redactor
 
-#: Deeper ones are no report of smartctl's; Python gives up at 1,000.
-_DEEPEST = 100
+#: Limits the nesting of JSON, in levels. smartctl's reports have fewer, and Python's own limit is
+#: 1,000.
+_MAX_DEPTH = 100
 
 _SERIAL_LINE = re.compile(
     r"""(?i)\bserial[ _](?:number|no)"?\s*[:=]\s*(?:"((?:[^"\\\n]|\\.)*)|([^"\s][^\n\r",]*))"""
 )
-_NUMBER = re.compile(r'(?i)"(naa|oui|id|ext_id)"\s*:\s*\d+')
-
-
-def parsed(output: bytes) -> Any:
-    """The JSON that it is; None where it is none, and is to be taken as text."""
-    try:
-        found = json.loads(output)
-        _check_depth(found)
-    except (ValueError, RecursionError):
-        return None
-    return found
+_WWN_NUMBER = re.compile(r'(?i)"(naa|oui|id|ext_id)"\s*:\s*\d+')
 
 
 def serials(output: bytes) -> Iterator[str]:
-    """The serial numbers that an output names."""
-    for found in _SERIAL_LINE.finditer(_decoded(output)):
-        yield (found[1] or found[2] or "").strip()
-    yield from _serials(parsed(output))
+    """Returns the serial numbers in an output."""
+    yield from _serials_in_text(_decode(output))
+    yield from _serials(_parse_json(output))
 
 
 def wwns(output: bytes) -> Iterator[str]:
-    """The digits of the WWNs that an output has as numbers."""
-    yield from _wwns(parsed(output))
+    """Returns the hexadecimal digits of the WWNs that the JSON of an output has as numbers."""
+    yield from _wwns(_parse_json(output))
 
 
-def redacted(output: bytes, redactor: Redactor) -> bytes:
-    found = parsed(output)
-    if found is None:
-        # Numbers of a JSON that is cut off cannot be put together again.
-        text = _NUMBER.sub(lambda match: f'"{match[1]}": 0', redactor.text(_decoded(output)))
+def redact_output(output: bytes, redactor: Redactor) -> bytes:
+    """Returns an output without identifiers. An output that is not JSON is treated as text."""
+    report = _parse_json(output)
+    if report is None:
+        # In truncated JSON the parts of a WWN cannot be combined, so each number becomes 0.
+        text = _WWN_NUMBER.sub(lambda match: f'"{match[1]}": 0', redactor.text(_decode(output)))
         return text.encode("utf-8", "surrogateescape")
-    return (json.dumps(_replaced(found, redactor), indent=2) + "\n").encode()
+    return (json.dumps(_redact_json(report, redactor), indent=2) + "\n").encode()
 
 
-def _decoded(output: bytes) -> str:
+def _parse_json(output: bytes) -> Any:
+    """Returns the value of a JSON text; None if the text is not JSON or is nested too deeply."""
+    try:
+        value = json.loads(output)
+        _check_depth(value)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _decode(output: bytes) -> str:
     return output.decode("utf-8", "surrogateescape")
 
 
+def _serials_in_text(text: str) -> Iterator[str]:
+    for match in _SERIAL_LINE.finditer(text):
+        yield (match[1] or match[2] or "").strip()
+
+
 def _serials(value: Any) -> Iterator[str]:
-    for key, each in _members(value):
-        if _is_serial(key) and isinstance(each, str):
-            yield each.strip()
-        elif isinstance(each, str):
-            for found in _SERIAL_LINE.finditer(each):
-                yield (found[1] or found[2] or "").strip()
+    for key, member in _members(value):
+        if _is_serial(key) and isinstance(member, str):
+            yield member.strip()
+        elif isinstance(member, str):
+            yield from _serials_in_text(member)
         else:
-            yield from _serials(each)
+            yield from _serials(member)
 
 
 def _wwns(value: Any) -> Iterator[str]:
-    if isinstance(value, dict) and (digits := _digits(value)):
+    if isinstance(value, dict) and (digits := _wwn_digits(value)):
         yield digits
-    for _, each in _members(value):
-        yield from _wwns(each)
+    for _, member in _members(value):
+        yield from _wwns(member)
 
 
-def _replaced(value: Any, redactor: Redactor, key: str = "") -> Any:
+def _redact_json(value: Any, redactor: Redactor, key: str = "") -> Any:
     if isinstance(value, str):
         if _is_serial(key):
             return redactor.serial(value.strip())
-        # The decimal digits of a number that is too large for most readers' JSON.
+        # smartctl repeats numbers above 2^53 as decimal text, in a key that ends with _s.
         is_number = key.endswith("_s") and value.isdecimal()
         return value if is_number else redactor.text(value)
     if isinstance(value, list):
-        return [_replaced(each, redactor, key) for each in value]
+        return [_redact_json(member, redactor, key) for member in value]
     if not isinstance(value, dict):
         return value
-    new = {redactor.text(name): _replaced(each, redactor, name) for name, each in value.items()}
-    if (digits := _digits(value)) is not None:
-        mapped = redactor.wwn(digits)
+    new = {
+        redactor.text(name): _redact_json(member, redactor, name) for name, member in value.items()
+    }
+    if (digits := _wwn_digits(value)) is not None:
+        placeholder = redactor.wwn(digits)
         if "naa" in value:
-            new["id"] = int(mapped[7:], 16)
+            new["id"] = int(placeholder[7:], 16)
         else:
-            new["ext_id"] = int(mapped[6:], 16)
+            new["ext_id"] = int(placeholder[6:], 16)
     return new
 
 
-def _digits(value: Mapping[str, Any]) -> str | None:
-    """The WWN of {naa, oui, id}, or the EUI-64 of {oui, ext_id}."""
+def _wwn_digits(value: Mapping[str, Any]) -> str | None:
+    """Returns the WWN in {naa, oui, id} or the EUI-64 in {oui, ext_id}: 16 digits, or None."""
     numbers = [value.get(name) for name in ("naa", "oui", "id", "ext_id")]
     naa, oui, low, ext = (
         n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in numbers
@@ -114,11 +121,11 @@ def _members(value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
-        yield from (("", each) for each in value)
+        yield from (("", member) for member in value)
 
 
 def _check_depth(value: Any, depth: int = 0) -> None:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         raise RecursionError
-    for _, each in _members(value):
-        _check_depth(each, depth + 1)
+    for _, member in _members(value):
+        _check_depth(member, depth + 1)

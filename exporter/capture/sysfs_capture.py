@@ -1,6 +1,7 @@
-"""The part of /sys that the exporter reads, as a list of files and links.
+"""Records the part of /sys that the exporter reads, as a list of files, directories and links.
 
-Only what stands in the lists below is taken, so nothing of a host comes along unseen.
+Only the attributes and links that are listed here are recorded. A new attribute that `linux` reads
+must be added.
 """
 
 import os
@@ -13,15 +14,16 @@ from exporter.capture import identity_redaction
 from exporter.capture.redactor import Redactor
 from exporter.linux import cgroup, files
 
-#: An attribute is at most a page; VPD pages and AER counts are the largest.
-_LARGEST_ATTRIBUTE_BYTES = 1 << 16
+#: Limits one attribute, in bytes. sysfs attributes have at most a page of 4 KiB; VPD pages and the
+#: AER counters are the largest ones.
+_MAX_ATTRIBUTE_BYTES = 1 << 16
 
 _CLASSES = (
     *("block", "class/block", "class/nvme", "class/nvme-subsystem"),
     *("class/scsi_generic", "class/scsi_host"),
 )
 
-#: Attributes of the directories of devices and of what stands above them.
+#: The attributes that are recorded from the directory of each device, and from those above it.
 _ATTRIBUTES = (
     *("dev", "diskseq", "size", "hidden", "partition", "start", "alignment_offset"),
     *("vendor", "model", "rev", "type", "state", "ioerr_cnt", "iotmo_cnt", "wwid", "serial"),
@@ -33,18 +35,20 @@ _ATTRIBUTES = (
     *("queue/nr_requests", "queue/discard_max_bytes", "queue/logical_block_size"),
     *("queue/physical_block_size", "queue/optimal_io_size"),
 )
-#: Attributes of directories below, whose names differ.
-_PATTERNS = (
+#: The same for attributes in subdirectories whose names vary.
+_ATTRIBUTE_PATTERNS = (
     *("link*/ata_link/link*/sata_spd", "link*/ata_link/link*/hw_sata_spd_limit"),
     *("sas_device/*/target_port_protocols",),
     *("sas_phy/*/negotiated_linkrate", "sas_phy/*/maximum_linkrate_hw"),
 )
+#: The links that are recorded from these directories.
 _LINKS = ("device", "subsystem", "driver")
-#: Links to other devices: the controllers of an NVMe subsystem, the phys of a SAS port.
-_MORE_LINKS = re.compile(r"nvme\d+|nvme\d+c\d+n\d+|phy-[\d:]+", re.ASCII)
+#: Links to related devices: the controllers and paths of an NVMe subsystem, the phys of a SAS port.
+_DEVICE_LINKS = re.compile(r"nvme\d+|nvme\d+c\d+n\d+|phy-[\d:]+", re.ASCII)
 
-#: Attributes in words of the drive or of people; the others are numbers and the kernel's words.
-_NAMES = frozenset(
+#: Attributes whose text comes from the drive or from an administrator, and so may hold identifiers.
+#: The others are numbers, or texts of the kernel.
+_REDACTED_ATTRIBUTES = frozenset(
     {"vendor", "model", "rev", "fwrev", "firmware_rev", "name", "serial", "wwid"}
     | {"vpd_pg80", "vpd_pg89"}
 )
@@ -54,46 +58,56 @@ _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 
 @dataclass(frozen=True, slots=True)
 class Directory:
+    """A directory; `path` is relative to /sys."""
+
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolicLink:
+    """A symbolic link; `path` is relative to /sys, `target` as the link has it."""
+
     path: str
     target: str
 
 
 @dataclass(frozen=True, slots=True)
 class File:
+    """A regular file with its whole content; `path` is relative to /sys."""
+
     path: str
     content: bytes
 
 
-Entry = Directory | SymbolicLink | File
+TreeEntry = Directory | SymbolicLink | File
 
 
-def entries(sys: Path, cgroups: Iterable[str]) -> Iterator[Entry]:
-    """What the exporter would read, as it is; paths are below /sys. cgroups: names of groups."""
+def read_entries(sys: Path, cgroups: Iterable[str]) -> Iterator[TreeEntry]:
+    """Returns the files that the exporter reads, with identifiers.
+
+    `cgroups` are the paths of control groups in the cgroup v2 hierarchy. Files that cannot be read
+    are omitted.
+    """
     sys = Path(os.path.realpath(sys))
-    waiting: list[Path] = []
-    for place in _CLASSES:
-        for name in files.list_names(sys / place):
-            path = sys / place / name
-            yield from _link(sys, path)
-            waiting.append(path)
-    yield from _devices(sys, waiting)
-    yield from _filesystems(sys)
+    pending: list[Path] = []
+    for directory in _CLASSES:
+        for name in files.list_names(sys / directory):
+            path = sys / directory / name
+            yield from _read_link(sys, path)
+            pending.append(path)
+    yield from _read_devices(sys, pending)
+    yield from _read_filesystems(sys)
     root = cgroup.unified_root(sys)
     for group in dict.fromkeys(cgroups):
-        its = root / group.strip("/")
-        if group.strip("/") and ".." not in its.parts and its.is_dir():
-            yield Directory(str(its.relative_to(sys)))
-            yield from _files(sys, its, ("io.stat", "io.pressure"))
+        path = root / group.strip("/")
+        if group.strip("/") and ".." not in path.parts and path.is_dir():
+            yield Directory(str(path.relative_to(sys)))
+            yield from _read_files(sys, path, ("io.stat", "io.pressure"))
 
 
-def redacted(entry: Entry, redactor: Redactor) -> Entry:
-    """The entry without what names a drive or a host."""
-    path = _redacted_path(entry.path, redactor)
+def redact_entry(entry: TreeEntry, redactor: Redactor) -> TreeEntry:
+    """Returns the entry without identifiers of drives, hosts and their owners."""
+    path = _redact_path(entry.path, redactor)
     if isinstance(entry, SymbolicLink):
         return SymbolicLink(path, redactor.text(entry.target))
     if isinstance(entry, Directory):
@@ -103,15 +117,18 @@ def redacted(entry: Entry, redactor: Redactor) -> Entry:
     if entry.path.endswith("dm/name"):
         mapped = content.decode("utf-8", "surrogateescape").strip("\n")
         content = f"{redactor.name(mapped)}\n".encode("utf-8", "surrogateescape")
-    elif name in _NAMES:
-        content = identity_redaction.redacted(name, content, redactor)
+    elif name in _REDACTED_ATTRIBUTES:
+        content = identity_redaction.redact_attribute(name, content, redactor)
     return File(path, content)
 
 
-def tree(found: Iterable[Entry]) -> str:
-    """The entries as the text of a sys.tree; those whose path no line can hold are left out."""
-    by_directory: dict[str, dict[str, Entry]] = {}
-    for entry in found:
+def format_tree(entries: Iterable[TreeEntry]) -> str:
+    """Returns the entries as the text of a sys.tree, whose format is in tests/hosts/tree.py.
+
+    Entries whose paths have white space or unprintable characters are omitted.
+    """
+    by_directory: dict[str, dict[str, TreeEntry]] = {}
+    for entry in entries:
         target = entry.target if isinstance(entry, SymbolicLink) else ""
         if _UNPRINTABLE.search(f"{entry.path}{target}") is not None:
             continue
@@ -122,7 +139,7 @@ def tree(found: Iterable[Entry]) -> str:
             by_directory.setdefault(directory, {}).setdefault(name, entry)
     parents = {parent for path in by_directory for parent in _parents(path)}
     return "\n".join(
-        "\n".join((f"{path}/", *(_line(name, rows[name]) for name in sorted(rows)), ""))
+        "\n".join((f"{path}/", *(_format_entry(name, rows[name]) for name in sorted(rows)), ""))
         for path, rows in sorted(by_directory.items())
         if rows or path not in parents
     )
@@ -133,7 +150,7 @@ def _parents(path: str) -> Iterator[str]:
         yield path
 
 
-def _line(name: str, entry: Entry) -> str:
+def _format_entry(name: str, entry: TreeEntry) -> str:
     if isinstance(entry, SymbolicLink):
         return f"  {name} -> {entry.target}"
     content = entry.content if isinstance(entry, File) else b""
@@ -141,85 +158,85 @@ def _line(name: str, entry: Entry) -> str:
         text = content.decode("ascii")
     except UnicodeDecodeError:
         text = ""
-    *whole, rest = text.split("\n")
-    if rest or not whole or not "".join(whole).replace("\t", " ").isprintable():
+    *lines, rest = text.split("\n")
+    if rest or not lines or not "".join(lines).replace("\t", " ").isprintable():
         return f"  {name} := {content.hex()}"
-    if len(whole) == 1:
-        return f"  {name} = {whole[0]}"
-    return "\n".join((f"  {name} |", *(f"    | {each}" for each in whole)))
+    if len(lines) == 1:
+        return f"  {name} = {lines[0]}"
+    return "\n".join((f"  {name} |", *(f"    | {line}" for line in lines)))
 
 
-def _redacted_path(path: str, redactor: Redactor) -> str:
+def _redact_path(path: str, redactor: Redactor) -> str:
     if path.startswith("fs/cgroup/"):
         return redactor.path(path)
     return redactor.text(path)
 
 
-def _devices(sys: Path, waiting: list[Path]) -> Iterator[Entry]:
-    """The directories of the devices, those above them, and those that they refer to."""
-    seen: set[Path] = set()
-    while waiting:
-        directory = Path(os.path.realpath(waiting.pop()))
-        while directory not in seen and directory.is_relative_to(sys) and directory != sys:
-            seen.add(directory)
+def _read_devices(sys: Path, pending: list[Path]) -> Iterator[TreeEntry]:
+    """Returns the directories of devices, those above them, and those that their links lead to."""
+    visited: set[Path] = set()
+    while pending:
+        directory = Path(os.path.realpath(pending.pop()))
+        while directory not in visited and directory.is_relative_to(sys) and directory != sys:
+            visited.add(directory)
             yield Directory(str(directory.relative_to(sys)))
-            yield from _files(sys, directory, _ATTRIBUTES)
-            for pattern in _PATTERNS:
-                names = (str(each.relative_to(directory)) for each in directory.glob(pattern))
-                yield from _files(sys, directory, names)
+            yield from _read_files(sys, directory, _ATTRIBUTES)
+            for pattern in _ATTRIBUTE_PATTERNS:
+                names = (str(path.relative_to(directory)) for path in directory.glob(pattern))
+                yield from _read_files(sys, directory, names)
             for path in _links(directory):
-                yield from _link(sys, path)
-                # A driver's and a bus's directories are of no interest, only what they are called.
+                yield from _read_link(sys, path)
+                # Of drivers and buses only the name is recorded, not the directory.
                 if path.name not in {"subsystem", "driver"} and os.path.isdir(path):
-                    waiting.append(path)
+                    pending.append(path)
             directory = directory.parent
 
 
 def _links(directory: Path) -> Iterator[Path]:
     yield from (directory / name for name in _LINKS)
-    yield from (directory / n for n in files.list_names(directory) if _MORE_LINKS.fullmatch(n))
+    yield from (directory / n for n in files.list_names(directory) if _DEVICE_LINKS.fullmatch(n))
     yield from (directory / "slaves" / name for name in files.list_names(directory / "slaves"))
 
 
-def _filesystems(sys: Path) -> Iterator[Entry]:
+def _read_filesystems(sys: Path) -> Iterator[TreeEntry]:
     for name in files.list_names(sys / "fs" / "ext4"):
-        yield from _files(sys, sys / "fs" / "ext4" / name, ("errors_count",))
+        yield from _read_files(sys, sys / "fs" / "ext4" / name, ("errors_count",))
     for uuid in files.list_names(sys / "fs" / "btrfs"):
         devices = sys / "fs" / "btrfs" / uuid / "devices"
         for name in files.list_names(devices):
-            yield from _link(sys, devices / name)
+            yield from _read_link(sys, devices / name)
 
 
-def _link(sys: Path, path: Path) -> Iterator[Entry]:
-    where = str(path.relative_to(sys))
+def _read_link(sys: Path, path: Path) -> Iterator[TreeEntry]:
+    relative = str(path.relative_to(sys))
     try:
-        yield SymbolicLink(where, os.readlink(path))
+        yield SymbolicLink(relative, os.readlink(path))
     except FileNotFoundError:
         return
     except OSError:
-        # It is a directory, as it is in trees that were written by hand.
+        # Trees that were written by hand have a directory instead of the link.
         if os.path.isdir(path):
-            yield Directory(where)
+            yield Directory(relative)
 
 
-def _files(sys: Path, directory: Path, names: Iterable[str]) -> Iterator[Entry]:
+def _read_files(sys: Path, directory: Path, names: Iterable[str]) -> Iterator[TreeEntry]:
     for name in names:
         try:
-            content = _read(directory / name)
+            content = _read_attribute(directory / name)
         except OSError:
             continue
         yield File(str((directory / name).relative_to(sys)), content)
 
 
-def _read(path: Path) -> bytes:
+def _read_attribute(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         content = b""
-        while len(content) < _LARGEST_ATTRIBUTE_BYTES:
-            chunk = os.read(descriptor, _LARGEST_ATTRIBUTE_BYTES)
+        while len(content) < _MAX_ATTRIBUTE_BYTES:
+            chunk = os.read(descriptor, _MAX_ATTRIBUTE_BYTES)
             if not chunk:
                 break
             content += chunk
-        return content[:_LARGEST_ATTRIBUTE_BYTES]
+        return content[:_MAX_ATTRIBUTE_BYTES]
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from exporter.capture import host_capture, identity_redaction, smartctl_capture
-from exporter.capture.proc_capture import redacted_mounts
+from exporter.capture.proc_capture import redact_mounts
 from exporter.capture.redactor import Redactor
 from exporter.config import Paths
 from exporter.errors import ConfigError
@@ -206,7 +206,7 @@ def test_no_serial_number_or_wwn_is_left_whatever_it_is(
 
 def test_a_report_keeps_everything_but_names() -> None:
     redactor = Redactor((SERIAL,), (WWN,))
-    found = json.loads(smartctl_capture.redacted(json.dumps(REPORT).encode(), redactor))
+    found = json.loads(smartctl_capture.redact_output(json.dumps(REPORT).encode(), redactor))
     expected = {
         **REPORT,
         "smartctl": {"argv": ["smartctl", "/dev/disk/by-id/ata-Flashworks_S500_SN00000001"]},
@@ -258,14 +258,16 @@ def test_each_form_of_a_wwid_keeps_its_form(wwid: str, expected: str) -> None:
         tuple(identity_redaction.serials("wwid", content)),
         tuple(identity_redaction.wwns("wwid", content)),
     )
-    assert f"{expected}\n".encode() == identity_redaction.redacted("wwid", content, redactor)
+    assert f"{expected}\n".encode() == identity_redaction.redact_attribute(
+        "wwid", content, redactor
+    )
 
 
 @given(st.sampled_from(["wwid", "serial", "model", "vpd_pg80", "vpd_pg89"]), st.binary())
 def test_any_attribute_is_redacted(name: str, content: bytes) -> None:
     serials = tuple(filter(None, identity_redaction.serials(name, content)))
     redactor = Redactor(serials, tuple(identity_redaction.wwns(name, content)))
-    again = identity_redaction.redacted(name, content, redactor)
+    again = identity_redaction.redact_attribute(name, content, redactor)
     assert not any(len(each) > 9 and each.encode("utf-8", "replace") in again for each in serials)
 
 
@@ -307,13 +309,13 @@ def test_mounts_keep_what_the_exporter_reads_and_no_names() -> None:
         "25 22 0:42 / /name4 rw - fuse.sshfs fuse.sshfs rw\n"
         "broken\n"
     )
-    assert expected == redacted_mounts(text, Redactor((), ()))
+    assert expected == redact_mounts(text, Redactor((), ()))
 
 
 @given(st.text())
 def test_any_mounts_have_as_many_faults_as_before(text: str) -> None:
     before = mountinfo.parse(text)
-    after = mountinfo.parse(redacted_mounts(text, Redactor((), ())))
+    after = mountinfo.parse(redact_mounts(text, Redactor((), ())))
     assert len(before.value) == len(after.value)
     assert len(before.faults) == len(after.faults)
     assert [m.filesystem_readonly for m in before.value] == [
@@ -360,7 +362,7 @@ outputs = st.one_of(
 def test_any_output_is_redacted(output: bytes) -> None:
     found = tuple(filter(None, smartctl_capture.serials(output)))
     redactor = Redactor(found, tuple(smartctl_capture.wwns(output)))
-    again = smartctl_capture.redacted(output, redactor)
+    again = smartctl_capture.redact_output(output, redactor)
     assert isinstance(again, bytes)
 
 
