@@ -124,7 +124,7 @@ class Monitor:
             platform.python_version(),
             version(self._runner, path.smartctl),
             version(self._runner, path.fio),
-            own_collector.kernel(path.procfs),
+            own_collector.kernel_release(path.procfs),
         )
         self.survey.refresh()
 
@@ -320,8 +320,8 @@ class Monitor:
             for name, its in devices.items()
             if its.block.number is not None and self._wanted(name)
         }
-        found = cpu_collector.read_groups(self.settings.path.sysfs, names)
-        return Parsed(list(cpu_collector.group_samples(found.value, numbers)), found.faults)
+        found = cpu_collector.read_cgroups(self.settings.path.sysfs, names)
+        return Parsed(list(cpu_collector.cgroup_samples(found.value, numbers)), found.faults)
 
     def _device(self) -> Parsed[list[Sample]]:
         seen = self.survey.topology

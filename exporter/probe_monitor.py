@@ -122,7 +122,7 @@ class ProbeMonitor:
 
     def samples(self) -> Iterator[Sample]:
         """What was found, directory by directory, and whether a fio cannot be ended."""
-        yield from smart_collector.samples({"fio": self.probe.stuck}, None)
+        yield from smart_collector.agent_samples({"fio": self.probe.stuck}, None)
         seen: set[str] = set()
         for each in self._directories:
             with each.lock:

@@ -1,9 +1,8 @@
-"""Of prometheus_client what the daemon uses, without the web server that comes with it.
+"""Imports the parts of prometheus_client that the daemon uses, without its web server.
 
-Its `__init__` imports ssl, http.server and urllib.request for servers and gateways of its own: 7 MB
-of the 32 that the daemon may hold. So the modules that are used are imported under a package that
-has not run its `__init__`, and taken out of `sys.modules` again: whoever imports prometheus_client
-later gets all of it.
+The package's `__init__` imports ssl, http.server and urllib.request: 7 MB of the 32 MB that the
+daemon may use. This module imports the submodules under a package object whose `__init__` has not
+run, and removes them from `sys.modules` again. A later import of prometheus_client is complete.
 """
 
 import importlib
@@ -22,7 +21,10 @@ _PACKAGE = "prometheus_client"
 
 
 def _modules(*names: str) -> tuple[ModuleType, ...]:
-    """Modules of the package, alone where it is not imported yet; whole where that fails."""
+    """Import modules of the package without its `__init__`.
+
+    Imports the complete package if it is already imported, or if a module requires it.
+    """
     full = tuple(f"{_PACKAGE}.{name}" for name in names)
     spec = importlib.util.find_spec(_PACKAGE)
     if _PACKAGE in sys.modules or spec is None:
@@ -33,7 +35,7 @@ def _modules(*names: str) -> tuple[ModuleType, ...]:
     try:
         return tuple(map(importlib.import_module, full))
     except ImportError:
-        pass  # A version whose modules need the whole: larger, and as good.
+        pass  # The modules of this version require the package. That only costs memory.
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == _PACKAGE]:
             del sys.modules[name]

@@ -1,8 +1,6 @@
-"""CPU time and its worst seconds, softirqs, and the network softirq's backlog.
+"""Returns the samples of CPU time, softirqs, network backlog and pressure stall information (PSI).
 
-Pressure stall information of the host.
-
-Pressure and bytes of mysqld's control groups, and of those configured.
+Pressure is collected for the host and for control groups: those of mysqld and the configured ones.
 """
 
 import os
@@ -27,7 +25,7 @@ from exporter.metrics.desc import Sample
 
 
 def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
-    """The CPUs as the last sample saw them."""
+    """Return the CPU time and its rolling maxima, from the last sample."""
     if sampler.stat is None:
         return
     cpu = sampler.cpu
@@ -60,7 +58,7 @@ def _modes(
 
 
 def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
-    """Softirqs by vector, and by CPU where asked for."""
+    """Return the softirqs by vector, and by CPU if enabled."""
     for vector, counts in softirqs.items():
         yield metrics.SOFTIRQS(sum(counts.values()), vector)
     if per_cpu:
@@ -70,7 +68,7 @@ def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
 
 
 def softnet_samples(softnet: SoftnetCounters) -> Iterator[Sample]:
-    """The network backlog."""
+    """Return the counters of the network backlog."""
     yield metrics.SOFTNET_DROPPED(softnet.dropped)
     yield metrics.SOFTNET_SQUEEZED(softnet.times_squeezed)
 
@@ -79,10 +77,10 @@ _RESOURCES = ("io", "cpu", "memory", "irq")
 
 
 def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
-    """The host's pressures by resource: io, cpu, memory, irq, those that the kernel keeps.
+    """Return the host's pressure by resource (io, cpu, memory, irq), as far as the kernel has it.
 
     Raises:
-        NotAvailable: it keeps none.
+        NotAvailable: the kernel has no pressure stall information.
     """
     found: dict[str, Pressure] = {}
     faults: list[SourceError] = []
@@ -95,13 +93,14 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
             faults.append(type(e)(f"{resource}: {e}"))
     if not found and not faults:
         raise NotAvailable(
-            f"{proc}/pressure: this kernel keeps no pressure (before 4.20, or psi=0)"
+            f"{proc}/pressure: the kernel has no pressure stall information "
+            "(older than 4.20, or booted with psi=0)"
         )
     return Parsed(found, tuple(faults))
 
 
 def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) -> Iterator[Sample]:
-    """Waiting and stalled time by resource, and under node_exporter's names where asked for."""
+    """Return waiting and stalled time by resource, and if enabled under node_exporter's names."""
     for resource, found in pressures.items():
         for kind, seconds in (
             ("waiting", found.waiting_seconds),
@@ -117,55 +116,58 @@ def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) 
 
 @dataclass(frozen=True, slots=True)
 class CgroupUsage:
-    """One control group; None where the kernel keeps that for no group, or not for this one."""
+    """Pressure and I/O of one control group; None if the kernel does not record it."""
 
     name: str
     pressure: Pressure | None
     io: IoStat | None
 
 
-def read_groups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
-    """The groups of these names, as /proc/<pid>/cgroup spells them; those gone are left out.
+def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
+    """Return the control groups of these names, spelt as in /proc/<pid>/cgroup.
 
-    The root group is the whole host, and names that lead out of the tree (a cgroup namespace
-    shows such) are nobody's.
+    Groups that no longer exist are omitted. So are the root group, which is the whole host, and
+    names that lead out of the tree (a cgroup namespace shows such names).
     """
     root = cgroup.unified_root(sys)
     groups: list[CgroupUsage] = []
     faults: list[SourceError] = []
     for name in dict.fromkeys(f"/{name.strip('/')}" for name in names):
-        place = root / name[1:]
-        if name == "/" or ".." in place.parts or not os.path.isdir(place):
+        path = root / name[1:]
+        if name == "/" or ".." in path.parts or not os.path.isdir(path):
             continue
-        its_pressure: Pressure | None = None
-        its_io: IoStat | None = None
+        group_pressure: Pressure | None = None
+        group_io: IoStat | None = None
         try:
-            its_pressure = pressure.read(place / "io.pressure")
+            group_pressure = pressure.read(path / "io.pressure")
         except NotAvailable:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))
         try:
-            parsed = cgroup.read_io_stat(place)
-            its_io = parsed.value
+            parsed = cgroup.read_io_stat(path)
+            group_io = parsed.value
             faults.extend(ParseError(f"{name}: {fault}") for fault in parsed.faults)
         except NotAvailable:
             pass
         except SourceError as e:
             faults.append(type(e)(f"{name}: {e}"))
-        groups.append(CgroupUsage(name, its_pressure, its_io))
+        groups.append(CgroupUsage(name, group_pressure, group_io))
     return Parsed(groups, tuple(faults))
 
 
-def group_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) -> Iterator[Sample]:
-    """Pressure and bytes by group; `devices` names the devices wanted, by "major:minor"."""
+def cgroup_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) -> Iterator[Sample]:
+    """Return pressure and bytes by group.
+
+    devices: the names of the exposed devices, by "major:minor".
+    """
     for group in groups:
         if group.pressure is not None:
             if group.pressure.waiting_seconds is not None:
                 yield metrics.CGROUP_WAITING(group.pressure.waiting_seconds, group.name)
             if group.pressure.stalled_seconds is not None:
                 yield metrics.CGROUP_STALLED(group.pressure.stalled_seconds, group.name)
-        for number, counted in (group.io or {}).items():
+        for number, io_bytes in (group.io or {}).items():
             if device := devices.get(number):
-                yield metrics.CGROUP_READ_BYTES(counted.read_bytes, group.name, device)
-                yield metrics.CGROUP_WRITTEN_BYTES(counted.written_bytes, group.name, device)
+                yield metrics.CGROUP_READ_BYTES(io_bytes.read_bytes, group.name, device)
+                yield metrics.CGROUP_WRITTEN_BYTES(io_bytes.written_bytes, group.name, device)

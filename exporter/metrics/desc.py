@@ -1,22 +1,22 @@
-"""What a metric is, and what a sample of it is."""
+"""Defines metric descriptions, samples and histogram values."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-# Past the class's own constructor, which costs more than all else of a sample.
+# Skips the class's own constructor, which takes most of the time of making a sample.
 _new = tuple.__new__
 
 
 class Buckets(NamedTuple):
-    """A histogram's value: weight per bucket (not cumulative; the last is +Inf) and the sum."""
+    """A histogram's value: the weight of each bucket (not cumulative, +Inf last) and the sum."""
 
     weights: Sequence[float]
     sum: float
 
 
 class Sample(NamedTuple):
-    """One value of one series; a histogram's value makes several lines."""
+    """One value of one series. The value of a histogram is rendered as several lines."""
 
     desc: "MetricDesc"
     labels: tuple[str, ...]
@@ -25,11 +25,13 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MetricDesc:
-    """One row of the catalogue; calling it makes a sample.
+    """One metric family of the catalogue. Calling it returns a sample.
 
-    ``DISK_IO_NOW(3, "nvme0n1")`` is three requests in flight on nvme0n1. Label values stand in
-    the order of `labels`. `edges` are a histogram's upper bounds without +Inf. `optional` marks
-    a family that is off by default.
+    For example, ``IO_NOW(3, "nvme0n1")`` means three requests in flight on nvme0n1. Label values
+    are in the order of `labels`.
+
+    edges: the upper bounds of a histogram, without +Inf.
+    optional: the family is off by default.
     """
 
     name: str
@@ -47,7 +49,10 @@ class MetricDesc:
     def each(
         self, series: Sequence[tuple[str, ...]], values: Iterable[float | Buckets | None]
     ) -> list[Sample]:
-        """A sample for each series whose value is not None: a third of the time of one by one."""
+        """Return a sample for each series whose value is not None.
+
+        This takes a third of the time of calling the description for each series.
+        """
         if series and len(series[0]) != len(self.labels):
             raise TypeError(f"{self.name} takes the labels {self.labels}, not {series[0]}")
         return [

@@ -1,7 +1,4 @@
-"""What is mounted from which drive, for whom, and how full it is, to samples.
-
-What each drive is and how it fares, to samples.
-"""
+"""Returns the samples of devices and filesystems: identity, state, mounts, roles and free space."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -17,14 +14,14 @@ from exporter.metrics.desc import Sample
 
 
 def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
-    """Mounts and roles of the wanted drives; ssd_filesystem_* for mounts with a role."""
-    asked = {role.mountpoint for role in topology.roles}
+    """Return mounts and roles of the wanted drives, and ssd_filesystem_* of mounts with a role."""
+    role_mountpoints = {role.mountpoint for role in topology.roles}
     for filesystem in topology.filesystems:
         for device in filter(wanted, filesystem.devices):
             yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)
-            if filesystem.mountpoint in asked:
+            if filesystem.mountpoint in role_mountpoints:
                 yield from _condition(device, filesystem)
-    # Two servers on one drive do the same for it once.
+    # Two servers with the same role on one drive make one series.
     roles = {(device, role.name) for role in topology.roles for device in role.devices}
     for device, role_name in sorted(roles):
         if wanted(device):
@@ -47,10 +44,10 @@ _UNKNOWN = DriveIdentity()
 def samples(
     topology: Topology, wanted: Callable[[str], bool], drives: Mapping[str, DriveIdentity]
 ) -> Iterator[Sample]:
-    """Every drive whose name is wanted, and the md arrays on wanted drives.
+    """Return the samples of every wanted drive, and of md arrays on wanted drives.
 
-    `drives` are those that SMART tells of, by name: what a drive itself says of its name counts
-    more than what the kernel heard, for behind a USB bridge that is the bridge.
+    drives: the identities from SMART, by device name. They take precedence over the kernel's, which
+        describe the bridge if the drive is behind a USB bridge.
     """
     for name, device in topology.devices.items():
         if device.block.is_leaf and wanted(name):
@@ -61,24 +58,24 @@ def samples(
             yield metrics.MD_DEGRADED(device.degraded_members, name)
 
 
-def model(who: DeviceIdentity) -> str:
-    """The model as people know it: SCSI keeps the vendor apart, ATA and NVMe do not."""
-    return " ".join(filter(None, (who.vendor, who.model)))
+def model_name(kernel: DeviceIdentity) -> str:
+    """Return the full model name. SCSI has the vendor in a separate field, ATA and NVMe do not."""
+    return " ".join(filter(None, (kernel.vendor, kernel.model)))
 
 
-def _described(name: str, device: Device, its: DriveIdentity) -> Iterator[Sample]:
-    who, block, queue = device.identity, device.block, device.block.queue
+def _described(name: str, device: Device, smart: DriveIdentity) -> Iterator[Sample]:
+    kernel, block, queue = device.identity, device.block, device.block.queue
     yield metrics.DEVICE_INFO(
         1,
         name,
-        ",".join(who.controllers),
-        its.model or model(who),
-        its.family or "",
-        its.serial or who.serial or "",
-        its.firmware or who.firmware or "",
-        who.wwn or its.wwn or "",
-        who.transport or "",
-        who.protocol or "",
+        ",".join(kernel.controllers),
+        smart.model or model_name(kernel),
+        smart.family or "",
+        smart.serial or kernel.serial or "",
+        smart.firmware or kernel.firmware or "",
+        kernel.wwn or smart.wwn or "",
+        kernel.transport or "",
+        kernel.protocol or "",
         _flag(queue.rotational),
     )
     yield metrics.DEVICE_QUEUE_INFO(

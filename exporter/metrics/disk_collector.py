@@ -1,4 +1,4 @@
-"""Block I/O: the kernel's counters and the sampler's view of each device."""
+"""Returns the samples of block I/O: the kernel's counters and the results of the sampler."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -11,7 +11,7 @@ from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
 
-#: What the kernel counts, and the family that it goes to. One table, so that no field is missed.
+#: The family of each kernel counter. `compat_collector` uses the same table.
 COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
     (metrics.READS_COMPLETED, attrgetter("reads_completed")),
     (metrics.READS_MERGED, attrgetter("reads_merged")),
@@ -36,18 +36,22 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
 def samples(
     sampler: Sampler, now: float, rules: SaturationRules, *, request_sizes: bool
 ) -> Iterator[Sample]:
-    """Every device of the last sample, family by family."""
+    """Return the samples of all devices of the last sample, one family after the other."""
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:
         yield from desc.each(series, map(count, disks.values()))
     activities = [sampler.activities[name] for name in disks]
     yield from _distributions(series, disks, activities, request_sizes=request_sizes)
-    yield from metrics.STALLED.each(series, [its.stalled_seconds for its in activities])
+    yield from metrics.STALLED.each(series, [activity.stalled_seconds for activity in activities])
     yield from _maxima([(name, MAX_WINDOW) for name in disks], activities, now)
-    leaves = {name: its for name, its in zip(disks, activities, strict=True) if its.drive.leaf}
+    leaves = {
+        name: activity
+        for name, activity in zip(disks, activities, strict=True)
+        if activity.drive.leaf
+    }
     yield from metrics.SATURATED.each(
-        [(name,) for name in leaves], [its.saturated_seconds for its in leaves.values()]
+        [(name,) for name in leaves], [activity.saturated_seconds for activity in leaves.values()]
     )
     for name, activity in leaves.items():
         yield from _baselines(name, activity, rules)
@@ -62,56 +66,67 @@ def _distributions(
     *,
     request_sizes: bool,
 ) -> Iterator[Sample]:
-    yield from metrics.BUSY_RATIO.each(series, [its.busy_ratio.buckets() for its in activities])
-    yield from metrics.QUEUE_DEPTH.each(series, [its.queue_depth.buckets() for its in activities])
-    yield from metrics.READ_AWAIT.each(series, [its.read_await.buckets() for its in activities])
-    yield from metrics.WRITE_AWAIT.each(series, [its.write_await.buckets() for its in activities])
+    yield from metrics.BUSY_RATIO.each(
+        series, [activity.busy_ratio.buckets() for activity in activities]
+    )
+    yield from metrics.QUEUE_DEPTH.each(
+        series, [activity.queue_depth.buckets() for activity in activities]
+    )
+    yield from metrics.READ_AWAIT.each(
+        series, [activity.read_await.buckets() for activity in activities]
+    )
+    yield from metrics.WRITE_AWAIT.each(
+        series, [activity.write_await.buckets() for activity in activities]
+    )
     flushes = [
-        None if disk.flush_requests is None else its.flush_await.buckets()
-        for disk, its in zip(disks.values(), activities, strict=True)
+        None if disk.flush_requests is None else activity.flush_await.buckets()
+        for disk, activity in zip(disks.values(), activities, strict=True)
     ]
     yield from metrics.FLUSH_AWAIT.each(series, flushes)
     if request_sizes:
         for desc, sizes in (
-            (metrics.READ_SIZE, [its.read_size for its in activities]),
-            (metrics.WRITE_SIZE, [its.write_size for its in activities]),
+            (metrics.READ_SIZE, [activity.read_size for activity in activities]),
+            (metrics.WRITE_SIZE, [activity.write_size for activity in activities]),
         ):
-            yield from desc.each(series, [None if its is None else its.buckets() for its in sizes])
+            yield from desc.each(
+                series, [None if size is None else size.buckets() for size in sizes]
+            )
 
 
 def _maxima(
     series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity], now: float
 ) -> Iterator[Sample]:
-    # A device at rest leaves no observation: its busiest second had nothing in it.
+    # An idle device makes no observation, so its maximum is 0.
     yield from metrics.BUSY_RATIO_MAX.each(
-        series, [its.busy_ratio_max.value(now) or 0.0 for its in activities]
+        series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
     )
     yield from metrics.QUEUE_DEPTH_MAX.each(
-        series, [its.queue_depth_max.value(now) or 0.0 for its in activities]
+        series, [activity.queue_depth_max.value(now) or 0.0 for activity in activities]
     )
     yield from metrics.READ_AWAIT_MAX.each(
-        series, [its.read_await_max.value(now) for its in activities]
+        series, [activity.read_await_max.value(now) for activity in activities]
     )
     yield from metrics.WRITE_AWAIT_MAX.each(
-        series, [its.write_await_max.value(now) for its in activities]
+        series, [activity.write_await_max.value(now) for activity in activities]
     )
 
 
 def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> Iterator[Sample]:
-    prevailing = [its.verdict.value(now) for its in leaves.values()]
+    verdicts = [activity.verdict.value(now) for activity in leaves.values()]
     for cause in Verdict:
         yield from metrics.BOTTLENECK.each(
-            [(name, cause.value) for name in leaves], [int(cause is each) for each in prevailing]
+            [(name, cause.value) for name in leaves],
+            [int(cause is verdict) for verdict in verdicts],
         )
 
 
 def _falloffs(name: str, activity: DiskActivity) -> Iterator[Sample]:
-    if (its := activity.falloffs) is None:
+    if (falloffs := activity.falloffs) is None:
         return
-    yield metrics.WRITE_FALLOFF_EVENTS(its.events, name)
-    if its.last is not None:
-        yield metrics.WRITE_FALLOFF_RATIO(its.last.ratio, name)
-        yield metrics.WRITE_FALLOFF_BURST(its.last.burst_bytes, name)
+    yield metrics.WRITE_FALLOFF_EVENTS(falloffs.events, name)
+    if falloffs.last is not None:
+        yield metrics.WRITE_FALLOFF_RATIO(falloffs.last.ratio, name)
+        yield metrics.WRITE_FALLOFF_BURST(falloffs.last.burst_bytes, name)
 
 
 def _baselines(name: str, activity: DiskActivity, rules: SaturationRules) -> Iterator[Sample]:

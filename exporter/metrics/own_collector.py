@@ -1,4 +1,4 @@
-"""The exporter about itself."""
+"""Returns the samples that describe the exporter itself."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,8 @@ from exporter.metrics.desc import Sample
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-#: What may go wrong with a kernel file. Counted from 0, or the first failure would be no increase.
+#: The reasons for a failed reading. All are exposed from 0 on, so that the first failure is an
+#: increase.
 _REASONS = (ParseError.reason, ReadError.reason)
 
 
@@ -24,7 +25,10 @@ def samples(
     surveyed_at_unix_time: float | None,
     versions: tuple[str, ...],
 ) -> Iterator[Sample]:
-    """How the collectors and the sampler fare; `versions` in the order of the family's labels."""
+    """Return the status of the collectors and of the sampler.
+
+    versions: the label values of ssd_exporter_build_info.
+    """
     for name, outcome in collector_status.results():
         yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
         yield metrics.COLLECTOR_DURATION(outcome.seconds, name)
@@ -41,7 +45,7 @@ def samples(
 
 
 def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
-    """What prometheus_client's ProcessCollector says of this process."""
+    """Return the samples of prometheus_client's ProcessCollector that are in the catalogue."""
     for family in families:
         for sample in family.samples:
             if desc := metrics.PROCESS.get(sample.name):
@@ -49,10 +53,10 @@ def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
 
 
 def boot_id(proc: Path) -> str:
-    """What tells one boot of the machine from the next; empty where it is not known."""
+    """Return the kernel's random ID of this boot; empty if unknown."""
     return files.read_attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
 
 
-def kernel(proc: Path) -> str:
-    """The kernel's release, as uname -r prints it; empty where it is not known."""
+def kernel_release(proc: Path) -> str:
+    """Return the kernel release, as printed by uname -r; empty if unknown."""
     return files.read_attribute(proc / "sys" / "kernel" / "osrelease") or ""

@@ -1,4 +1,4 @@
-"""The page: rendered at most once a tick, and only when somebody asks."""
+"""Caches the rendered metrics page: it is rendered on request and at most once per sample."""
 
 import gzip
 import threading
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from exporter.metrics.desc import Sample
 from exporter.metrics.exposition import render
 
-#: Half the time of level 6 for a tenth more bytes (`make bench`).
+#: Level 1 takes half the time of level 6 and gives 10 % more bytes (`make bench`).
 _GZIP_LEVEL = 1
 
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -16,7 +16,7 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Page(NamedTuple):
-    """A body, and the headers that belong to it."""
+    """A response body and its content headers."""
 
     content_type: str
     encoding: str
@@ -24,7 +24,10 @@ class Page(NamedTuple):
 
 
 class PageCache:
-    """Pages of the last sample in both formats, plain and compressed, kept until the next tick."""
+    """The page in both formats, plain and compressed, cached until the next tick.
+
+    samples: returns the samples of the page. tick: returns a number that changes with each sample.
+    """
 
     def __init__(self, samples: Callable[[], Iterable[Sample]], tick: Callable[[], int]) -> None:
         self._samples = samples
@@ -34,7 +37,7 @@ class PageCache:
         self._bodies: dict[tuple[bool, bool], bytes] = {}
 
     def page(self, accept: str, accept_encoding: str) -> Page:
-        """The page in what the client understands best."""
+        """Return the page in the format and encoding that the client prefers."""
         openmetrics = _prefers_openmetrics(accept)
         compressed = _accepts_gzip(accept_encoding)
         return Page(
@@ -44,7 +47,7 @@ class PageCache:
         )
 
     def _body(self, openmetrics: bool, compressed: bool) -> bytes:
-        # Whoever comes while a page is made waits for that one instead of making another.
+        # Concurrent requests wait for the same rendering instead of starting their own.
         with self._lock:
             tick = self._tick()
             if tick != self._rendered_at:
@@ -64,9 +67,9 @@ class PageCache:
 
 
 def _prefers_openmetrics(accept: str) -> bool:
-    """OpenMetrics 1 where it is named and nothing that the other format satisfies is liked better.
+    """Return True if OpenMetrics 1 is accepted with at least the quality of the text format.
 
-    prometheus_client's choose_encoder fails on version=x, and promises version=2 where asked.
+    prometheus_client's choose_encoder raises on version=x and returns version=2 on request.
     """
     openmetrics = text = 0.0
     for media, parameters, quality in _choices(accept):
@@ -84,7 +87,7 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _choices(header: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """What a header of choices lists: each with its parameters and its quality, 1 if none."""
+    """Parse an Accept header: yields each name with its parameters and its quality (default 1)."""
     for choice in header.split(","):
         name, *rest = (part.strip().lower() for part in choice.split(";"))
         parameters = dict(parameter.split("=", 1) for parameter in rest if "=" in parameter)

@@ -1,7 +1,4 @@
-"""What probes found, to samples.
-
-What probes of write caches found, to samples.
-"""
+"""Returns the samples of fio probes and of write-cache (SLC) probes."""
 
 from collections.abc import Iterator, Mapping
 
@@ -14,7 +11,7 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState
 
 
 def samples(found: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
-    """One directory's drive; nothing before it is known which that is."""
+    """Return the results of one directory; none while its device is unknown."""
     device = found.device
     if not device:
         return
@@ -100,11 +97,14 @@ def _info(found: ProfileResults, where: DirectoryResults, name: str) -> Sample:
 
 
 def slc_samples(found: Mapping[str, SlcResult]) -> Iterator[Sample]:
-    """The last result of each device, by its label."""
-    for device, its in found.items():
-        cliff = its.cliff
+    """Return the last result of each device.
+
+    found: the results by device name.
+    """
+    for device, slc in found.items():
+        cliff = slc.cliff
         yield metrics.SLC_RESULT(1, device, cliff.result.value)
-        yield metrics.SLC_AT(its.at, device)
+        yield metrics.SLC_AT(slc.at, device)
         for desc, value in (
             (metrics.SLC_CACHE, cliff.cache_bytes),
             (metrics.SLC_CACHE_MIN, cliff.cache_min_bytes),
@@ -114,5 +114,5 @@ def slc_samples(found: Mapping[str, SlcResult]) -> Iterator[Sample]:
         ):
             if value is not None:
                 yield desc(value, device)
-        for seconds, size in its.recovered_bytes.items():
+        for seconds, size in slc.recovered_bytes.items():
             yield metrics.SLC_RECOVERED(size, device, f"{seconds}s")

@@ -1,4 +1,4 @@
-"""What drives say of their health, and how the asking went, to samples."""
+"""Returns the samples of drive health and of SMART polls."""
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from exporter.smart.poll_document import EXIT_BITS
 if TYPE_CHECKING:
     from exporter.smart.health_monitor import HealthMonitor
 
-#: Families of one number, which is known or not.
+#: The families with one number per drive, and the field of `DriveHealth`.
 _NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
     (metrics.SPARE, "spare_ratio"),
     (metrics.SPARE_THRESHOLD, "spare_threshold_ratio"),
@@ -41,8 +41,9 @@ _BOUNDS = ("low", "mid", "high")
 
 _SECONDS_PER_HOUR = 3600
 
-#: Error log entries, self-test errors: only who reads these logs can tell.
-_BITS_OF_LOGS = (6, 7)
+#: The exit bits for error log entries and self-test errors. They are known only if a poll read
+#: these logs.
+_LOG_BITS = (6, 7)
 
 
 class SmartCollector:
@@ -82,32 +83,31 @@ class SmartCollector:
         heartbeat = self._health.drives.roll
         stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
         by_agent = heartbeat is not None and not self._health.source.asks_itself
-        result += samples(stuck, heartbeat.at if heartbeat and by_agent else None)
+        result += agent_samples(stuck, heartbeat.at if heartbeat and by_agent else None)
         return result
 
 
 def drive_samples(
     drive: WatchedDrive, *, raw_attributes: bool, attribute_values: bool
 ) -> list[Sample]:
-    """One drive: how the asking went, and, where it answered of late, how it fares."""
-    who = drive.label, drive.serial
-    found = list(_asking(drive, who))
+    """Return the poll status of one drive, and its health if a recent poll succeeded."""
+    labels = drive.label, drive.serial
+    result = list(_poll_status(drive, labels))
     if drive.health is not None:
-        found += _health(drive.health, who, has_log_data=drive.has_log_data)
-        found += _outlook(drive, who)
+        result += _health(drive.health, labels, has_log_data=drive.has_log_data)
+        result += _predictions(drive, labels)
         rows = _by_name(drive.health)
         if raw_attributes:
-            found += _raw(rows, who)
+            result += _raw(rows, labels)
         if attribute_values:
-            found += _normalised(rows, who)
-    return found
+            result += _normalised(rows, labels)
+    return result
 
 
 def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sample]:
-    """Who a drive is that has no block device of its own, and those that it stands under.
+    """Return the identity of a drive without a block device, and the block devices on top of it.
 
-    `shown` are the block devices of which `collectors.device` tells. A drive that has vanished is
-    described no more.
+    shown: the block devices that `device_collector` exposes. A missing drive has no samples.
     """
     if drive.is_missing:
         return
@@ -115,22 +115,22 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
         yield metrics.BLOCK_INFO(1, drive.label, block)
     if drive.label in shown:
         return
-    its = drive.identity
+    identity = drive.identity
     yield device_families.DEVICE_INFO(
         1,
         drive.label,
         "",
-        its.model or "",
-        its.family or "",
+        identity.model or "",
+        identity.family or "",
         drive.serial,
-        its.firmware or "",
-        its.wwn or "",
-        "",  # how it hangs on its controller, the controller alone knows
-        its.protocol.value if its.protocol else "",
-        "" if its.rotational is None else str(int(its.rotational)),
+        identity.firmware or "",
+        identity.wwn or "",
+        "",  # transport: known only to the controller
+        identity.protocol.value if identity.protocol else "",
+        "" if identity.rotational is None else str(int(identity.rotational)),
     )
-    if its.capacity_bytes is not None:
-        yield device_families.DEVICE_CAPACITY(its.capacity_bytes, drive.label)
+    if identity.capacity_bytes is not None:
+        yield device_families.DEVICE_CAPACITY(identity.capacity_bytes, drive.label)
     if drive.health is not None:
         for desc, speed in (
             (device_families.LINK_SPEED, drive.health.link_bytes_per_second),
@@ -140,11 +140,11 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
                 yield desc(speed, drive.label)
 
 
-def samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iterator[Sample]:
-    """What is about no single drive.
+def agent_samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iterator[Sample]:
+    """Return the samples that do not belong to a single drive.
 
-    stuck: how many processes of a program cannot be ended, by program.
-    heartbeat_unix_time: the agent's last; None where there is no agent.
+    stuck: the number of processes that cannot be killed, by program.
+    heartbeat_unix_time: time of the agent's last heartbeat; None without an agent.
     """
     for command, count in stuck.items():
         yield metrics.COMMAND_STUCK(count, command)
@@ -152,49 +152,51 @@ def samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iter
         yield metrics.AGENT_HEARTBEAT(heartbeat_unix_time)
 
 
-def _asking(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
-    # Before the first poll has ended, nobody knows whether the drive answers; nor where smartctl
-    # is missing, or has not the rights: that is no drive's failure.
-    told = drive.up or drive.polls or drive.message or drive.is_stuck
-    if drive.is_missing or (told and drive.was_reached):
-        yield metrics.UP(int(drive.up and not drive.is_missing), *who)
+def _poll_status(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:
+    # Before the first poll ends it is unknown whether the drive answers. The same is true while
+    # smartctl is missing or has no permission: the drive did not fail then.
+    was_polled = drive.up or drive.polls or drive.message or drive.is_stuck
+    if drive.is_missing or (was_polled and drive.was_reached):
+        yield metrics.UP(int(drive.up and not drive.is_missing), *labels)
     if drive.last_success_unix_time is not None:
-        yield metrics.LAST_SUCCESS(drive.last_success_unix_time, *who)
+        yield metrics.LAST_SUCCESS(drive.last_success_unix_time, *labels)
     if drive.poll_seconds is not None:
-        yield metrics.POLL_DURATION(drive.poll_seconds, *who)
+        yield metrics.POLL_DURATION(drive.poll_seconds, *labels)
     for result, count in drive.polls.items():
-        yield metrics.POLLS(count, *who, result)
+        yield metrics.POLLS(count, *labels, result)
 
 
-def _health(health: DriveHealth, who: tuple[str, str], *, has_log_data: bool) -> Iterator[Sample]:
+def _health(
+    health: DriveHealth, labels: tuple[str, str], *, has_log_data: bool
+) -> Iterator[Sample]:
     if health.power_mode is not None:
-        yield metrics.POWER_MODE(1, *who, health.power_mode)
+        yield metrics.POWER_MODE(1, *labels, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
-        # It sleeps, and was not asked for more; or what it answered says nothing at all.
+        # The drive is in standby, so only its power mode was read, or its answer was empty.
         if health.power_mode is None:
-            yield metrics.AVAILABLE(0, *who)
+            yield metrics.AVAILABLE(0, *labels)
         return
-    yield metrics.AVAILABLE(int(not health.unreadable), *who)
+    yield metrics.AVAILABLE(int(not health.unreadable), *labels)
     for bit, name in enumerate(EXIT_BITS):
-        if bit in _BITS_OF_LOGS and not has_log_data:
-            # Nobody has looked yet: 0 would say that there are no entries.
+        if bit in _LOG_BITS and not has_log_data:
+            # The logs were not read yet. 0 would mean that they have no entries.
             continue
-        yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *who, name)
-    for desc, number in _plain(health):
+        yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *labels, name)
+    for desc, number in _single_series(health):
         if number is not None:
-            yield desc(number, *who)
+            yield desc(number, *labels)
     if health.endurance is not None:
-        yield metrics.ENDURANCE_SOURCE(1, *who, health.endurance.source.value)
-    yield from _by_part(health, who)
+        yield metrics.ENDURANCE_SOURCE(1, *labels, health.endurance.source.value)
+    yield from _several_series(health, labels)
 
 
-def _plain(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
-    """The families with one series a drive."""
+def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
+    """Return the families with one series per drive."""
     for desc, field in _FLAGS:
         flag = getattr(health, field)
         yield desc, None if flag is None else int(flag)
-    worn = health.endurance
-    yield metrics.ENDURANCE_USED, None if worn is None else worn.used_ratio
+    endurance = health.endurance
+    yield metrics.ENDURANCE_USED, None if endurance is None else endurance.used_ratio
     for desc, field in _NUMBERS:
         yield desc, getattr(health, field)
     for desc, field in _BYTES:
@@ -205,44 +207,44 @@ def _plain(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
         yield metrics.SELF_TEST_COMPLETED, test.completed_power_on_seconds
 
 
-def _by_part(health: DriveHealth, who: tuple[str, str]) -> Iterator[Sample]:
-    """The families with several series a drive."""
+def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sample]:
+    """Return the families with several series per drive."""
     for sensor, celsius in health.temperatures.items():
-        yield metrics.TEMPERATURE(celsius, *who, sensor)
+        yield metrics.TEMPERATURE(celsius, *labels, sensor)
     for level, seconds in (
         ("warning", health.over_temperature_warning_seconds),
         ("critical", health.over_temperature_critical_seconds),
     ):
         if seconds is not None:
-            yield metrics.OVER_TEMPERATURE(seconds, *who, level)
+            yield metrics.OVER_TEMPERATURE(seconds, *labels, level)
     for warning, is_set in health.critical_warnings.items():
-        yield metrics.CRITICAL_WARNING(int(is_set), *who, warning)
+        yield metrics.CRITICAL_WARNING(int(is_set), *labels, warning)
 
 
-def _outlook(drive: WatchedDrive, who: tuple[str, str]) -> Iterator[Sample]:
+def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:
     if drive.wearout_seconds is not None:
         for bound, seconds in zip(_BOUNDS, drive.wearout_seconds, strict=True):
-            yield metrics.WEAROUT_ETA(seconds, *who, bound)
-        yield metrics.WEAROUT_METHOD(1, *who, drive.wearout_method)
+            yield metrics.WEAROUT_ETA(seconds, *labels, bound)
+        yield metrics.WEAROUT_METHOD(1, *labels, drive.wearout_method)
     for issue in drive.firmware_issues:
-        yield metrics.FIRMWARE_ISSUE(1, *who, issue.name)
+        yield metrics.FIRMWARE_ISSUE(1, *labels, issue.name)
         if issue.hours_left is not None:
             left = issue.hours_left * _SECONDS_PER_HOUR
-            yield metrics.FIRMWARE_ISSUE_LEFT(left, *who, issue.name)
+            yield metrics.FIRMWARE_ISSUE_LEFT(left, *labels, issue.name)
 
 
 def _by_name(health: DriveHealth) -> dict[tuple[str, str], AtaAttribute]:
-    """The table's rows by id and name: a damaged table may hold one twice."""
+    """Return the table's rows by ID and name. A damaged table may contain a row twice."""
     return {(str(row.id), row.name): row for row in health.attributes}
 
 
-def _raw(rows: Mapping[tuple[str, str], AtaAttribute], who: tuple[str, str]) -> Iterator[Sample]:
+def _raw(rows: Mapping[tuple[str, str], AtaAttribute], labels: tuple[str, str]) -> Iterator[Sample]:
     for name, row in rows.items():
-        yield metrics.ATTRIBUTE_RAW(row.raw, *who, *name)
+        yield metrics.ATTRIBUTE_RAW(row.raw, *labels, *name)
 
 
 def _normalised(
-    rows: Mapping[tuple[str, str], AtaAttribute], who: tuple[str, str]
+    rows: Mapping[tuple[str, str], AtaAttribute], labels: tuple[str, str]
 ) -> Iterator[Sample]:
     for name, row in rows.items():
         for desc, value in (
@@ -251,4 +253,4 @@ def _normalised(
             (metrics.ATTRIBUTE_THRESHOLD, row.threshold),
         ):
             if value is not None:
-                yield desc(value, *who, *name)
+                yield desc(value, *labels, *name)

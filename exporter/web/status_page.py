@@ -48,7 +48,7 @@ def device_rows(
         rows.append(
             (
                 name,
-                device_collector.model(device.identity) if device else "",
+                device_collector.model_name(device.identity) if device else "",
                 activity.drive.kind.value if is_leaf else "stacked",
                 *_smart(by_label.get(name)),
                 str(counters.io_now),

@@ -55,6 +55,6 @@ def test_the_process_as_prometheus_client_sees_it() -> None:
 
 
 def test_the_kernel_and_the_boot_are_those_of_this_machine(tmp_path: Path) -> None:
-    assert platform.release() == own_collector.kernel(Path("/proc"))
+    assert platform.release() == own_collector.kernel_release(Path("/proc"))
     assert 36 == len(own_collector.boot_id(Path("/proc")))
-    assert ("", "") == (own_collector.kernel(tmp_path), own_collector.boot_id(tmp_path))
+    assert ("", "") == (own_collector.kernel_release(tmp_path), own_collector.boot_id(tmp_path))

@@ -389,9 +389,9 @@ def test_stuck_programs_and_the_agents_heartbeat() -> None:
         "ssd_command_stuck": {("smartctl",): 1},
         "ssd_smart_agent_heartbeat_timestamp_seconds": {(): 1.8e9},
     }
-    assert expected == page(smart_collector.samples({"smartctl": 1}, 1.8e9))
+    assert expected == page(smart_collector.agent_samples({"smartctl": 1}, 1.8e9))
     assert {"ssd_command_stuck": {("smartctl",): 0}} == page(
-        smart_collector.samples({"smartctl": 0}, None)
+        smart_collector.agent_samples({"smartctl": 0}, None)
     )
 
 

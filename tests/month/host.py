@@ -229,7 +229,7 @@ class Host:
         )
         its = Pressure(self._waiting, self._stalled)
         yield from cpu_collector.pressure_samples({"io": its}, node_exporter=False)
-        yield from cpu_collector.group_samples([CgroupUsage(_MYSQL, its, None)], {})
+        yield from cpu_collector.cgroup_samples([CgroupUsage(_MYSQL, its, None)], {})
         for drive in self._drives:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):
@@ -243,7 +243,7 @@ class Host:
         if any(drive.who.kind == "sata" for drive in self._drives):
             yield device_families.MD_DEGRADED(0, "md0")
         wall = self._clock.wall()
-        yield from smart_collector.samples({"smartctl": 0, "fio": 0}, wall)
+        yield from smart_collector.agent_samples({"smartctl": 0, "fio": 0}, wall)
         self._collector_status.collect("disk", "page", lambda: Parsed(None))
         yield from own_collector.samples(
             self._collector_status, sampler, wall, ("1", "3", "7", "3", "6")
