@@ -1,1 +1,1 @@
-"""Speed and size, as ratios in one run beside Debian's node_exporter."""
+"""Benchmarks: CPU time and memory, compared with Debian's node_exporter in the same run."""

@@ -1,6 +1,6 @@
-"""make bench: prints a table of figures, each beside its bar.
+"""Runs the benchmarks and prints a table of results with their limits (`make bench`).
 
-`--quick` shortens every phase: for trying the bench itself, not for figures.
+`--quick` shortens every phase. It is for tests of the benchmark itself; its results are not valid.
 """
 
 import argparse
@@ -25,11 +25,11 @@ _SAMPLING_SHARE = 0.001
 
 
 def main() -> int:
-    """Measure, print, and say by the exit status whether all bars were met."""
+    """Returns 0 if all results are within their limits, else 1."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the time")
-    parser.add_argument("--smart", action="store_true", help="only what is about asking drives")
-    parser.add_argument("--probe", action="store_true", help="only what is about probes")
+    parser.add_argument("--quick", action="store_true", help="use a tenth of the time")
+    parser.add_argument("--smart", action="store_true", help="only SMART polls")
+    parser.add_argument("--probe", action="store_true", help="only probes")
     chosen = parser.parse_args()
     scale = 0.1 if chosen.quick else 1.0
     is_all = not (chosen.smart or chosen.probe)
@@ -47,7 +47,7 @@ def main() -> int:
         ]
     width = max(len(name) for name, *_ in rows)
     by = f"{platform.python_implementation()} {platform.python_version()} of {sys.base_prefix}"
-    print(f"\n{by:{width}}  {'ours':>10}  {'theirs':>10}  {'ratio':>7}  bar")
+    print(f"\n{by:{width}}  {'ours':>10}  {'theirs':>10}  {'ratio':>7}  limit")
     good = True
     for name, ours, theirs, unit, bar, met in rows:
         ratio = f"{ours / theirs:7.2f}" if theirs else " " * 7
@@ -74,7 +74,7 @@ def _scrapes(scale: float) -> Iterator[Row]:
     with _both(24, 24) as (ours, theirs):
         for name, count, pause in (
             ("back to back", int(_BACK_TO_BACK * scale), 0.0),
-            ("one a second", int(_PACED * scale), 1.0),
+            ("one per second", int(_PACED * scale), 1.0),
         ):
             _say(f"scrapes {name}")
             times: dict[str, list[float]] = {"ours": [], "theirs": []}
@@ -98,25 +98,25 @@ def _scrapes(scale: float) -> Iterator[Row]:
 def _five_minutes(seconds: float) -> Iterator[Row]:
     with _both(24, 24) as (ours, theirs):
         before = ours.cpu_seconds(), theirs.cpu_seconds()
-        begin = time.monotonic()
-        while (passed := time.monotonic() - begin) < seconds:
-            _say(f"24 disks with a scrape every 15 s: {passed:.0f} of {seconds:.0f} s")
+        start = time.monotonic()
+        while (passed := time.monotonic() - start) < seconds:
+            _say(f"24 disks with one scrape per 15 s: {passed:.0f} of {seconds:.0f} s")
             ours.scrape()
             theirs.scrape()
             time.sleep(min(15.0, seconds - passed))
-        passed = time.monotonic() - begin
+        passed = time.monotonic() - start
         a = ours.cpu_seconds() - before[0]
         b = theirs.cpu_seconds() - before[1]
         allowed = _SAMPLING_SHARE * passed + b
         yield (
-            f"CPU of {passed:.0f} s, 24 busy disks, a scrape every 15 s",
+            f"CPU of {passed:.0f} s, 24 busy disks, one scrape per 15 s",
             a * 1000,
             allowed * 1000,
             "ms",
             "<= 0.1 % of a core + node_exporter's",
             a <= allowed,
         )
-        yield ("  of which node_exporter's own", b * 1000, 0.0, "ms", "", None)
+        yield ("  of which node_exporter", b * 1000, 0.0, "ms", "", None)
         yield ("VmRSS, 24 disks", ours.rss_megabytes(), theirs.rss_megabytes(), "MB", "<= 32", None)
         rss = ours.rss_megabytes()
         yield ("VmRSS bar, 24 disks", rss, 32.0, "MB", "<= 32", rss <= 32)
@@ -125,11 +125,11 @@ def _five_minutes(seconds: float) -> Iterator[Row]:
 def _many_disks(seconds: float) -> Iterator[Row]:
     with _both(1000, 50) as (ours, _):
         before = ours.cpu_seconds()
-        begin = time.monotonic()
-        while (passed := time.monotonic() - begin) < seconds:
+        start = time.monotonic()
+        while (passed := time.monotonic() - start) < seconds:
             _say(f"1,000 disks, 50 active: {passed:.0f} of {seconds:.0f} s")
             time.sleep(min(10.0, seconds - passed))
-        passed = time.monotonic() - begin
+        passed = time.monotonic() - start
         share = (ours.cpu_seconds() - before) / passed * 100
         yield ("CPU, 1,000 disks of which 50 active", share, 0.0, "% of core", "<= 1", share <= 1)
 
@@ -154,7 +154,7 @@ def _sizes() -> Iterator[Row]:
             )
     per_disk = (sizes[500] - sizes[24]) / 476, (sizes[1000] - sizes[500]) / 500
     yield (
-        "KB a disk, 24 to 500 and 500 to 1,000",
+        "KB per disk, 24 to 500 and 500 to 1,000",
         per_disk[1] * 1024,
         per_disk[0] * 1024,
         "KB",

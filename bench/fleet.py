@@ -1,9 +1,9 @@
-"""make fleet: what the rules of alerts/ cost a real Prometheus that watches a fleet.
+"""Measures the CPU time of the rules of alerts/ in a Prometheus with many hosts (`make fleet`).
 
-A process of its own serves the pages of all hosts on one loopback port; Prometheus scrapes each as
-a target, with 30 days of what the rules look back on in its database (bench/fleet_history.py).
-Durations as Prometheus tells them are those of a machine that does other things, too. So each rule
-is asked once more after that, alone, and the CPU time that it took is what is judged.
+A separate process serves the pages of all hosts on one loopback port, and Prometheus scrapes each
+as a target. Its database contains 30 days of the series that rules read (bench/fleet_history.py).
+The durations that Prometheus reports include other load of the machine. Therefore each rule is
+evaluated once more on its own, and its CPU time is compared with the limit.
 """
 
 import argparse
@@ -29,19 +29,20 @@ from bench import fleet_history, fleet_page, fleet_pages
 from bench.rows import say
 from stack.programs import HOST, Running, StackError, prometheus
 
-#: Of a group's interval.
-_BAR = 0.25
-#: Groups of four minutes are evaluated each minute here, so that the run is short.
-_SELDOM, _OFTEN = "interval: 4m", "interval: 1m"
+#: Maximum CPU time of a group, as a share of its interval.
+_MAX_SHARE = 0.25
+#: Groups with an interval of four minutes are evaluated every minute, to shorten the run.
+_REAL_INTERVAL, _TEST_INTERVAL = "interval: 4m", "interval: 1m"
 _INTERVALS = {"30s": 30.0, "1m": 60.0, "4m": 240.0}
-_LOOK_SECONDS = 5.0
+_POLL_SECONDS = 5.0
 _NICE = -10
 
 
 class Group(NamedTuple):
-    """A group of rules: seconds between two evaluations, and what each of them took.
+    """A group of rules.
 
-    rules: CPU seconds of each alone, the dearest first, with its name.
+    interval: seconds between two evaluations. seconds: durations of the evaluations. rules: CPU
+    seconds and name of each rule, the most expensive first.
     """
 
     name: str
@@ -59,13 +60,13 @@ class Group(NamedTuple):
 
 
 def main() -> int:
-    """Print each group's row; exit status 1 where one is over the bar."""
+    """Prints a row for each group; returns 1 if a group exceeds the limit."""
     parser = argparse.ArgumentParser(prog="make fleet", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=240, help="once all hosts are scraped")
-    parser.add_argument("--scrape", default="60s", help="the scrape interval")
+    parser.add_argument("--seconds", type=float, default=240, help="duration of the measurement")
+    parser.add_argument("--scrape", default="60s", help="scrape interval")
     asked = parser.parse_args()
-    # What is started inherits it: what else the machine does is not to be measured.
+    # Child processes inherit the priority, which reduces the effect of other load.
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
     os.environ["GOMAXPROCS"] = "2"
@@ -90,36 +91,37 @@ def main() -> int:
         return 2
     print(
         f"\n{len(hosts)} hosts of {len(fleet_page.DRIVES)} drives, {len(page)} series each"
-        f" ({series:.0f} in all), a scrape every {asked.scrape}, {os.cpu_count()} cores"
-        f" at a load of {load:.1f} of which Prometheus took {cores:.2f};"
+        f" ({series:.0f} in total), scrape interval {asked.scrape}, {os.cpu_count()} cores,"
+        f" load average {load:.1f}, of which Prometheus {cores:.2f};"
         f" {firing:.0f} alerts pending or firing\n"
     )
     print(table(groups))
-    return int(any(group.share > _BAR for group in groups))
+    return int(any(group.share > _MAX_SHARE for group in groups))
 
 
 def table(groups: Sequence[Group]) -> str:
-    """A row a group in Markdown, the dearest first."""
+    """Markdown table with one row per group, the most expensive first."""
     head = (
-        "| group | rules | interval | CPU | of the interval | longest as timed | dearest rule | |\n"
+        "| group | rules | interval | CPU | share of interval | longest evaluation"
+        " | most expensive rule | |\n"
     )
     rows = [
         f"| {group.name} | {len(group.rules)} | {group.interval:.0f} s | {group.cpu:.2f} s"
         f" | {group.share:.1%} | {max(group.seconds, default=0):.1f} s"
         f" | {group.rules[0][1]} {group.rules[0][0]:.2f} s"
-        f" | {'met' if group.share <= _BAR else 'MISSED'} |"
+        f" | {'met' if group.share <= _MAX_SHARE else 'MISSED'} |"
         for group in sorted(groups, key=lambda each: -each.share)
     ]
     return f"{head}|---|---|---|---|---|---|---|---|\n" + "\n".join(rows)
 
 
 def _config(directory: Path, hosts: Sequence[str], port: int, scrape: str) -> str:
-    """The rules as they are but for `_SELDOM`, and a target for each host."""
+    """The Prometheus configuration; writes the rule files with short intervals."""
     alerts = Path(__file__).parents[1] / "alerts"
     document = yaml.safe_load((alerts / "prometheus.example.yml").read_text())
     for name in document["rule_files"]:
         text = (alerts / name).read_text()
-        (directory / name).write_text(text.replace(_SELDOM, _OFTEN))
+        (directory / name).write_text(text.replace(_REAL_INTERVAL, _TEST_INTERVAL))
     targets = [
         {
             "targets": [f"{HOST}:{port}"],
@@ -179,29 +181,29 @@ def _value(running: Running, expression: str) -> float:
 def _await_hosts(running: Running, hosts: int) -> None:
     while (up := _value(running, 'sum(up{job="ssd"})')) < hosts:
         say(f"{up:.0f} of {hosts} hosts are scraped")
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _evaluations(running: Running, seconds: float) -> tuple[dict[str, list[float]], float]:
-    """What every group's evaluations took in so many seconds; the cores that Prometheus took."""
+    """Durations of the evaluations by group, and the number of cores that Prometheus used."""
     taken: dict[str, dict[str, float]] = defaultdict(dict)
-    cpu, begun = _cpu_seconds(running), time.monotonic()
-    while time.monotonic() - begun < seconds:
+    cpu, start = _cpu_seconds(running), time.monotonic()
+    while time.monotonic() - start < seconds:
         for group in _ask(running, "rules")["groups"]:
             if not group["lastEvaluation"].startswith("0001-"):
                 taken[group["name"]][group["lastEvaluation"]] = group["evaluationTime"]
-        time.sleep(_LOOK_SECONDS)
-    cores = (_cpu_seconds(running) - cpu) / (time.monotonic() - begun)
+        time.sleep(_POLL_SECONDS)
+    cores = (_cpu_seconds(running) - cpu) / (time.monotonic() - start)
     return {name: list(by_time.values()) for name, by_time in taken.items()}, cores
 
 
 def _alone(running: Running, evaluations: Mapping[str, Sequence[float]]) -> list[Group]:
-    """Every rule asked at this moment by a Prometheus that neither scrapes nor evaluates."""
+    """Evaluates every rule once in a Prometheus that neither scrapes nor evaluates rules."""
     at = f"{time.time():.3f}"
     (running.log.parent / "prometheus.yml").write_text("{}")
     reload = f"http://{running.program.address}/-/reload"
     with urllib.request.urlopen(urllib.request.Request(reload, method="POST"), timeout=120):
-        # Its collector of garbage, and what was being scraped.
+        # Waits for garbage collection and for scrapes in progress.
         time.sleep(20)
     found = []
     for name, interval, rules in _groups():
@@ -217,7 +219,7 @@ def _alone(running: Running, evaluations: Mapping[str, Sequence[float]]) -> list
 
 
 def _groups() -> Iterator[tuple[str, float, list[tuple[str, str]]]]:
-    """Name, interval and rules of each group but the thresholds, which are numbers."""
+    """Name, interval and rules of each group except the thresholds, which are constants."""
     alerts = Path(__file__).parents[1] / "alerts"
     for path in sorted(alerts.glob("*.yml")):
         for group in yaml.safe_load(path.read_text()).get("groups", ()):
@@ -236,6 +238,6 @@ def _cpu_seconds(running: Running) -> float:
 
 
 if __name__ == "__main__":
-    # As ctrl-C: what was started is ended, what was written is removed.
+    # Like Ctrl-C: stops child processes and removes temporary files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""Thirty days of the fleet in Prometheus' database, of the series that rules look back on."""
+"""Writes 30 days of the series that rules read into the database of Prometheus."""
 
 import itertools
 import time
@@ -12,7 +12,7 @@ from bench.tsdb_block import Flat
 _SCRAPE, _RULE = 15_000, 240_000
 _DAY = 86_400_000
 
-#: How far back rules look on each family that was scraped: 1, 7 and 30 days.
+#: Days that rules read of each scraped metric: 1, 7 and 30.
 _SCRAPED = {
     1: (
         *("ssd_disk_saturated_seconds_total", "ssd_exporter_build_info", "ssd_device_up"),
@@ -35,7 +35,7 @@ _SCRAPED = {
     ),
     30: ("ssd_smart_spare_ratio", "ssd_slc_burst_bytes_per_second"),
 }
-#: The same of what rules have recorded every four minutes.
+#: The same for series recorded every four minutes.
 _P99 = "instance_device:ssd_probe_p99_seconds"
 _RECORDED = {
     1: (),
@@ -48,7 +48,7 @@ _RECORDED = {
 
 
 def write(directory: Path, hosts: Sequence[str], page: tuple[Line, ...]) -> None:
-    """Three blocks that end now: of 30, of 7 and of the last day."""
+    """Writes three blocks: days 30 to 7, days 7 to 1, and the last day."""
     end = int(time.time() * 1000) // _RULE * _RULE
     edges = (30, 7, 1, 0)
     for number, (oldest, newest) in enumerate(itertools.pairwise(edges), 1):

@@ -1,4 +1,4 @@
-"""The page of a made-up host with four NVMe drives: the exporter's own, and what it lacks."""
+"""Builds the page of a simulated host with four NVMe drives, based on a golden page."""
 
 import re
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 DRIVES = ("nvme0n1", "nvme1n1", "nvme2n1", "nvme3n1")
-#: Of serial numbers on a page; each host has its own word for it.
+#: Placeholder in serial numbers; each host replaces it with its name.
 MARK = "FLEETHOST"
 
-#: A real page with one drive that fares well and one that does not.
+#: A golden page with one healthy and one failing drive.
 _PAGE = Path(__file__).parents[1] / "tests" / "hosts" / "smart-nvme" / "expected.prom"
-_WELL = "nvme0n1"
+_HEALTHY = "nvme0n1"
 
-#: What that host lacks, of a drive "D" that fares well; None is a time that has just passed.
+#: Series of a healthy drive "D" that the golden page lacks. None: a timestamp in the recent past.
 _MORE: tuple[tuple[str, float | None], ...] = (
     *((f'ssd_device_io_{what}_total{{device="D"}}', 0) for what in ("errors", "timeouts")),
     *(
@@ -89,7 +89,7 @@ _MORE: tuple[tuple[str, float | None], ...] = (
         for reason in ("busy", "pressure", "hot", "worn", "space", "rebuilding", "uptime")
     ),
 )
-#: The same of the host.
+#: The same for the host.
 _MORE_OF_HOST: tuple[tuple[str, float | None], ...] = (
     ('ssd_cpu_softirq_max_ratio{window="1m"}', 0.1),
     ('ssd_cpu_iowait_max_ratio{window="1m"}', 0.1),
@@ -101,15 +101,15 @@ _MORE_OF_HOST: tuple[tuple[str, float | None], ...] = (
     ("process_open_fds", 20),
     ("process_max_fds", 1024),
 )
-#: Counters of mishaps: they stand still.
+#: Counters of faults, which do not increase.
 _STILL = re.compile(r"^ssd_(smart|pcie|device|filesystem|probe|sampler_gaps|collector|softnet)_")
-_MISHAP = re.compile(r"stalled|saturated|falloff|timeout")
+_FAULT = re.compile(r"stalled|saturated|falloff|timeout")
 
 
 class Line(NamedTuple):
-    """A series as the page names it, its value at first, and what it gains in a second.
+    """A series with its initial value and its increase per second.
 
-    start: None for a time, which has always just passed.
+    start: None for a timestamp, which is always in the recent past.
     """
 
     series: str
@@ -118,18 +118,18 @@ class Line(NamedTuple):
 
 
 def lines() -> tuple[Line, ...]:
-    """The page, without its comments."""
+    """The lines of the page without comments."""
     return tuple(_lines())
 
 
 def labels(series: str) -> tuple[tuple[str, str], ...]:
-    """Name and labels of a series of the page, in the order of a database."""
+    """Name and labels of a series, sorted as in a database."""
     name, _, rest = series.partition("{")
     return (("__name__", name), *sorted(re.findall(r'(\w+)="([^"]*)"', rest)))
 
 
 def page(of: tuple[Line, ...], seconds: float, now: float) -> bytes:
-    """The text after so many seconds of work; `MARK` stands in the serial numbers."""
+    """The page text after `seconds`; serial numbers contain `MARK`."""
     return b"".join(
         b"%s %.6f\n" % (each.series.encode(), _value(each, seconds, now)) for each in of
     )
@@ -148,8 +148,8 @@ def _lines() -> Iterator[Line]:
         device = re.search(r'device="([^"]*)"', series)
         if device is None:
             yield Line(series, start, rate)
-        elif device[1] == _WELL:
-            marked = re.sub(r'serial="[^"]*"', 'serial="S"', series).replace(_WELL, "D")
+        elif device[1] == _HEALTHY:
+            marked = re.sub(r'serial="[^"]*"', 'serial="S"', series).replace(_HEALTHY, "D")
             for drive in DRIVES:
                 yield Line(_of(marked, drive), start, rate)
     for series, start in _MORE:
@@ -160,7 +160,7 @@ def _lines() -> Iterator[Line]:
 
 
 def _of(series: str, drive: str) -> str:
-    # The partitions and controllers of the page's drive are named after it, too.
+    # Partitions and controllers start with the name of the drive.
     return series.replace('serial="S"', f'serial="{MARK}{drive}"').replace('"D', f'"{drive}')
 
 
@@ -169,7 +169,7 @@ def _rate(series: str, kinds: dict[str, str]) -> float:
     family = re.sub(r"_(bucket|sum|count)$", "", name)
     if kinds.get(name, kinds.get(family)) not in ("counter", "histogram"):
         return 0.0
-    if _STILL.match(name) or _MISHAP.search(name):
+    if _STILL.match(name) or _FAULT.search(name):
         return 0.0
     if name.endswith("_sum") or "seconds_total" in name:
         return 0.0005

@@ -1,4 +1,4 @@
-"""Serves the page of every host of the fleet, in a process of its own: /HOST on one port."""
+"""Serves the page of every host as /HOST on one port, in a separate process."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ _LINES = fleet_page.lines()
 
 
 class _Pages(ThreadingHTTPServer):
-    """Renders a page once a second; the hosts' differ in serial numbers alone."""
+    """Renders a page once per second. The pages of hosts differ in serial numbers only."""
 
     daemon_threads = True
     request_queue_size = 1024
@@ -53,7 +53,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[int]:
-    """The port of a server that runs."""
+    """Runs the server; yields its port."""
     argv = [sys.executable, "-m", "bench.fleet_pages"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -64,7 +64,7 @@ def served() -> Iterator[int]:
 
 
 def main() -> None:
-    """Print the port, and serve until the end of whoever asked: its end closes our input."""
+    """Prints the port and serves until the parent process closes standard input."""
     server = _Pages()
     print(server.server_address[1], flush=True)
     Thread(target=server.serve_forever, daemon=True).start()

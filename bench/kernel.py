@@ -1,4 +1,4 @@
-"""A kernel of files: disks that work, for exporters that are given it as /proc and /sys."""
+"""Simulates /proc and /sys with active disks, as files."""
 
 import os
 import random
@@ -11,9 +11,9 @@ _IN_FLIGHT = 8
 
 
 class Kernel:
-    """/proc and /sys with `disks` drives of which the first `active` do something every second.
+    """/proc and /sys with `disks` drives, of which the first `active` have I/O every second.
 
-    A file stays the same one, as those of /proc do, is written in one go, and gets no shorter.
+    Files keep their inode, like those of /proc. They are written with one call and never shrink.
     """
 
     def __init__(self, root: Path, disks: int, active: int) -> None:
@@ -49,7 +49,7 @@ class Kernel:
             self.advance()
 
     def advance(self) -> None:
-        """A second passes."""
+        """Advances the counters by one second."""
         self._seconds += 1
         for counters in self._counters[: self._active]:
             for field in range(_FIELDS):

@@ -1,7 +1,7 @@
-"""Probes: what the default schedule costs of a core and of a drive, and how long a judgement takes.
+"""Measures the CPU time and endurance that probes consume, and the run time of their analysis.
 
-The slots of a quarter of an hour are run for real, on a loop device in memory (as root). One takes
-as long as on any drive: the rates are capped.
+The probes of 15 minutes run on a loop device in memory (as root). They take as long as on any
+drive, because their rates are limited.
 """
 
 import random
@@ -26,7 +26,7 @@ _MOST_CPU_PERCENT = 0.2
 _MOST_TERABYTES = 0.3
 _MOST_IOS = 200
 
-#: The file of 64 MiB, and what ext4 takes.
+#: The file of 64 MiB, and the metadata of ext4.
 _DISK_BYTES = 128 * MIB
 
 _AGAIN = 21
@@ -35,17 +35,17 @@ _AGAIN = 21
 def rows(scale: float) -> Iterator[Row]:
     yield from _asked()
     yield from _cost()
-    yield from _judgement(max(3, int(_AGAIN * scale)))
+    yield from _analysis(max(3, int(_AGAIN * scale)))
 
 
 def _asked() -> Iterator[Row]:
-    """They run one after the other; a sync follows each write of fsync."""
+    """Probes run one after the other; the fsync profile sends a sync after each write."""
     most = 0
     for name in ON_BY_DEFAULT:
         profile = PROFILES[name]
         each = 2 if name == "fsync" else 1
         most = max(most, each * profile.jobs * (profile.rate_iops or 0))
-    yield "I/Os a second that a probe asks for", most, 0.0, "", "<= 200", most <= _MOST_IOS
+    yield "I/O requests per second of a probe", most, 0.0, "", "<= 200", most <= _MOST_IOS
 
 
 def _cost() -> Iterator[Row]:
@@ -53,11 +53,11 @@ def _cost() -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as place, probed_disk(Path(place), _DISK_BYTES) as disk:
             yield from _quarter(disk)
     except RigUnavailable as e:
-        say(f"what probes cost is not measured: {e}")
+        say(f"the cost of probes is not measured: {e}")
 
 
 def _quarter(disk: ProbedDisk) -> Iterator[Row]:
-    """From a slot of all profiles to the next, after one in which the file was filled."""
+    """From one run of all profiles to the next; a run before fills the file."""
     say("a probe that fills its file")
     disk.run()
     before = disk.written_bytes(), disk.charged_bytes()
@@ -72,30 +72,30 @@ def _quarter(disk: ProbedDisk) -> Iterator[Row]:
     runs = disk.values("ssd_probe_runs_total")
     succeeded = tuple(runs[disk.device, name, "success"] for name in ON_BY_DEFAULT)
     if succeeded != (4, 4, 2):
-        raise RuntimeError(f"of the probes {succeeded} have succeeded: the figures are of others")
+        raise RuntimeError(f"successful probes: {succeeded}; the results are not comparable")
     a_year = _YEAR / _CYCLE / 1e12
     written = (disk.written_bytes() - before[0]) * a_year
     charged = (disk.charged_bytes() - before[1]) * a_year
     share = cpu / _CYCLE * 100
     yield (
-        "CPU of the default schedule, fio's and ours",
+        "CPU of the default schedule, fio and exporter",
         share,
         0.0,
         "% of core",
         "<= 0.2",
         share <= _MOST_CPU_PERCENT,
     )
-    yield "  of a quarter of an hour", cpu * 1000, 0.0, "ms", "", None
-    yield "  while it probed, of a core", cpu / took * 100, 0.0, "%", "", None
+    yield "  in 15 minutes", cpu * 1000, 0.0, "ms", "", None
+    yield "  during probes, share of a core", cpu / took * 100, 0.0, "%", "", None
     yield (
-        "written a year by the device, and charged",
+        "bytes per year, written by the device and charged",
         written,
         charged,
         "TB",
-        "<= 0.3, charged too",
+        "both <= 0.3",
         max(written, charged) <= _MOST_TERABYTES,
     )
-    yield "reads and writes of the device in its busiest second", busiest, 0.0, "", "", None
+    yield "reads and writes in the busiest second", busiest, 0.0, "", "", None
 
 
 def _cpu_seconds() -> float:
@@ -105,7 +105,7 @@ def _cpu_seconds() -> float:
 
 @dataclass
 class _Counted:
-    """The most reads and writes in a second."""
+    """Highest number of reads and writes in one second."""
 
     most: float = 0.0
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -137,19 +137,19 @@ def _operations(stat: Path) -> int:
     return int(columns[0]) + int(columns[4])
 
 
-def _judgement(count: int) -> Iterator[Row]:
-    """Of 16 GiB at 1.2 GB/s, and at 0.4 from half of it on, logged every 100 ms."""
-    say("the judgement of 16 GiB written")
+def _analysis(count: int) -> Iterator[Row]:
+    """Analyses 16 GiB of writes, half at 1.2 GB/s and half at 0.4, logged every 100 ms."""
+    say("analysis of 16 GiB of writes")
     speed = steps(1200, (8, 400))
     trace = list(active(speed, random.Random(10177), Noise(), 16 * GIB))
     rules = CliffRules()
     with tempfile.TemporaryDirectory() as place:
         log = Path(place, "slc_bw.log")
         log.write_text(_logged(trace))
-        judging = _best(lambda: cache_cliff(trace, rules), count)
+        analysing = _best(lambda: cache_cliff(trace, rules), count)
         reading = _best(lambda: _read_log(log), count)
-    name = f"judging 16 GiB written, and reading its log of {len(trace)} rows"
-    yield name, judging * 1000, reading * 1000, "ms", "<= 1", judging <= reading
+    name = f"analysis of 16 GiB of writes, and parsing its log of {len(trace)} rows"
+    yield name, analysing * 1000, reading * 1000, "ms", "<= 1", analysing <= reading
 
 
 def _logged(trace: list[TraceSample]) -> str:
@@ -162,12 +162,12 @@ def _logged(trace: list[TraceSample]) -> str:
 
 
 def _read_log(log: Path) -> list[TraceSample]:
-    """The samples of a bandwidth log of fio: milliseconds since the start, KiB/s, direction."""
+    """Parses a bandwidth log of fio: milliseconds since the start, KiB/s, direction."""
     samples, before = [], 0.0
     for line in log.read_text(encoding="utf-8").splitlines():
         milliseconds, rate, *_ = (column.strip() for column in line.split(","))
         if not (milliseconds.isdecimal() and rate.isdecimal()):
-            raise ValueError(f"no number: {line}")
+            raise ValueError(f"not a number: {line}")
         seconds = int(milliseconds) / 1000 - before
         samples.append(TraceSample(seconds, seconds * int(rate) * 1024.0))
         before += seconds
@@ -175,7 +175,7 @@ def _read_log(log: Path) -> list[TraceSample]:
 
 
 def _best(do: Callable[[], object], count: int) -> float:
-    """Of many: others use the machine too."""
+    """Minimum of several runs, because other processes use the machine too."""
     times = []
     for _ in range(count):
         begin = time.perf_counter()

@@ -1,4 +1,4 @@
-"""The programs that are measured, as processes of their own."""
+"""Starts the measured programs as separate processes."""
 
 import contextlib
 import http.client
@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.kernel import Kernel
 
 COMMAND = (sys.executable, "-m", "exporter")
-#: As the launcher of the packages: isolated, without site-packages (packaging/install.sh).
+#: The same command line as the launcher of the packages (packaging/install.sh).
 _PLACE = str(Path(__file__).parents[1])
 _START = f"import sys; sys.path.append({_PLACE!r}); from exporter.cli import main; sys.exit(main())"
 LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
@@ -22,7 +22,7 @@ NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
 _TICKS = os.sysconf("SC_CLK_TCK")
 _NANOSECONDS = 1e9
 
-#: What a Prometheus server sends.
+#: Request headers of a Prometheus server.
 HEADERS = {
     "Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
     "Accept-Encoding": "gzip",
@@ -41,13 +41,13 @@ class Program:
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
 
     def scrape(self) -> float:
-        """Seconds for one scrape over a connection that is kept, as Prometheus does."""
+        """Seconds of one scrape over a persistent connection, like that of Prometheus."""
         begin = time.perf_counter()
         self._answer(HEADERS)
         return time.perf_counter() - begin
 
     def page(self) -> str:
-        """The page, to be looked at."""
+        """The page as text."""
         return self._answer({}).decode()
 
     def _answer(self, headers: dict[str, str]) -> bytes:
@@ -59,7 +59,7 @@ class Program:
         return body
 
     def cpu_seconds(self) -> float:
-        """CPU time so far, of all threads; from schedstat, for stat counts in 10 ms."""
+        """CPU time of all threads; from schedstat, because stat has a resolution of 10 ms."""
         total = 0
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -71,7 +71,7 @@ class Program:
 
 
 def rss_megabytes(pid: int) -> float:
-    """VmRSS of a process that runs."""
+    """VmRSS of a running process in MB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
@@ -80,7 +80,7 @@ def rss_megabytes(pid: int) -> float:
 
 @contextlib.contextmanager
 def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
-    """This project's exporter."""
+    """Runs ssd-exporter."""
     port = _free_port()
     argv = [
         *COMMAND,
@@ -97,7 +97,7 @@ def ours(kernel: Kernel, state: Path, *flags: str) -> Iterator[Program]:
 
 @contextlib.contextmanager
 def node_exporter(kernel: Kernel) -> Iterator[Program]:
-    """Debian's node_exporter with the collectors that do the same work."""
+    """Runs Debian's node_exporter with equivalent collectors."""
     port = _free_port()
     argv = [
         NODE_EXPORTER,

@@ -1,13 +1,14 @@
-"""What the bench prints: a figure beside its bar."""
+"""Rows of the result table."""
 
 import sys
 
-#: Name, our figure, what it stands beside (0 for nothing), unit, bar, and whether it is met.
+#: Name, result, value for comparison (0: none), unit, limit as text, and whether the result is
+#: within the limit (None: no limit).
 Row = tuple[str, float, float, str, str, bool | None]
 
 
 def say(text: str) -> None:
-    """What is being measured just now."""
+    """Prints the measurement in progress."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     else:

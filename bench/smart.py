@@ -1,6 +1,6 @@
-"""Asking drives: how long, how many at a time, at what cost; with a stand-in for smartctl.
+"""Measures the duration, concurrency and cost of SMART polls, with a replacement for smartctl.
 
-Each drive is made up, half of them NVMe, half SATA, and is a disk of `bench.kernel` besides.
+All drives are simulated, half of them NVMe and half SATA. They are also disks of `bench.kernel`.
 """
 
 import json
@@ -27,19 +27,19 @@ _MOST_SERIES = 60
 _CPU_SECONDS = 0.001
 _AGAIN = 5
 
-#: Never again while the bench runs; the shortest interval that the settings take; and one at
-#: which 1,000 drives leave half of two cores.
+#: Poll intervals: never during the benchmark, the shortest allowed one, and one at which 1,000
+#: drives use half of two cores.
 _NEVER, _OFTEN, _MANY = 86_400.0, 10.0, 20.0
 
-#: Between two drives of one round pass less.
-_SILENT_SECONDS = 0.3
+#: Longer than the pause between two polls of one round.
+_PAUSE_SECONDS = 0.3
 
 _TALLY = struct.Struct("5q")
 _VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n"
 
 
 class Drives:
-    """The stand-in, what it prints, and its own tally of how it ran."""
+    """The replacement for smartctl, its outputs, and the counters that it writes."""
 
     def __init__(self, root: Path, count: int) -> None:
         self.count = count
@@ -61,8 +61,8 @@ class Drives:
         with file.open("r+b") as opened:
             self._tally = mmap.mmap(opened.fileno(), _TALLY.size)
 
-    def forget(self) -> None:
-        """Count from the start."""
+    def reset(self) -> None:
+        """Resets the counters."""
         self._tally[:] = bytes(_TALLY.size)
 
     @property
@@ -71,7 +71,7 @@ class Drives:
 
     @property
     def most(self) -> int:
-        """So many ran at a time."""
+        """Highest number of concurrent processes."""
         return int(_TALLY.unpack(self._tally)[1])
 
     @property
@@ -80,7 +80,7 @@ class Drives:
 
     @property
     def seconds(self) -> float:
-        """From when the first began to when the last had ended."""
+        """Seconds between the start of the first and the end of the last process."""
         _, _, _, first, last = _TALLY.unpack(self._tally)
         return float(last - first) / 1e9
 
@@ -88,12 +88,12 @@ class Drives:
         until = time.monotonic() + seconds
         while self.ended < count:
             if time.monotonic() > until:
-                raise RuntimeError(f"{self.ended} of {count} drives were asked")
+                raise RuntimeError(f"{self.ended} of {count} drives were polled")
             time.sleep(0.005)
 
     def all_at_once(self) -> float:
-        """Seconds for every drive, with nothing that holds back or looks at what they say."""
-        self.forget()
+        """Seconds to run smartctl for all drives at once, without a limit and without parsing."""
+        self.reset()
         program = str(self.program)
         with open(os.devnull, "wb") as nowhere:
             actions = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
@@ -107,7 +107,7 @@ class Drives:
 
 
 def rows(scale: float) -> Iterator[Row]:
-    """All figures; `scale` shortens what takes long."""
+    """All results; `scale` shortens long measurements."""
     yield from _collections(max(1, int(_AGAIN * scale)))
     yield from _daemon_of_24(60 * scale)
     yield from _growth(40 * scale)
@@ -115,7 +115,7 @@ def rows(scale: float) -> Iterator[Row]:
 
 
 def _collections(times: int) -> Iterator[Row]:
-    """At its start a poller asks every drive at once."""
+    """A poller polls every drive at its start."""
     taken: dict[str, list[float]] = {"at once": [], "daemon": [], "agent": []}
     most = 0
     with _drives(DRIVES) as (drives, kernel, root):
@@ -123,7 +123,7 @@ def _collections(times: int) -> Iterator[Row]:
             say(f"24 drives, {number + 1} of {times}")
             taken["at once"].append(drives.all_at_once())
             for name, start in (("daemon", _daemon), ("agent", _smart_agent)):
-                drives.forget()
+                drives.reset()
                 with start(drives, kernel, root / f"{name}{number}", _NEVER):
                     drives.await_ended(DRIVES)
                 taken[name].append(drives.seconds)
@@ -132,23 +132,23 @@ def _collections(times: int) -> Iterator[Row]:
     for name in ("daemon", "agent"):
         ours = statistics.median(taken[name]) * 1000
         met = ours <= 1.3 * plan
-        yield f"24 drives asked, {name} and all at once", ours, plan, "ms", "<= 1.3", met
-    yield "smartctl at a time, at most", most, 0.0, "", "<= 8", most <= _PROCESSES
+        yield f"24 drives polled, {name} and all at once", ours, plan, "ms", "<= 1.3", met
+    yield "concurrent smartctl processes, maximum", most, 0.0, "", "<= 8", most <= _PROCESSES
 
 
 def _daemon_of_24(seconds: float) -> Iterator[Row]:
     with _drives(DRIVES) as (drives, kernel, root):
         with _idle_and_busy(drives, kernel, root, _OFTEN) as (idle, busy):
-            cpu = _cpu_a_poll(drives, idle, busy, seconds, "24 drives")
-            yield "CPU a drive and poll, 24 drives", cpu * 1000, 0.0, "ms", "<= 1", cpu <= 0.001
+            cpu = _cpu_per_poll(drives, idle, busy, seconds, "24 drives")
+            yield "CPU per poll, 24 drives", cpu * 1000, 0.0, "ms", "<= 1", cpu <= 0.001
         with _daemon(drives, kernel, root / "scraped", _OFTEN) as daemon:
             time.sleep(3)
             during, without = _scrapes(drives, daemon, max(5, int(seconds / 2)))
             met = during <= 1.2 * without
-            name = "scrape p50, while drives are asked and while not"
+            name = "scrape p50, during and between polls"
             yield name, during * 1000, without * 1000, "ms", "<= 1.2", met
-            series = _series_a_drive(daemon)
-            yield "SMART series a drive, median", series, 0.0, "", "<= 60", series <= _MOST_SERIES
+            series = _series_per_drive(daemon)
+            yield "SMART series per drive, median", series, 0.0, "", "<= 60", series <= _MOST_SERIES
             rss = daemon.rss_megabytes()
             yield "VmRSS, 24 drives by exec", rss, 0.0, "MB", "<= 34", rss <= 34
 
@@ -158,7 +158,7 @@ def _growth(seconds: float) -> Iterator[Row]:
     for count in (100, 1000):
         with _drives(count) as (drives, kernel, root):
             with _idle_and_busy(drives, kernel, root, _MANY) as (idle, busy):
-                cpu[count] = _cpu_a_poll(drives, idle, busy, seconds, f"{count} drives")
+                cpu[count] = _cpu_per_poll(drives, idle, busy, seconds, f"{count} drives")
                 for _ in range(3):
                     busy.scrape()
                     time.sleep(1.2)
@@ -166,7 +166,7 @@ def _growth(seconds: float) -> Iterator[Row]:
             bar, met = ("<= 42", rss <= 42) if count == 100 else ("", None)
             yield f"VmRSS, {count} drives by exec", rss, 0.0, "MB", bar, met
     met = cpu[1000] <= 1.5 * cpu[100]
-    name = "CPU a drive and poll, 1,000 drives and 100"
+    name = "CPU per poll, 1,000 drives and 100"
     yield name, cpu[1000] * 1000, cpu[100] * 1000, "ms", "<= 1.5", met
 
 
@@ -181,62 +181,62 @@ def _agent(seconds: float) -> Iterator[Row]:
     yield "VmRSS of the agent, 24 drives", rss, 0.0, "MB", "<= 20", rss <= 20
 
 
-def _cpu_a_poll(drives: Drives, idle: Program, busy: Program, seconds: float, what: str) -> float:
-    """CPU seconds of the process itself, less what one takes that asks nobody."""
+def _cpu_per_poll(drives: Drives, idle: Program, busy: Program, seconds: float, what: str) -> float:
+    """CPU seconds per poll: those of a polling daemon minus those of one that does not poll."""
     before = busy.cpu_seconds(), idle.cpu_seconds(), drives.ended
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < seconds:
-        say(f"CPU of asking {what}: {passed:.0f} of {seconds:.0f} s")
+        say(f"CPU of polling {what}: {passed:.0f} of {seconds:.0f} s")
         time.sleep(min(5.0, seconds - passed))
     polls = drives.ended - before[2]
     return (busy.cpu_seconds() - before[0] - (idle.cpu_seconds() - before[1])) / polls
 
 
 def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]:
-    """p50 while a smartctl runs and while none does; of pages that nobody has asked for before.
+    """p50 of scrapes while smartctl runs and while it does not, without cached pages.
 
-    A page works through the seconds since the one before it: as many for either.
+    A page processes the samples since the previous page, so that both need the same number of them.
     """
     during: list[float] = []
     without: list[float] = []
     for number in range(count):
-        say(f"scrapes while drives are asked: {number} of {count}")
-        begin = _begin_in_silence(drives, daemon)
-        _await_asked(drives)
+        say(f"scrapes during polls: {number} of {count}")
+        begin = _start_in_pause(drives, daemon)
+        _wait_for_poll(drives)
         waited = time.monotonic() - begin
         during.append(daemon.scrape())
-        _begin_in_silence(drives, daemon)
-        # Just before drives are asked again, which they are at a steady pace.
-        time.sleep(max(0.0, waited - _SILENT_SECONDS))
-        _await_silence(drives, 0.0)
+        _start_in_pause(drives, daemon)
+        # Shortly before the next poll; polls have a constant interval.
+        time.sleep(max(0.0, waited - _PAUSE_SECONDS))
+        _wait_for_pause(drives, 0.0)
         without.append(daemon.scrape())
     return statistics.median(during), statistics.median(without)
 
 
-def _begin_in_silence(drives: Drives, daemon: Program) -> float:
-    """When a page was taken for which nothing is counted, after all that were to be asked were."""
-    _await_asked(drives)
-    _await_silence(drives, _SILENT_SECONDS)
+def _start_in_pause(drives: Drives, daemon: Program) -> float:
+    """Scrapes a page that is not measured, after all polls have ended; returns its time."""
+    _wait_for_poll(drives)
+    _wait_for_pause(drives, _PAUSE_SECONDS)
     now = time.monotonic()
     daemon.scrape()
     return now
 
 
-def _await_asked(drives: Drives) -> None:
-    _until(lambda: drives.running > 0, "no drive is asked")
+def _wait_for_poll(drives: Drives) -> None:
+    _until(lambda: drives.running > 0, "no drive is polled")
 
 
-def _await_silence(drives: Drives, seconds: float) -> None:
-    asked_at = time.monotonic()
+def _wait_for_pause(drives: Drives, seconds: float) -> None:
+    polled_at = time.monotonic()
 
-    def is_silent() -> bool:
-        nonlocal asked_at
+    def is_paused() -> bool:
+        nonlocal polled_at
         if drives.running:
-            asked_at = time.monotonic()
+            polled_at = time.monotonic()
             return False
-        return time.monotonic() - asked_at >= seconds
+        return time.monotonic() - polled_at >= seconds
 
-    _until(is_silent, "some drive is always asked")
+    _until(is_paused, "polls never pause")
 
 
 def _until(is_true: Callable[[], bool], otherwise: str) -> None:
@@ -247,7 +247,7 @@ def _until(is_true: Callable[[], bool], otherwise: str) -> None:
         time.sleep(0.001)
 
 
-def _series_a_drive(daemon: Program) -> float:
+def _series_per_drive(daemon: Program) -> float:
     counted: dict[str, int] = {}
     for line in daemon.page().splitlines():
         if line.startswith(("ssd_smart_", "ssd_ata_", "ssd_device_up")) and 'device="' in line:
@@ -268,7 +268,7 @@ def _drives(count: int) -> Iterator[tuple[Drives, Kernel, Path]]:
 def _idle_and_busy(
     drives: Drives, kernel: Kernel, root: Path, interval: float
 ) -> Iterator[tuple[Program, Program]]:
-    """Two daemons of the same drives, once all were asked: one asks nobody from then on."""
+    """Two daemons with the same drives, after the first poll of each; only one polls further."""
     with ExitStack() as stack:
         found = []
         for name, each in (("idle", _NEVER), ("busy", interval)):

@@ -1,7 +1,7 @@
-/* A smartctl for the bench: uses 8 ms of CPU and waits 30 ms for the drive, as the real one does,
-   and prints the file in reports/ beside it that the last argument names.
+/* Replacement for smartctl in benchmarks. Like the real program it uses 8 ms of CPU time and waits 30 ms
+   for the drive. It prints the file in reports/ that the last argument names.
 
-   The file "tally" beside it is this struct; bench/smart.py reads it. */
+   The file "tally" beside it contains struct tally; bench/smart.py reads it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <libgen.h>

@@ -1,10 +1,9 @@
-"""Blocks of Prometheus' database with months of values that stand still, in seconds.
+"""Writes blocks of Prometheus' database with months of constant values within seconds.
 
-Growth over 7 days can only be timed with 7 days in the database. `promtool tsdb
-create-blocks-from` reads its text once for every two hours of it; 4,000 drives at 15 s would take
-days. Here series with the same values share their chunks, which are read and decoded for each of
-them all the same.
-Format: docs/format/ of https://github.com/prometheus/prometheus/tree/v2.42.0/tsdb.
+Measuring a rule that reads 7 days requires 7 days in the database. `promtool tsdb
+create-blocks-from` reads its input once for every two hours; 4,000 drives at 15 s would take days.
+Here series with the same values share their chunks. Prometheus still reads and decodes them for
+each series. Format: docs/format/ of https://github.com/prometheus/prometheus/tree/v2.42.0/tsdb.
 """
 
 import json
@@ -19,7 +18,7 @@ _INDEX_MAGIC, _CHUNKS_MAGIC, _XOR = 0xBAAAD700, 0x85BD40DD, 1
 
 
 class Flat(NamedTuple):
-    """A series: name and labels in their order, one value, milliseconds between two samples."""
+    """A series: sorted name and labels, a constant value, milliseconds between two samples."""
 
     labels: tuple[tuple[str, str], ...]
     value: float
@@ -27,7 +26,7 @@ class Flat(NamedTuple):
 
 
 def write(directory: Path, number: int, begin: int, end: int, series: Iterable[Flat]) -> None:
-    """A block in a database's directory, of unix milliseconds begin to end, end left out."""
+    """Writes a block for Unix milliseconds begin to end (exclusive) into a database directory."""
     name = f"01{number:024d}"
     place = directory / name
     (place / "chunks").mkdir(parents=True)
@@ -53,7 +52,7 @@ def write(directory: Path, number: int, begin: int, end: int, series: Iterable[F
 
 
 class _Chunks:
-    """The chunk file, and for each value and step the list of its chunks as the index has it."""
+    """Builds the chunk file and, for each value and step, the chunk list of the index."""
 
     def __init__(self, begin: int, end: int) -> None:
         self._begin, self._end = begin, end
@@ -80,7 +79,7 @@ class _Chunks:
 
 
 def _xor(first: int, count: int, step: int, value: float) -> bytes:
-    """Samples of one value at one distance: after the second a bit for each of both is 0."""
+    """XOR chunk of a constant value and step: two zero bits per sample after the second one."""
     head = struct.pack(">H", count) + _varint(first) + struct.pack(">d", value)
     if count == 1:
         return head
@@ -156,7 +155,7 @@ _TABLE = _table()
 
 
 def crc32c(data: bytes, before: int = 0) -> int:
-    """CRC-32C (RFC 3720 B.4), of `data` behind what has the CRC `before`."""
+    """CRC-32C (RFC 3720 B.4) of `data`, continuing from the CRC `before`."""
     rest = ~before & 0xFFFFFFFF
     for byte in data:
         rest = rest >> 8 ^ _TABLE[(rest ^ byte) & 0xFF]
@@ -164,7 +163,7 @@ def crc32c(data: bytes, before: int = 0) -> int:
 
 
 class _Appended:
-    """The CRC of anything with this behind it, from its own CRC: CRCs are linear in their start."""
+    """Computes the CRC of a prefix followed by `data` from the CRC of the prefix."""
 
     def __init__(self, data: bytes) -> None:
         self._nothing = crc32c(data)
