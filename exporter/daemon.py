@@ -1,4 +1,8 @@
-"""The daemon: threads, signals, systemd and HTTP around a monitor. The only file that knows all."""
+"""Runs the daemon: the threads, the HTTP server and the service manager's protocol.
+
+The objects that read and judge are built by `exporter.monitor`. Only the command line imports this
+module.
+"""
 
 import gc
 import logging
@@ -29,38 +33,49 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: What was learned in so long is lost at most, to kill -9 or a power cut.
-_SAVE_SECONDS = 600.0
+#: The time between two saves of the state: the most that kill -9 or a power failure can lose.
+_SAVE_INTERVAL_SECONDS = 600.0
 
-#: A device that comes and goes makes the survey look again no more often than this.
-_LEAST_BETWEEN_LOOKS_SECONDS = 2.0
+#: The shortest time between two surveys, however often a device appears and disappears.
+_MIN_SURVEY_INTERVAL_SECONDS = 2.0
 
-#: Beyond so many intervals without a sample (and this many seconds) the sampler hangs.
-_LATE_INTERVALS, _LATE_SECONDS = 5, 10.0
+#: The sampler counts as hanging when its last sample is older than both limits.
+_MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 
-#: The page is served without what the first survey finds where that takes longer.
-_FIRST_LOOK_SECONDS = 2.0
+#: How long the start waits for the first survey. After that the page is served without its results.
+_FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: SIGTERM ends within a second: so long may it take to end what runs, of which some needs SIGKILL,
-#: and so long to save what was learned, also while the state directory's disk hangs.
-_STOP_SECONDS, _SAVE_LAST_SECONDS = 0.5, 0.3
+#: The process ends within a second after SIGTERM. The first limit applies to the threads, whose
+#: child processes may need SIGKILL; the second to the last save, also while its disk hangs.
+_STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 0.3
+
+#: How often the main thread checks the daemon without a watchdog of the service manager.
+_CHECK_INTERVAL_SECONDS = 60.0
+
+#: The interpreter's switch interval. The default of 5 ms lets the rendering of a page with 1,000
+#: disks delay the sampler by 5 ms at a time.
+_SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 def check(settings: Settings, environment: dict[str, str]) -> None:
-    """Everything that `serve` would refuse; raises ConfigError."""
+    """Check the web configuration and the state directory, as `serve` does at its start.
+
+    Raises:
+        ConfigError: `serve` would not start with these settings.
+    """
     if settings.web.config_file is not None:
         security.load_security(settings.web.config_file)
     kept.open_state_file(settings.state.directory, environment)
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
-    """Two samples, one interval apart, and the page that they make."""
+    """Take two samples, one interval apart, and write the page to `out`."""
     clock = SystemClock()
     state = kept.open_state_file(settings.state.directory, environment)
-    # Nothing is continued: a daemon that runs beside this has not kept where its counters stand.
-    learned = {**(state.load() if state else {}), "idle": None, "iowait": None}
-    monitor = Monitor(settings, clock, SystemRunner(), learned, children=lambda: _children(clock))
-    monitor.begin()
+    # Counters start at zero: a daemon that runs at the same time has not saved its counters yet.
+    saved = {**(state.load() if state else {}), "idle": None, "iowait": None}
+    monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
+    monitor.initialize()
     monitor.sampler.tick()
     clock.sleep(settings.sampler.interval_seconds)
     monitor.sampler.tick()
@@ -69,15 +84,15 @@ def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -
 
 
 def serve(
-    settings: Settings, read_again: Callable[[], Settings], environment: dict[str, str]
+    settings: Settings, reload_settings: Callable[[], Settings], environment: dict[str, str]
 ) -> None:
-    """Watch this host and serve the page until SIGTERM or SIGINT; SIGHUP reads the settings again.
+    """Monitor this host and serve the page until SIGTERM or SIGINT. SIGHUP reloads the settings.
 
     Raises:
-        ConfigError: an address, a certificate or the state directory asked for is not to be had.
+        ConfigError: an address cannot be bound, a certificate cannot be loaded, or the configured
+            state directory cannot be written.
     """
-    # Without it a page of 1,000 disks holds the other threads up for 5 ms at a time.
-    sys.setswitchinterval(0.0005)
+    sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     clock = SystemClock()
     state = kept.open_state_file(settings.state.directory, environment)
     monitor = Monitor(
@@ -89,9 +104,9 @@ def serve(
         history=(lambda: _history(state)) if state else None,
         state_directory=state.directory if state else None,
     )
-    running = _Running(monitor, state, clock)
+    threads = _Threads(monitor, state, clock)
     pages = PageCache(monitor.samples, lambda: monitor.sampler.samples)
-    site = Site(pages, running.problem, running.is_ready, monitor.overview)
+    site = Site(pages, threads.problem, threads.is_ready, monitor.overview)
     server = HttpServer(
         [listen.parse_address(text) for text in settings.web.listen_address],
         site.respond,
@@ -100,23 +115,24 @@ def serve(
     )
     with Signals() as signals:
         server.start()
-        running.start()
-        # What is there now stays: no collection needs to go through it again.
+        threads.start()
+        # The objects of the start stay alive: the garbage collector need not traverse them again.
         gc.freeze()
         _announce(server)
-        service.notify("READY=1", "STATUS=watching")
+        service.notify("READY=1", "STATUS=sampling")
         while not signals.stop:
-            signals.wait((service.watchdog_seconds() or 180.0) / 3)
+            watchdog = service.watchdog_seconds()
+            signals.wait(_CHECK_INTERVAL_SECONDS if watchdog is None else watchdog / 3)
             if signals.reload:
                 signals.reload = False
-                _reload(monitor, server, read_again)
-                running.look_again()
-            if not running.problem() and server.is_alive:
+                _reload(monitor, server, reload_settings)
+                threads.trigger_survey()
+            if not threads.problem() and server.is_alive:
                 service.notify("WATCHDOG=1")
         service.notify("STOPPING=1")
         log.info("stopping")
         server.stop()
-        running.stop()
+        threads.stop()
 
 
 def _children(clock: Clock) -> "SystemChildren":
@@ -131,35 +147,37 @@ def _history(state: StateFile) -> "WearHistory":
     return WearHistory.open(state.directory / "history.sqlite")
 
 
-class _Running:
-    """The threads around a monitor."""
+class _Threads:
+    """The threads that run the parts of a monitor."""
 
     def __init__(self, monitor: Monitor, state: StateFile | None, clock: Clock) -> None:
         self._monitor = monitor
         self._state = state
         self._clock = clock
         sampler, survey = monitor.sampler, monitor.survey
-        self._begun_at = clock.monotonic()
+        self._started_at = clock.monotonic()
         self._sampling = PeriodicThread("sampler", sampler.tick, lambda: sampler.interval, clock)
         self._surveying = PeriodicThread(
             "survey",
             survey.refresh,
             lambda: monitor.settings.survey.interval_seconds,
             clock,
-            _LEAST_BETWEEN_LOOKS_SECONDS,
+            _MIN_SURVEY_INTERVAL_SECONDS,
         )
-        self._saving = PeriodicThread("state", self._save, lambda: _SAVE_SECONDS, clock)
-        # A person waits for it, but not by the second.
-        self._looking_at_slc = PeriodicThread(
-            "slc", monitor.look_at_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
+        self._saving = PeriodicThread("state", self._save, lambda: _SAVE_INTERVAL_SECONDS, clock)
+        # Only people read these results: half the rate of the survey is enough.
+        self._refreshing_slc = PeriodicThread(
+            "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
-        self._of_health: list[LoopThread] = []
+        self._health_threads: list[LoopThread] = []
         if monitor.health is not None:
             source, wear = monitor.health.source, monitor.health.wear
-            smart = LoopThread("smart", self._ask, source.wake, source.close, low_priority=True)
-            self._of_health.append(smart)
+            smart = LoopThread(
+                "smart", self._poll_drives, source.wake, source.close, low_priority=True
+            )
+            self._health_threads.append(smart)
             if wear is not None:
-                self._of_health.append(LoopThread("wear", wear.step, wear.wake, wear.close))
+                self._health_threads.append(LoopThread("wear", wear.step, wear.wake, wear.close))
             monitor.health.drives.on_change(self._saving.trigger)
         self._probing: LoopThread | None = None
         if monitor.probe is not None:
@@ -168,39 +186,39 @@ class _Running:
             self._probing = LoopThread("probe", probe.step, probe.stop, probe.close)
 
     def start(self) -> None:
-        """The first look and the first sample, then all threads."""
+        """Take the first sample, run the first survey, and start all threads."""
         self._monitor.sampler.tick()
-        # Of the host's files and programs any may hang, as its disks do: not the sampler with them.
-        surveying = threading.Thread(target=self._begin, name="survey-first", daemon=True)
-        surveying.start()
-        surveying.join(_FIRST_LOOK_SECONDS)
-        for pace in (self._sampling, self._saving):
-            pace.start()
+        # On a thread of its own: a file or program of the host may hang, and the sampler must not.
+        first_survey = threading.Thread(target=self._initialize, name="survey-first", daemon=True)
+        first_survey.start()
+        first_survey.join(_FIRST_SURVEY_TIMEOUT_SECONDS)
+        for periodic in (self._sampling, self._saving):
+            periodic.start()
         if self._monitor.slc is not None:
-            self._looking_at_slc.start()
-            self._looking_at_slc.trigger()
-        for rounds in self._of_health:
-            rounds.start()
-        # At once, so that a run that is killed is known to have run.
+            self._refreshing_slc.start()
+            self._refreshing_slc.trigger()
+        for thread in self._health_threads:
+            thread.start()
+        # At once, so that the next start detects that this run was killed.
         self._saving.trigger()
 
-    def look_again(self) -> None:
-        """Survey soon."""
+    def trigger_survey(self) -> None:
+        """Request a survey soon."""
         self._surveying.trigger()
 
-    def _begin(self) -> None:
-        self._monitor.begin()
-        self._monitor.sampler.on_change(self._note_change)
+    def _initialize(self) -> None:
+        self._monitor.initialize()
+        self._monitor.sampler.on_change(self._on_device_change)
         self._surveying.start()
         if self._probing is not None:
             self._probing.start()
 
-    def _note_change(self) -> None:
+    def _on_device_change(self) -> None:
         self._surveying.trigger()
         if self._monitor.health is not None:
             self._monitor.health.source.look_again()
 
-    def _ask(self) -> None:
+    def _poll_drives(self) -> None:
         health = self._monitor.health
         if health is None:
             return
@@ -209,43 +227,53 @@ class _Running:
             try:
                 health.drives.forget(self._state.directory, self._save_inventory)
             except OSError as e:
-                log.warning("%s: nothing is forgotten: %s", self._state.directory, e.strerror or e)
+                log.warning(
+                    "%s: requests of `ssd-exporter forget` could not be processed: %s",
+                    *(self._state.directory, e.strerror or e),
+                )
 
     def stop(self) -> None:
-        """Save what was learned, if the disk lets us; nothing waits for one that hangs."""
-        # fio prints what it has done when it is ended, and that is settled.
-        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._of_health]
+        """Stop all threads and save the state, within the limits of a stop.
+
+        A state directory on a disk that hangs does not delay the stop.
+        """
+        # The probe thread too: fio reports the bytes that it wrote when it is terminated, and the
+        # budget records them.
+        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._health_threads]
         if self._probing is not None:
             threads.append(self._probing)
         for thread in threads:
             thread.request_stop()
-        until = self._clock.monotonic() + _STOP_SECONDS
+        until = self._clock.monotonic() + _STOP_TIMEOUT_SECONDS
         for thread in threads:
             thread.stop(max(0.0, until - self._clock.monotonic()))
         saving = threading.Thread(target=self._save_at_end, daemon=True)
         saving.start()
-        saving.join(_SAVE_LAST_SECONDS)
+        saving.join(_LAST_SAVE_TIMEOUT_SECONDS)
 
     def problem(self) -> str:
-        """Why the page is not to be trusted; empty if it is."""
-        sampled_at = self._monitor.sampler.sampled_at or self._begun_at
-        late = self._clock.monotonic() - sampled_at
-        if late > max(_LATE_SECONDS, _LATE_INTERVALS * self._monitor.sampler.interval):
-            return f"no sample for {late:.0f} seconds"
+        """Returns why the page is out of date; empty if it is not."""
+        sampled_at = self._monitor.sampler.sampled_at or self._started_at
+        age = self._clock.monotonic() - sampled_at
+        if age > max(
+            _MAX_SAMPLE_AGE_SECONDS, _MAX_SAMPLE_AGE_INTERVALS * self._monitor.sampler.interval
+        ):
+            return f"no sample for {age:.0f} seconds"
         return ""
 
     def is_ready(self) -> bool:
+        """Returns True after the first sample."""
         return self._monitor.sampler.samples > 0
 
     def _save(self, *, at_end: bool = False) -> None:
         if self._state is None:
             return
         try:
-            # A thread that waits for a disk that hangs cannot be ended, and the process with it.
+            # No fsync at the end: a thread that blocks on a disk would keep the process alive.
             self._state.save(self._monitor.to_state(at_end=at_end), wait_for_disk=not at_end)
         except OSError as e:
             log.warning(
-                "%s: what was learned is not saved: %s", self._state.directory, e.strerror or e
+                "%s: the state could not be saved: %s", self._state.directory, e.strerror or e
             )
 
     def _save_inventory(self) -> None:
@@ -267,14 +295,17 @@ def _announce(server: HttpServer) -> None:
         )
 
 
-def _reload(monitor: Monitor, server: HttpServer, read_again: Callable[[], Settings]) -> None:
+def _reload(monitor: Monitor, server: HttpServer, reload_settings: Callable[[], Settings]) -> None:
     service.notify_reloading()
     try:
-        settings = read_again()
+        settings = reload_settings()
         server.reload()
         monitor.reconfigure(settings)
         logs.configure(settings.log.level, settings.log.format)
-        log.info("settings read again; addresses, paths and the state directory keep until restart")
+        log.info(
+            "settings reloaded; changes of addresses, paths, collectors, probes and the state "
+            "directory take effect at the next restart"
+        )
     except ConfigError as e:
-        log.error("the settings are not usable and the old ones go on: %s", e)  # noqa: TRY400
+        log.error("reload failed, the previous settings remain active: %s", e)  # noqa: TRY400
     service.notify("READY=1")

@@ -1,8 +1,11 @@
-"""The monitor: the sources and collectors of one host, put together; no threads, no network."""
+"""Builds the samplers, monitors and collectors of one host, and returns the samples of the page.
+
+The monitor starts no thread and opens no socket: the daemon does both.
+"""
 
 import logging
 import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +38,8 @@ from exporter.programs.command import Runner, version
 from exporter.web import status_page
 
 if TYPE_CHECKING:
+    from exporter.drives.health import DriveHealth
+    from exporter.linux.device import Device
     from exporter.metrics.smart_collector import SmartCollector
     from exporter.probe_monitor import ProbeMonitor
     from exporter.programs.children import Children
@@ -45,7 +50,12 @@ log = logging.getLogger(__name__)
 
 
 class Monitor:
-    """One host under watch; `state` is what an earlier run gave to `to_state`."""
+    """The data sources and collectors of one host.
+
+    state: the values that `to_state` returned in an earlier run; empty without one.
+    children: creates the runner of concurrent processes. history: opens the wear history.
+    state_directory: where probes keep their budget; without it probes are disabled.
+    """
 
     def __init__(
         self,
@@ -61,20 +71,20 @@ class Monitor:
         self._clock = clock
         self._runner = runner
         self._boot_id = own_collector.boot_id(settings.path.procfs)
-        self._probed = ProbeWindows()
+        self._probe_windows = ProbeWindows()
         self._process = ProcessCollector(registry=None)
         self._baselines = Baselines(settings.rules.baseline, state.get("baselines"))
         self._versions = ("",) * 5
         self.settings = settings
         self.collector_status = CollectorStatus(clock)
-        self._wanted = device_filter(settings.disk)
-        on = settings.collector
+        self._is_exported = device_filter(settings.disk)
+        is_enabled = settings.collector
         sources = CounterFiles(
             settings.path.procfs,
             clock,
-            with_disks=on["disk"],
-            with_cpus=on["cpu"],
-            with_pressure=on["pressure"],
+            with_disks=is_enabled["disk"],
+            with_cpus=is_enabled["cpu"],
+            with_pressure=is_enabled["pressure"],
         )
         self.sampler = Sampler(
             sources,
@@ -82,25 +92,27 @@ class Monitor:
             collector_status=self.collector_status,
             rules=settings.rules,
             baselines=self._baselines,
-            wanted=self._wanted,
+            wanted=self._is_exported,
             interval=settings.sampler.interval_seconds,
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
             evidence=self._slowdown_evidence,
-            is_probed=self._probed.covers,
+            is_probed=self._probe_windows.covers,
         )
         self.sampler.cpu.idle = accumulators.restored_counter(state.get("idle"), self._boot_id)
         self.sampler.cpu.iowait = accumulators.restored_counter(state.get("iowait"), self._boot_id)
         self.survey = TopologySurvey(
             settings, clock, self.collector_status, self.sampler.update_drives
         )
-        self._kept_inventory = state.get("inventory")
-        self.health = self._health(children, history) if on["smart"] else None
+        self._saved_inventory = state.get("inventory")
+        self.health = self._new_health_monitor(children, history) if is_enabled["smart"] else None
         self._smart_collector = self._new_smart_collector()
-        self._kept_probe = state.get("probe")
-        self.probe = self._probing(state_directory) if on["probe"] else None
-        self.slc = SlcResultStore(state_directory) if on["probe"] and state_directory else None
-        #: By name, in the order of the page.
+        self._saved_probe = state.get("probe")
+        self.probe = self._new_probe_monitor(state_directory) if is_enabled["probe"] else None
+        self.slc = (
+            SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
+        )
+        #: By collector name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
             "softirqs": self._softirqs,
@@ -116,8 +128,8 @@ class Monitor:
         if self.probe is not None or self.slc is not None:
             self._collectors["probe"] = self._probe
 
-    def begin(self) -> None:
-        """Find out once what does not change: the versions of what is installed."""
+    def initialize(self) -> None:
+        """Read the versions of the installed programs, and run the first survey."""
         path = self.settings.path
         self._versions = (
             __version__,
@@ -129,27 +141,25 @@ class Monitor:
         self.survey.refresh()
 
     def reconfigure(self, settings: Settings) -> None:
-        """Take over settings that were read again.
+        """Apply reloaded settings. Counters and baselines continue.
 
-        Paths, addresses, collectors, probes and the state's place keep until a restart.
-
-        What was sampled and learned goes on.
+        Paths, addresses, collectors, probes and the state directory change only at a restart.
         """
-        kept = self.settings
+        old = self.settings
         settings = replace(
             settings,
-            path=kept.path,
-            web=kept.web,
-            state=kept.state,
-            collector=kept.collector,
-            probe=kept.probe,
+            path=old.path,
+            web=old.web,
+            state=old.state,
+            collector=old.collector,
+            probe=old.probe,
         )
-        self._wanted = device_filter(settings.disk)
+        self._is_exported = device_filter(settings.disk)
         self._baselines.reconfigure(settings.rules.baseline)
-        # The sampler first: the page asks it for what the settings say.
+        # The sampler before `self.settings`: the collectors read from it what the settings enable.
         self.sampler.reconfigure(
             settings.rules,
-            self._wanted,
+            self._is_exported,
             settings.sampler.interval_seconds,
             per_cpu=settings.cpu.per_cpu or settings.compat.node_exporter,
             request_sizes=settings.disk.request_sizes,
@@ -158,13 +168,13 @@ class Monitor:
         if self.health is not None:
             self.health.reconfigure(settings)
 
-    def look_at_slc(self) -> None:
-        """See what probes of write caches have left; on a thread that may wait for a disk."""
+    def refresh_slc(self) -> None:
+        """Read the results of write cache probes. Reading files may block on a disk."""
         if self.slc is not None:
             self.collector_status.collect("probe", "slc", self.slc.look)
 
     def samples(self) -> Iterable[Sample]:
-        """The page. What fails leaves its own samples out."""
+        """Returns the samples of the page. A collector that fails contributes none."""
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
                 yield from self.collector_status.collect(name, "page", collect) or ()
@@ -173,8 +183,8 @@ class Monitor:
         )
 
     def overview(self) -> list[tuple[str, ...]]:
-        """The table of the status page; the first row is the heading."""
-        # Before the sampler is held: who holds it waits for nobody.
+        """Returns the rows of the status page: a heading, then one row for each device."""
+        # Before the sampler's lock is taken: nothing may block while it is held.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.flushed():
             return status_page.device_rows(
@@ -182,8 +192,11 @@ class Monitor:
             )
 
     def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
-        """Plain values that a later run wants to know; `at_end` no page comes after them."""
-        inventory = self.health.drives.to_state() if self.health else self._kept_inventory
+        """Returns plain values for the state file.
+
+        at_end: the process is about to end, and no page follows.
+        """
+        inventory = self.health.drives.to_state() if self.health else self._saved_inventory
         with self.sampler.flushed():
             return {
                 "baselines": self._baselines.to_state(),
@@ -194,10 +207,10 @@ class Monitor:
                     self.sampler.cpu.iowait, self._boot_id, at_end=at_end
                 ),
                 "inventory": inventory,
-                "probe": self.probe.to_state() if self.probe else self._kept_probe,
+                "probe": self.probe.to_state() if self.probe else self._saved_probe,
             }
 
-    def _health(
+    def _new_health_monitor(
         self, children: "Callable[[], Children]", history: "Callable[[], WearHistory] | None"
     ) -> "HealthMonitor":
         from exporter.smart.health_monitor import HealthMonitor  # noqa: PLC0415
@@ -206,10 +219,10 @@ class Monitor:
             self.settings,
             self._clock,
             self.collector_status,
-            disks=self._disks,
+            disks=self._device_identities,
             written_bytes=self._written_bytes,
             children=children,
-            saved_inventory=self._kept_inventory,
+            saved_inventory=self._saved_inventory,
             history=history,
         )
 
@@ -220,11 +233,14 @@ class Monitor:
 
         return SmartCollector(self.health)
 
-    def _probing(self, state_directory: Path | None) -> "ProbeMonitor | None":
+    def _new_probe_monitor(self, state_directory: Path | None) -> "ProbeMonitor | None":
         if not self.settings.probe.directory:
             return None
         if state_directory is None:
-            log.warning("probes are off: there is no state directory to count their bytes in")
+            log.warning(
+                "probes are off: no state directory to store the write budget in; "
+                "set --state.directory"
+            )
             return None
         from exporter.probe_monitor import ProbeMonitor  # noqa: PLC0415
 
@@ -235,12 +251,12 @@ class Monitor:
             runner=self._runner,
             boot_id=self._boot_id,
             state=state_directory,
-            kept=self._kept_probe,
-            windows=self._probed,
+            kept=self._saved_probe,
+            windows=self._probe_windows,
             topology=lambda: self.survey.topology,
             busy_seconds=self._busy_seconds,
             identity=self._identity,
-            health=lambda device: self.health.drives.health_of(device) if self.health else None,
+            health=self._drive_health,
         )
 
     def _busy_seconds(self, device: str) -> float | None:
@@ -253,21 +269,26 @@ class Monitor:
         return device if activity is None else activity.drive.identity
 
     def _identities(self) -> dict[str, str]:
-        seen = self.survey.topology
-        drives = {} if seen is None else survey.drives_from_topology(seen, self.settings.device)
+        topology = self.survey.topology
+        if topology is None:
+            return {}
+        drives = survey.drives_from_topology(topology, self.settings.device)
         return {name: drive.identity for name, drive in drives.items()}
 
-    def _disks(self) -> dict[str, DeviceIdentity]:
-        seen = self.survey.topology
-        return {} if seen is None else {name: its.identity for name, its in seen.devices.items()}
+    def _devices(self) -> "Mapping[str, Device]":
+        topology = self.survey.topology
+        return {} if topology is None else topology.devices
 
-    def _slowdown_evidence(self, device: str) -> SlowdownEvidence:
-        seen = self.survey.topology
-        known = None if seen is None else seen.devices.get(device)
-        link = None if known is None else known.state.link
-        return slowdown_evidence(
-            link, self.health.drives.health_of(device) if self.health else None
-        )
+    def _device_identities(self) -> dict[str, DeviceIdentity]:
+        return {name: device.identity for name, device in self._devices().items()}
+
+    def _drive_health(self, device: str) -> "DriveHealth | None":
+        return self.health.drives.health_of(device) if self.health else None
+
+    def _slowdown_evidence(self, name: str) -> SlowdownEvidence:
+        device = self._devices().get(name)
+        link = None if device is None else device.state.link
+        return slowdown_evidence(link, self._drive_health(name))
 
     def _written_bytes(self, device: str) -> int | None:
         disk = (self.sampler.disks or {}).get(device)
@@ -295,58 +316,63 @@ class Monitor:
             yield from compat_collector.cpu_samples(self.sampler)
 
     def _softirqs(self) -> Parsed[list[Sample]]:
-        found = softirqs.read(self.settings.path.procfs)
-        collected = cpu_collector.softirq_samples(found.value, per_cpu=self.settings.cpu.per_cpu)
-        return Parsed(list(collected), found.faults)
+        parsed = softirqs.read(self.settings.path.procfs)
+        samples = cpu_collector.softirq_samples(parsed.value, per_cpu=self.settings.cpu.per_cpu)
+        return Parsed(list(samples), parsed.faults)
 
     def _softnet(self) -> Parsed[list[Sample]]:
-        found = softnet_stat.read(self.settings.path.procfs)
-        return Parsed(list(cpu_collector.softnet_samples(found.value)), found.faults)
+        parsed = softnet_stat.read(self.settings.path.procfs)
+        return Parsed(list(cpu_collector.softnet_samples(parsed.value)), parsed.faults)
 
     def _pressure(self) -> Parsed[list[Sample]]:
-        found = cpu_collector.read_pressure(self.settings.path.procfs)
-        collected = cpu_collector.pressure_samples(
-            found.value, node_exporter=self.settings.compat.node_exporter
+        parsed = cpu_collector.read_pressure(self.settings.path.procfs)
+        samples = cpu_collector.pressure_samples(
+            parsed.value, node_exporter=self.settings.compat.node_exporter
         )
-        return Parsed(list(collected), found.faults)
+        return Parsed(list(samples), parsed.faults)
 
     def _cgroup(self) -> Parsed[list[Sample]]:
-        seen = self.survey.topology
-        servers = [] if seen is None else [server.cgroup for server in seen.servers]
-        names = [*filter(None, servers), *self.settings.cgroup.groups]
-        devices = {} if seen is None else seen.devices
-        numbers = {
-            its.block.number: name
-            for name, its in devices.items()
-            if its.block.number is not None and self._wanted(name)
+        topology = self.survey.topology
+        servers = [] if topology is None else [server.cgroup for server in topology.servers]
+        groups = [*filter(None, servers), *self.settings.cgroup.groups]
+        names_by_number = {
+            device.block.number: name
+            for name, device in self._devices().items()
+            if device.block.number is not None and self._is_exported(name)
         }
-        found = cpu_collector.read_cgroups(self.settings.path.sysfs, names)
-        return Parsed(list(cpu_collector.cgroup_samples(found.value, numbers)), found.faults)
+        parsed = cpu_collector.read_cgroups(self.settings.path.sysfs, groups)
+        return Parsed(
+            list(cpu_collector.cgroup_samples(parsed.value, names_by_number)), parsed.faults
+        )
 
     def _device(self) -> Parsed[list[Sample]]:
-        seen = self.survey.topology
-        known = self.health.drives.identities() if self.health else {}
-        return Parsed(
-            [] if seen is None else list(device_collector.samples(seen, self._wanted, known))
-        )
+        topology = self.survey.topology
+        if topology is None:
+            return Parsed([])
+        smart_identities = self.health.drives.identities() if self.health else {}
+        return Parsed(list(device_collector.samples(topology, self._is_exported, smart_identities)))
 
     def _filesystem(self) -> Parsed[list[Sample]]:
-        seen = self.survey.topology
-        return Parsed(
-            [] if seen is None else list(device_collector.filesystem_samples(seen, self._wanted))
-        )
+        topology = self.survey.topology
+        if topology is None:
+            return Parsed([])
+        return Parsed(list(device_collector.filesystem_samples(topology, self._is_exported)))
 
     def _smart(self) -> Parsed[list[Sample]]:
-        seen = self.survey.topology
-        names = {} if seen is None else seen.devices
-        described = {n for n, its in names.items() if its.block.is_leaf and self._wanted(n)}
-        return Parsed(self._smart_collector.samples(described) if self._smart_collector else [])
+        if self._smart_collector is None:
+            return Parsed([])
+        described = {
+            name
+            for name, device in self._devices().items()
+            if device.block.is_leaf and self._is_exported(name)
+        }
+        return Parsed(self._smart_collector.samples(described))
 
     def _probe(self) -> Parsed[list[Sample]]:
-        found = list(self.probe.samples()) if self.probe else []
+        samples = list(self.probe.samples()) if self.probe else []
         if self.slc is not None:
-            found += probe_collector.slc_samples(self.slc.results(self._identities))
-        return Parsed(found)
+            samples += probe_collector.slc_samples(self.slc.results(self._identities))
+        return Parsed(samples)
 
     def _own_process(self) -> Parsed[list[Sample]]:
         return Parsed(list(own_collector.process_samples(iter(self._process.collect()))))

@@ -239,7 +239,7 @@ def test_logs_in_json_are_one_object_a_line(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("broken")
     done = run("--once", "--log.format=json", f"--state.directory={tmp_path}")
     lines = [json.loads(line) for line in done.stderr.splitlines()]
-    assert any("is not usable" in line["msg"] for line in lines)
+    assert any("is unusable" in line["msg"] for line in lines)
 
 
 @pytest.mark.parametrize("arguments", [[], [f"--no-collector.{name}" for name in COLLECTORS]])

@@ -98,7 +98,7 @@ def test_a_reload_takes_new_settings_over_and_tells_the_manager(tmp_path: Path) 
 
     assert 0.25 == page.value("ssd_sampler_interval_seconds")
     assert page.value("ssd_sampler_samples_total") > samples
-    assert "settings read again" in daemon.log
+    assert "settings reloaded" in daemon.log
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_a_reload_of_bad_settings_keeps_the_old_ones_and_says_so(
     assert 0.5 == page.value("ssd_sampler_interval_seconds")
     (complaint,) = daemon.complaints
     assert said in complaint
-    assert "old ones go on" in complaint
+    assert "previous settings remain active" in complaint
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -105,7 +105,7 @@ class Host:
 
     def play(self) -> "Host":
         """The first look and sample, then every step, as the daemon takes them, and one scrape."""
-        self.monitor.begin()
+        self.monitor.initialize()
         self.monitor.sampler.tick()
         self.monitor.sampler.on_change(self._note_change)
         self._ask()

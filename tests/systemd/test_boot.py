@@ -116,7 +116,7 @@ def test_a_reload_takes_new_settings_and_keeps_the_processes(machine: Machine) -
     ear = Ear(machine)
     with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
         machine.systemctl("reload", *BOTH)
-        machine.await_("read again", lambda: "settings read again" in ear.last(EXPORTER))
+        machine.await_("a reload", lambda: "settings reloaded" in ear.last(EXPORTER))
         machine.await_("the agent too", lambda: "settings were read again" in ear.last(AGENT))
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     machine.await_("ready again", lambda: "running" == machine.show(AGENT, "SubState"))
