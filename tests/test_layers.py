@@ -72,7 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("programs", "smart"),
     },
     "monitor": {
-        *("", "clock", "collector_status", "config"),
+        *("", "clock", "collector_status", "config", "drives"),
         *("io", "linux", "metrics", "probe", "probe_monitor", "programs", "smart", "web"),
     },
     "daemon": {

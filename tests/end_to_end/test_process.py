@@ -186,7 +186,7 @@ def test_a_state_directory_that_nobody_asked_for_may_be_missing(tmp_path: Path) 
 
     assert (0, "the configuration is valid\n") == (status, said)
     (line,) = complaint.splitlines()
-    assert "no state directory can be written" in line
+    assert "no state directory is writable" in line
     assert "lost at the next restart" in line
 
 
