@@ -1,8 +1,7 @@
-"""What a measurement writes is set aside before each run, and charged after it.
+"""Reserves and charges the bytes of a measurement in the budget that the daemon uses too.
 
-To the life of the drive, not to the day of the scheduled probes: a person has seen what it writes.
-
-What every step of a measurement goes by: where it writes, who counts that, what ends it.
+They are charged to the drive's life and not to the day of the scheduled probes: the user consented
+to them.
 """
 
 import tempfile
@@ -23,12 +22,16 @@ from exporter.report.formatting import quantity
 
 
 class MeasurementAccount:
-    """One drive's, in the file that the daemon has too. charged_bytes: by this process so far."""
+    """The budget of one drive. charged_bytes (attribute): charged by this process so far."""
 
     def __init__(
         self, directory: ProbeDirectory, settings: Settings, state: Path, clock: Clock
     ) -> None:
-        """Raises ConfigError where this user may not read or write it."""
+        """Open the budget.
+
+        Raises:
+            ConfigError: this user may not read or write it.
+        """
         try:
             with tempfile.TemporaryFile(dir=state):
                 pass
@@ -55,11 +58,11 @@ class MeasurementAccount:
 
     @property
     def unacknowledged(self) -> Reservation | None:
-        """The run during which the host rebooted."""
+        """The run during which the host rebooted, if it is not acknowledged yet."""
         return self._budget.unacknowledged
 
     def recover(self) -> None:
-        """Settle what a killed run left; with the host's probe lock held.
+        """Settle the bytes of a run that was killed. The caller holds the host lock.
 
         Raises:
             ReadError: the file cannot be read or written.
@@ -71,10 +74,10 @@ class MeasurementAccount:
         self._budget.refresh()
 
     def reserve(self, what: str, written_bytes: int) -> int:
-        """Set aside what a run may write; with the lock held.
+        """Returns the reserved bytes of a run. The caller holds the host lock.
 
         Raises:
-            ConfigError: so much is not left. ReadError: as `recover`.
+            ConfigError: the remaining budget is too small. ReadError: as `recover`.
         """
         try:
             reserved = self._budget.reserve(self._drive, what, written_bytes, on_demand=True)
@@ -85,32 +88,36 @@ class MeasurementAccount:
         return reserved
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> None:
-        """Charge the run that was reserved last. Raises ReadError as `recover`."""
+        """Charge the last reserved run, by `budget_ledger.charge`. Raises ReadError."""
         try:
             self.charged_bytes += self._budget.settle(fio_bytes, device_bytes)
         except OSError as e:
             raise self._unusable(e) from e
 
     def too_much(self, written_bytes: int) -> ConfigError:
+        """Returns the error for a write that exceeds the remaining budget."""
         wanted = quantity(FILESYSTEM_FACTOR * written_bytes, "B")
         left = quantity(self.left.life_bytes, "B")
         return ConfigError(
-            f"it may write {wanted}, and {left} are left of what probes may write to"
-            f" {self._device} over its life",
-            "write less, or raise probe.budget_bytes_per_day, of which that is ten years",
+            f"the run may write {wanted}, but only {left} are left of the budget for the life of"
+            f" {self._device}",
+            "write less, or raise probe.budget_bytes_per_day; its ten years are the life's budget",
         )
 
     def _unusable(self, e: OSError) -> ReadError:
         return ReadError(f"{self._budget.path}: {e.strerror or e}")
 
 
-#: With --anyway production's load no longer ends a run.
-_NEVER = 1 << 30
+#: A limit that no load reaches: with --anyway load does not end a run.
+_UNREACHABLE = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """Of one directory, whose place is known. rules: of the gate and of the guard."""
+    """What all steps of a measurement share. rules: of the gate and the guard.
+
+    directory: its location is known.
+    """
 
     directory: ProbeDirectory
     account: MeasurementAccount
@@ -125,7 +132,7 @@ class Conditions:
 
 
 def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:
-    """The rules that were configured, without load as a reason to end where that was said."""
+    """Returns the configured rules. anyway: without load as a reason to end a run."""
     if not anyway:
         return rules
-    return replace(rules, guard_queue=_NEVER, guard_pressure_ratio=float(_NEVER))
+    return replace(rules, guard_queue=_UNREACHABLE, guard_pressure_ratio=float(_UNREACHABLE))

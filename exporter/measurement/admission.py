@@ -1,15 +1,9 @@
-"""One probe a host: a command waits for the daemon's to end, and says who has the lock.
+"""Decides whether a measurement may start: the host lock, the gate, and the user's consent.
 
-One probe runs on a host at a time: a measurement's lock_session, taken, given up, and taken again.
-
-Whether a measurement may begin: the daemon's gate is asked, of what a person wants to write.
-
-What a measurement writes is said before it begins, and agreed to by a person.
-
-A person agrees to what is written before it is; other probes do not wait for who thinks.
+The gate is the daemon's own. The user sees how much is written before anything is written. The
+host lock is released while the user thinks, so that scheduled probes do not wait.
 """
 
-import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +12,7 @@ from typing import TextIO
 
 from exporter.clock import Clock
 from exporter.config import Settings
-from exporter.errors import ConfigError, SourceError
-from exporter.linux import files, locks
+from exporter.errors import ConfigError
 from exporter.measurement import target
 from exporter.measurement.account import Conditions
 from exporter.measurement.figures import span
@@ -30,103 +23,85 @@ from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable, quantity
 from exporter.report.progress import Progress
 
-#: A slot of the daemon's takes less.
-_PATIENCE_SECONDS = 60.0
-_LOOK_SECONDS = 0.5
+#: How long to wait for the host lock. A slot of the daemon takes less.
+_LOCK_TIMEOUT_SECONDS = 60.0
+_LOCK_POLL_SECONDS = 0.5
 
-#: As `HostLock` has it.
-_NAME = "ssd-exporter-probe.lock"
+#: The interval over which the load is measured before a measurement starts.
+_LOAD_SECONDS = 2.0
+
+#: After a longer pause for the user's answer the gate decides again.
+_DECISION_VALID_SECONDS = 10.0
+
+
+class HostLockSession:
+    """The host lock of one measurement: acquired, released for a question, and acquired again.
+
+    directories: where the lock may be. state: the directory of the pid file. messages: shows who
+    holds the lock while this process waits.
+    """
+
+    def __init__(
+        self,
+        conditions: Conditions,
+        directories: Sequence[Path],
+        state: Path,
+        messages: TextIO,
+    ) -> None:
+        self.lock, self.pid_file = HostLock(directories), ProbePidFile(state)
+        self._conditions = conditions
+        self._messages = messages
+
+    def acquire(self) -> None:
+        """Acquire the host lock, and settle the bytes of a run that was killed.
+
+        Raises:
+            ConfigError: another process holds the lock for too long, or it cannot be created.
+            ReadError: the budget cannot be read or written.
+        """
+        conditions = self._conditions
+        with (
+            conditions.interruption.exit_at_once(),
+            Progress(self._messages) as progress,
+        ):
+            wait_for_lock(self.lock, self.pid_file, clock=conditions.clock, progress=progress)
+        conditions.account.recover()
 
 
 def wait_for_lock(
     lock: HostLock,
     pid_file: ProbePidFile,
-    places: Sequence[Path],
     *,
     clock: Clock,
     progress: Progress,
-    patience_seconds: float = _PATIENCE_SECONDS,
+    timeout_seconds: float = _LOCK_TIMEOUT_SECONDS,
 ) -> None:
-    """Have the host's probe lock, after a while where another has it.
-
-    places: the directories of `lock`.
+    """Wait until this process holds the host lock.
 
     Raises:
-        ConfigError: the other goes on, or the lock cannot be had at all.
+        ConfigError: another process holds it for too long, or it cannot be created.
     """
-    until = clock.monotonic() + patience_seconds
+    until = clock.monotonic() + timeout_seconds
     while not (pid_file.kill_leftover() and lock.acquire()):
         left = until - clock.monotonic()
-        if not any(os.path.exists(place / _NAME) for place in places):
-            listed = " and ".join(map(str, places))
-            raise ConfigError(f"the probe lock cannot be made in {listed}", "run this as root")
-        who = lock_holder(places) or "another process"
+        if not lock.exists():
+            listed = " and ".join(map(str, lock.directories))
+            raise ConfigError(f"the probe lock cannot be created in {listed}", "run this as root")
+        holder = lock.holder() or "another process"
         if left <= 0:
             raise ConfigError(
-                f"{who} is probing on this host", "one probe runs at a time: try again later"
+                f"{holder} is probing on this host", "one probe runs at a time: try again later"
             )
-        progress.show(f"waiting for {who}, which is probing", None)
-        clock.sleep(min(_LOOK_SECONDS, left))
-
-
-def lock_holder(places: Sequence[Path], proc: Path = Path("/proc")) -> str:
-    """Who has the lock, as "ssd-exporter (process 12)"; empty where nobody is told to."""
-    for place in places:
-        pid = locks.read_flock_holder(proc, place / _NAME)
-        if pid is not None:
-            return f"{_name(proc, pid)} (process {pid})"
-    return ""
-
-
-def _name(proc: Path, pid: int) -> str:
-    try:
-        command = files.read(proc / str(pid) / "cmdline").split("\0")
-    except SourceError:
-        command = []
-    # Run as `python -m exporter` or by its script, the program's name is in the second place.
-    if any("ssd-exporter" in each or each == "exporter" for each in command[:4]):
-        return "ssd-exporter"
-    return files.read_attribute(proc / str(pid) / "comm") or "another program"
-
-
-class HostLockSession:
-    """The host's lock, and what a killed run left. places: where the lock may be.
-
-    state: where the pid_file is noted. says: where it is said who is waited for.
-    """
-
-    def __init__(
-        self, conditions: Conditions, places: Sequence[Path], state: Path, says: TextIO
-    ) -> None:
-        self.lock, self.pid_file = HostLock(places), ProbePidFile(state)
-        self._conditions = conditions
-        self._places = places
-        self._says = says
-
-    def acquire(self) -> None:
-        """Have the host's probe lock, and settle what a killed run left.
-
-        Raises:
-            ConfigError: another has it. ReadError: the budget cannot be read or written.
-        """
-        its = self._conditions
-        with its.interruption.exit_at_once(), Progress(self._says) as progress:
-            wait_for_lock(
-                self.lock, self.pid_file, self._places, clock=its.clock, progress=progress
-            )
-        its.account.recover()
-
-
-#: Over so long the load is looked at before anything begins.
-_LOAD_SECONDS = 2.0
+        progress.show(f"waiting for {holder}, which is probing", None)
+        clock.sleep(min(_LOCK_POLL_SECONDS, left))
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """What is to be done.
+    """What a measurement is about to write.
 
-    written_bytes: what all runs write at most by fio's count, filling included. missing_bytes: what
-    their file still takes of the free space.
+    written_bytes: by all runs at most, as fio counts, filling included. missing_bytes: free space
+    that the file still takes.
     """
 
     profile: Profile
@@ -136,72 +111,69 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """The gate of one directory. anyway: load keeps nothing off. says: where progress goes."""
+    """Queries the gate for one directory. anyway: load is no reason to refuse."""
 
     conditions: Conditions
     settings: Settings
     anyway: bool
-    says: TextIO
+    messages: TextIO
 
-    def ask(self, intent: PlannedWrite, *, is_stuck: bool) -> None:
-        """Come back where it may begin, after two seconds in which the load is looked at.
+    def check(self, plan: PlannedWrite, *, is_stuck: bool) -> None:
+        """Return if the measurement may start, after measuring the load for two seconds.
 
-        is_stuck: a fio cannot be ended.
+        is_stuck: a fio process cannot be ended.
 
         Raises:
-            ConfigError: it must not run; or should not now, and nobody said --anyway.
-            ReadError: the filesystem cannot be looked at.
+            ConfigError: it may not; for load only without --anyway.
+            ReadError: the filesystem cannot be read.
         """
-        skip = gate(self._state(intent, is_stuck=is_stuck), self.conditions.rules)
-        if not isinstance(skip, Skip):
+        decision = gate(self._state(plan, is_stuck=is_stuck), self.conditions.rules)
+        if not isinstance(decision, Skip):
             return
         device, account = self.conditions.location.device, self.conditions.account
-        if not (skip.is_for_load or skip.reason is Reason.UNOBSERVED):
-            if skip.reason is Reason.BUDGET:
-                raise account.too_much(intent.written_bytes)
-            raise ConfigError(f"{device} is not measured now: {_sizes(skip.detail)}")
+        if not (decision.is_for_load or decision.reason is Reason.UNOBSERVED):
+            if decision.reason is Reason.BUDGET:
+                raise account.too_much(plan.written_bytes)
+            raise ConfigError(f"refusing to measure {device}: {_with_units(decision.detail)}")
         if not self.anyway:
             raise ConfigError(
-                f"{device} is not measured now: {skip.detail}",
-                "try again when the host is quieter, or add --anyway",
+                f"refusing to measure {device}: {decision.detail}",
+                "try again when the host is less busy, or add --anyway",
             )
 
-    def _state(self, intent: PlannedWrite, *, is_stuck: bool) -> GateState:
-        its, account = self.conditions, self.conditions.account
-        with its.interruption.exit_at_once():
+    def _state(self, plan: PlannedWrite, *, is_stuck: bool) -> GateState:
+        account = self.conditions.account
+        with self.conditions.interruption.exit_at_once():
             busy = self._busy_ratio()
         copy_on_write = self.settings.probe.copy_on_write
         return replace(
-            its.directory.gate_state(intent.profile, copy_on_write=copy_on_write),
+            self.conditions.directory.gate_state(plan.profile, copy_on_write=copy_on_write),
             is_on_demand=True,
             is_unacknowledged=account.unacknowledged is not None,
             is_stuck=is_stuck,
-            writes=intent.written_bytes > 0,
-            missing_bytes=intent.missing_bytes,
-            needed_bytes=FILESYSTEM_FACTOR * intent.written_bytes,
+            writes=plan.written_bytes > 0,
+            missing_bytes=plan.missing_bytes,
+            needed_bytes=FILESYSTEM_FACTOR * plan.written_bytes,
             budget_bytes=account.left.life_bytes,
             busy_ratio=busy,
             skips=0,
         )
 
     def _busy_ratio(self) -> float | None:
-        its, proc, device = (
-            self.conditions,
-            self.settings.path.procfs,
-            self.conditions.location.device,
-        )
-        with Progress(self.says) as progress:
-            progress.show(f"looking at the load of {device}", None)
-            begun, before = its.clock.monotonic(), target.read_disk(proc, device)
-            its.directory.record_load()
-            its.clock.sleep(_LOAD_SECONDS)
-            its.directory.record_load()
-            seconds, now = its.clock.monotonic() - begun, target.read_disk(proc, device)
+        proc, device = self.settings.path.procfs, self.conditions.location.device
+        clock, directory = self.conditions.clock, self.conditions.directory
+        with Progress(self.messages) as progress:
+            progress.show(f"measuring the load of {device}", None)
+            started, before = clock.monotonic(), target.read_disk(proc, device)
+            directory.record_load()
+            clock.sleep(_LOAD_SECONDS)
+            directory.record_load()
+            seconds, now = clock.monotonic() - started, target.read_disk(proc, device)
         return target.busy_ratio(before, now, seconds)
 
 
-def _sizes(words: str) -> str:
-    """The gate says bytes to the last one, as a log has them."""
+def _with_units(words: str) -> str:
+    """Returns the gate's message with rounded sizes: the gate prints plain bytes for the log."""
     return re.sub(
         r"\b(\d{5,})\b(?: bytes)?(?! inodes)", lambda found: quantity(int(found[1]), "B"), words
     )
@@ -209,7 +181,7 @@ def _sizes(words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """asks: where the answer is read from; says: where questions and progress go, not results."""
+    """answers: the user's input. messages: questions and progress, not results."""
 
     answers: TextIO
     messages: TextIO
@@ -217,10 +189,10 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What is about to be done.
+    """What the user consents to.
 
-    where: "/mnt/probe on sda". charge_bytes: written at most, with the filesystem's share.
-    rated_bytes: what the drive's maker lets be written; None is not known. left_bytes: of today's
+    where: "/mnt/probe on sda". charge_bytes: written at most, with what the filesystem adds.
+    rated_bytes: the drive's rated endurance; None is unknown. left_bytes: what is left of today's
     budget of the scheduled probes.
     """
 
@@ -231,26 +203,27 @@ class WritePlan:
     left_bytes: int = 0
 
     def words(self) -> str:
-        """A sentence without its subject and end: "writes at most 2 GB to ..."."""
+        """Returns a sentence without its subject: "writes at most 2 GB to ..."."""
         if not self.charge_bytes:
             return f"reads in {self.where} and writes nothing; takes at most {span(self.seconds)}"
         life = ""
         if self.rated_bytes:
-            life = f" ({100 * self.charge_bytes / self.rated_bytes:.2g} % of its rated life)"
+            percent = 100 * self.charge_bytes / self.rated_bytes
+            life = f" ({percent:.2g} % of its rated endurance)"
         over = ""
         if self.charge_bytes > self.left_bytes:
             over = f" (scheduled probes may write {quantity(self.left_bytes, 'B')} more today)"
         return (
-            f"writes at most {quantity(self.charge_bytes, 'B')}{life} to {self.where}, with what"
-            f" the filesystem adds{over}; takes at most {span(self.seconds)}"
+            f"writes at most {quantity(self.charge_bytes, 'B')}{life} to {self.where}, including"
+            f" what the filesystem adds{over}; takes at most {span(self.seconds)}"
         )
 
 
 def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
-    """Come back where the plan is agreed to.
+    """Show the plan and return if the user consents. yes: do not ask.
 
     Raises:
-        ConfigError: it is not, or nobody is there to be asked.
+        ConfigError: the user refuses, or the input is not a terminal.
     """
     words = printable(plan.words())
     if yes:
@@ -258,23 +231,19 @@ def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
         streams.messages.flush()
         return
     if not streams.answers.isatty():
-        raise ConfigError(f"this {words}", "agree to it with --yes")
-    streams.messages.write(f"{words}\ngo on? [y/N] ")
+        raise ConfigError(f"this {words}", "give --yes to consent")
+    streams.messages.write(f"{words}\ncontinue? [y/N] ")
     streams.messages.flush()
     answer = streams.answers.readline()
     if not answer.endswith("\n"):
         streams.messages.write("\n")
     if answer.strip().lower() not in ("y", "yes"):
-        raise ConfigError("nothing was written", "it begins with the answer y, or with --yes")
-
-
-#: What the gate said is believed for so long, while a person thinks.
-_BELIEVED_SECONDS = 10.0
+        raise ConfigError("nothing was written", "answer y or give --yes to start")
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """yes: it was agreed to beforehand. admit: asks the gate again."""
+    """Obtains the user's consent. yes: given on the command line. admit: queries the gate again."""
 
     conditions: Conditions
     lock_session: HostLockSession
@@ -283,16 +252,18 @@ class Consent:
     admit: Callable[[], None]
 
     def request(self, written_bytes: int, seconds: float, *, always: bool) -> None:
-        """Say what is written at most and how long it takes; come back where that is agreed to.
+        """Show what is written at most and how long it takes; return if the user consents.
 
-        Without `always` it is asked only for more than today's scheduled probes may still write.
+        always: ask in any case. Otherwise ask only if the measurement writes more than scheduled
+        probes may still write today.
 
         Raises:
-            ConfigError: nobody agreed, or the device is in use by then. ReadError: as `acquire`.
+            ConfigError: the user refuses, or the device is in use by then.
+            ReadError: as `HostLockSession.acquire`.
         """
-        its, account = self.conditions, self.conditions.account
+        directory, account = self.conditions.directory, self.conditions.account
         plan = WritePlan(
-            f"{its.directory.path} on {its.location.device}",
+            f"{directory.path} on {self.conditions.location.device}",
             FILESYSTEM_FACTOR * written_bytes,
             seconds,
             account.rated_bytes,
@@ -306,10 +277,10 @@ class Consent:
             ask_consent(plan, self.streams, yes=True)
             return
         clock = self.conditions.clock
-        begun = clock.monotonic()
+        started = clock.monotonic()
         self.lock_session.lock.release()
         with self.conditions.interruption.exit_at_once():
             ask_consent(plan, self.streams, yes=False)
         self.lock_session.acquire()
-        if clock.monotonic() - begun > _BELIEVED_SECONDS:
+        if clock.monotonic() - started > _DECISION_VALID_SECONDS:
             self.admit()

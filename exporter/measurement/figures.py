@@ -1,7 +1,4 @@
-"""Figures of a measurement as people say them.
-
-Profiles and their figures for programs: plain values, in base units.
-"""
+"""Formats the figures of a measurement: as text for people, as plain values for JSON."""
 
 import re
 from typing import Any
@@ -16,22 +13,22 @@ _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def size(count: float) -> str:
-    """Bytes in powers of ten, as drives are sold: 18.3 GB."""
+    """Returns bytes in powers of ten, as drives are sold: 18.3 GB."""
     return quantity(count, "B")
 
 
 def speed(bytes_per_second: float | None) -> str:
-    """The number of MB a second, for a column of them; a dash where it is not known."""
+    """Returns MB/s without the unit, for a table; a dash if unknown."""
     return "-" if bytes_per_second is None else number(bytes_per_second / 1e6)
 
 
 def latency(seconds: float | None) -> str:
-    """85.2 µs; a dash where it is not known."""
+    """Returns a latency with its unit: 85.2 µs; a dash if unknown."""
     return "-" if seconds is None else quantity(seconds, "s")
 
 
 def span(seconds: float) -> str:
-    """How long something takes: 8 s, 7 min, 1 h 20 min."""
+    """Returns a duration: 8 s, 7 min, 1 h 20 min."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
@@ -41,7 +38,7 @@ def span(seconds: float) -> str:
 
 
 def blocks(count: int) -> str:
-    """A size in powers of two, as fio and InnoDB have it: 16 KiB."""
+    """Returns a block size in powers of two, as fio and InnoDB write it: 16 KiB."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
@@ -49,21 +46,21 @@ def blocks(count: int) -> str:
 
 
 def size_bytes(flag: str, text: str, example: str) -> int:
-    """What "16GiB", "16G" and "17179869184" say alike; "16GB" is in powers of ten, and less.
+    """Returns a size in bytes: "16GiB", "16G" and "17179869184" are equal, "16GB" is 16 * 10**9.
 
     Raises:
-        ConfigError: it is no size.
+        ConfigError: the text is not a size.
     """
     found = _SIZE.fullmatch(text.strip())
     if found is None:
-        raise ConfigError(f"{flag} is {text[:40]!r}", f"it is a size as {example}")
+        raise ConfigError(f"{flag} is {text[:40]!r}", f"give a size such as {example}")
     power = _POWERS.get((found[2] or "").upper(), 0)
     base = 1000 if found[4] and not found[3] else 1024
     return int(float(found[1]) * base**power)
 
 
 def parameters(profile: Profile, engine: str) -> dict[str, Any]:
-    """What a run does. engine: that it was done with."""
+    """Returns a run's parameters as JSON values. engine: the one that was used."""
     return {
         "engine": engine,
         "rw": profile.rw.value,
@@ -77,16 +74,16 @@ def parameters(profile: Profile, engine: str) -> dict[str, Any]:
     }
 
 
-def operation(its: OpResult) -> dict[str, Any]:
-    """One operation's figures."""
+def operation(result: OpResult) -> dict[str, Any]:
+    """Returns one operation's results as JSON values."""
     return {
-        "operations": its.operations,
-        "bytes": its.bytes,
-        "iops": its.iops,
-        "bytes_per_second": its.bytes_per_second,
-        "mean_seconds": its.mean_seconds,
-        "p50_seconds": its.p50_seconds,
-        "p99_seconds": its.p99_seconds,
-        "p999_seconds": its.p999_seconds,
-        "max_seconds": its.max_seconds,
+        "operations": result.operations,
+        "bytes": result.bytes,
+        "iops": result.iops,
+        "bytes_per_second": result.bytes_per_second,
+        "mean_seconds": result.mean_seconds,
+        "p50_seconds": result.p50_seconds,
+        "p99_seconds": result.p99_seconds,
+        "p999_seconds": result.p999_seconds,
+        "max_seconds": result.max_seconds,
     }

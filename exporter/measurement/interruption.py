@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal end a measurement, and not this process."""
+"""Handles Ctrl-C, SIGTERM and a closed terminal: they end the measurement, not this process."""
 
 import signal
 import sys
@@ -10,9 +10,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptHandler:
-    """While entered, the first such signal is noted; a second Ctrl-C raises KeyboardInterrupt.
+    """Records the first signal while entered; a second Ctrl-C raises KeyboardInterrupt.
 
-    What was running is then ended and settled by whoever asks `is_set`. For the main thread.
+    The measurement polls `is_set`, then ends fio and settles its bytes. For the main thread.
     """
 
     def __init__(self) -> None:
@@ -22,9 +22,9 @@ class InterruptHandler:
 
     @contextmanager
     def exit_at_once(self) -> Iterator[None]:
-        """Within, while nothing runs that has to be ended, a signal leaves at once.
+        """Inside the context a signal raises KeyboardInterrupt or SystemExit at once.
 
-        By KeyboardInterrupt or SystemExit, so that all is tidied up; one noted before does too.
+        For times when no fio runs. A signal that was recorded before raises on entry.
         """
         if self.by is not None:
             self._leave(self.by)
@@ -40,16 +40,16 @@ class InterruptHandler:
 
     @property
     def words(self) -> str:
-        """Why it was ended, for people; empty where it was not."""
+        """What ended the measurement, for messages; empty if nothing did."""
         if self.by is None:
             return ""
         return "Ctrl-C" if self.by is signal.SIGINT else self.by.name
 
     def __enter__(self) -> "InterruptHandler":  # noqa: PYI034 - Self came with Python 3.11
         for number in _SIGNALS:
-            # What nohup ignores stays ignored.
+            # Under nohup(1) SIGHUP stays ignored.
             if signal.getsignal(number) is not signal.SIG_IGN:
-                self._before[number] = signal.signal(number, self._note)
+                self._before[number] = signal.signal(number, self._record)
         return self
 
     def __exit__(
@@ -62,7 +62,7 @@ class InterruptHandler:
             signal.signal(number, before)  # type: ignore[arg-type]
         self._before.clear()
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
+    def _record(self, number: int, _frame: FrameType | None) -> None:
         if self.by is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
         if self.by is None:
@@ -70,7 +70,7 @@ class InterruptHandler:
             if self._leaves:
                 self._leave(self.by)
             if sys.stderr.isatty():
-                sys.stderr.write("\nending; once more to leave at once\n")
+                sys.stderr.write("\nending the measurement; press Ctrl-C again to exit at once\n")
 
     @staticmethod
     def _leave(number: signal.Signals) -> None:

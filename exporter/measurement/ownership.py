@@ -1,4 +1,4 @@
-"""As whom a measurement is made: as the daemon's user, also where root asks for it."""
+"""Runs a measurement as the daemon's user, also if root starts it."""
 
 import errno
 import os
@@ -15,12 +15,13 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def as_owner(directory: Path) -> Iterator[None]:
-    """As root: with the rights of the directory's owner, until the end; else nothing changes.
+    """As root: run with the rights of the directory's owner inside the context.
 
-    What root left in the daemon's state directory, the daemon could not read.
+    The daemon could not read files that root leaves in its state directory. Another user's rights
+    do not change.
 
     Raises:
-        ConfigError: root may not become another here.
+        ConfigError: root may not change its user here.
     """
     owner = _owner(directory)
     if owner is None:
@@ -31,12 +32,12 @@ def as_owner(directory: Path) -> Iterator[None]:
     try:
         os.setgroups(_groups(user, group))
         os.setresgid(group, group, before)
-        # The real user too: a program that two users run as loses the signal by which fio dies
-        # with us (capabilities(7), AT_SECURE). The saved one leads back.
+        # The real user too: a program with two different users loses its parent-death signal, by
+        # which fio ends with this process (prctl(2), AT_SECURE). The saved user leads back.
         os.setresuid(user, user, 0)
     except OSError as e:
         raise ConfigError(
-            f"root may not go on as user {user}, who owns {directory}: {e.strerror}",
+            f"root cannot change to user {user}, who owns {directory}: {e.strerror}",
             "run this as that user",
         ) from e
     try:
@@ -49,12 +50,12 @@ def as_owner(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def created_directory(directory: Path, state: Path) -> Iterator[None]:
-    """As root: the directory is made where it is missing, for the owner of `state` alone.
+    """As root: create the directory if it is missing, for the owner of `state` alone.
 
-    It is taken away again where nothing is left in it. Its parent may be root's.
+    At the end it is removed if it is empty. Its parent may belong to root.
 
     Raises:
-        ConfigError: it cannot be made.
+        ConfigError: it cannot be created.
     """
     owner = _owner(state)
     if owner is None or os.path.lexists(directory):
@@ -64,9 +65,9 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
         parent = os.open(directory.parent, _DIRECTORY)
     except OSError as e:
         if os.path.islink(directory.parent):
-            hint = "name the directory that it leads to"
+            hint = "name the directory that it points to"
             raise ConfigError(f"{directory.parent} is a link", hint) from e
-        raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
+        raise ConfigError(f"{directory} cannot be created: {e.strerror}") from e
     try:
         _make(parent, directory, owner)
         try:
@@ -79,22 +80,22 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
 
 
 def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
-    """Make it and give it away: what was just made, and nothing that took its place.
+    """Create the directory and change its owner.
 
     Raises:
-        ConfigError: it cannot be made; then it is not there.
+        ConfigError: it cannot be created; then it does not exist.
     """
     name = directory.name
     try:
         os.mkdir(name, 0o700, dir_fd=parent)
     except OSError as e:
-        raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
+        raise ConfigError(f"{directory} cannot be created: {e.strerror}") from e
     is_done = False
     try:
         give(parent, name, owner)
         is_done = True
     except OSError as e:
-        raise ConfigError(f"{directory} cannot be made: {e.strerror}") from e
+        raise ConfigError(f"{directory} cannot be created: {e.strerror}") from e
     finally:
         if not is_done:
             with suppress(OSError):
@@ -102,10 +103,13 @@ def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
 
 
 def give(parent: int, name: str, owner: tuple[int, int]) -> None:
-    """Give a new directory of root's, empty and closed to others, in `parent` to its owner.
+    """Change the owner of the new directory `name` in `parent`.
+
+    Only if it is empty, belongs to root and is closed to others: not a directory that another user
+    put in its place.
 
     Raises:
-        OSError: it is none, and stays whose it is.
+        OSError: it is another directory, and its owner stays.
     """
     descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
@@ -119,7 +123,7 @@ def give(parent: int, name: str, owner: tuple[int, int]) -> None:
 
 
 def _owner(directory: Path) -> tuple[int, int] | None:
-    """User and group of a directory that is another's than root, for root."""
+    """Returns user and group of a directory; None if it is root's or this process is not root."""
     try:
         found = os.stat(directory)
     except OSError:

@@ -1,4 +1,4 @@
-"""On what something was measured, for a report: the drive, the place, the cost."""
+"""Describes what was measured, for a report: drive, directory, filesystem, charged bytes."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -16,30 +16,29 @@ from exporter.measurement.session import Measurement
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDrives:
-    """What lies below the directory.
+    """The drives below the directory, by their device names.
 
-    drives: by their names, with what the judgements need to know; capacity_bytes: of the device
-    that is measured.
+    capacity_bytes: of the measured device; None is unknown.
     """
 
-    seen: Topology
+    topology: Topology
     drives: Mapping[str, Drive]
     capacity_bytes: int | None
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """Under which the drives are known over their names."""
+        """The drives' stable identities."""
         return tuple(drive.identity for drive in self.drives.values())
 
     @property
     def words(self) -> str:
-        """Model and serial number of each drive."""
+        """Model and serial number of each drive, for people."""
         return "; ".join(self._drive(name) for name in self.drives)
 
     def _drive(self, name: str) -> str:
-        its = self.seen.devices[name].identity
-        said = ", ".join(filter(None, (its.model, its.serial)))
-        return f"{name}: {said or 'it does not say what it is'}"
+        identity = self.topology.devices[name].identity
+        words = ", ".join(filter(None, (identity.model, identity.serial)))
+        return f"{name}: {words or 'model unknown'}"
 
 
 def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDrives:
@@ -57,15 +56,15 @@ def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDri
 def facts(
     measurement: Measurement, under: MeasuredDrives, *, seconds: float, fio: str
 ) -> Iterator[tuple[str, str]]:
-    """Names and values; fio: its version and engine."""
+    """Yields names and values for the report. fio: its version and engine."""
     place, rated = measurement.location, measurement.directory.rated_bytes
     yield "Drive", under.words or place.device
     yield "Directory", str(measurement.directory.path)
     yield "Filesystem", f"{place.fstype}, mounted on {place.mountpoint}"
     charged = figures.size(measurement.charged_bytes)
     if rated:
-        charged += f", {100 * measurement.charged_bytes / rated:.2g} % of its rated life"
-    yield "Charged", f"{charged}, with what the filesystem adds"
+        charged += f", {100 * measurement.charged_bytes / rated:.2g} % of its rated endurance"
+    yield "Charged", f"{charged}, including what the filesystem adds"
     yield "Took", figures.span(seconds)
     yield "fio", fio
     yield (
@@ -75,7 +74,7 @@ def facts(
 
 
 def data(measurement: Measurement) -> dict[str, Any]:
-    """The same for programs."""
+    """Returns the facts as JSON values."""
     place = measurement.location
     return {
         "device": place.device,

@@ -1,10 +1,8 @@
-"""What every measurement that a person asks for shares: its steps, from the lock to the last file.
+"""Runs a measurement: the steps that all measuring commands share, from the lock to the report.
 
-It goes the daemon's way: the same gate, budget, host lock and guard. What differs is that a person
-sees what is written and may agree to more than the day's budget; all of it is charged to the
-drive's life, and nothing to the day of the scheduled probes.
-
-What is the same in each call of a command that measures: its options, and where it reports.
+It uses the daemon's gate, budget, host lock and guard. The user sees what is written and may
+consent to more than the day's budget. All of it is charged to the drive's life, and nothing to the
+day of the scheduled probes.
 """
 
 import contextlib
@@ -38,13 +36,13 @@ from exporter.report.content import Report
 from exporter.report.formatting import printable
 from exporter.report.progress import Progress
 
-#: Exit statuses of all measurements; 2 is a mistake in how it was asked for, or a refusal.
+#: Exit statuses of all measuring commands; 2 is a wrong argument or a refusal.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementOptions:
-    """What a person said. directory: None for the configured one. anyway: on a busy device too."""
+    """The user's options. directory: None for the configured one. anyway: on a busy device too."""
 
     directory: Path | None = None
     yes: bool = False
@@ -53,7 +51,7 @@ class MeasurementOptions:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementTools:
-    """What a measurement has of the system. fio: made in the thread that runs it."""
+    """What a measurement uses of the system. fio: called in the thread that runs it."""
 
     clock: Clock
     fio: Callable[[], Fio]
@@ -62,10 +60,10 @@ class MeasurementTools:
 
 
 class Measurement:
-    """One directory to measure in, while the host's probe lock is held; made by `measuring`.
+    """A measurement in one directory, while this process holds the host lock; see `measuring`.
 
-    In this order: `begin`, which `measuring` does, `admit`, `consent`, `prepared`, `run` as often
-    as is wanted.
+    Call in this order: `begin` (`measuring` does), `admit`, `consent`, `prepare_file`, then `run`
+    any number of times.
     """
 
     def __init__(
@@ -82,12 +80,12 @@ class Measurement:
         self.clock = conditions.clock
         self.interruption = conditions.interruption
         self.fio = edges.fio()
-        says = edges.streams.messages
+        messages = edges.streams.messages
         places = (settings.path.rootfs / "run/lock", state)
-        self._says = says
+        self._messages = messages
         self._conditions = conditions
-        self._lock_session = HostLockSession(conditions, places, state, says)
-        self._admission = Admission(conditions, settings, options.anyway, says)
+        self._lock_session = HostLockSession(conditions, places, state, messages)
+        self._admission = Admission(conditions, settings, options.anyway, messages)
         self._admitted: PlannedWrite | None = None
         self._agreement = Consent(
             conditions, self._lock_session, edges.streams, options.yes, self._admit
@@ -101,7 +99,7 @@ class Measurement:
 
     @property
     def charged_bytes(self) -> int:
-        """What the budget was charged so far."""
+        """Bytes charged to the budget so far."""
         return self._conditions.account.charged_bytes
 
     def begin(self) -> None:
@@ -109,10 +107,10 @@ class Measurement:
         self._lock_session.acquire()
 
     def with_engine(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-        """The profiles with engines that this fio has.
+        """Returns the profiles with engines that this fio has.
 
         Raises:
-            CommandError: there is no fio that can be used.
+            CommandError: fio is missing or too old.
         """
         engines = self.fio.engines()
         if engines is None:
@@ -120,33 +118,32 @@ class Measurement:
         return tuple(with_engine(each, engines) for each in profiles)
 
     def admit(self, profile: Profile, written_bytes: int, missing_bytes: int) -> None:
-        """Ask the gate, after two seconds in which the load is looked at.
+        """Query the gate, after measuring the load for two seconds.
 
-        profile: one of those that were given to `measuring`. written_bytes: what all runs write at
-        most by fio's count, filling included. missing_bytes: what their file still takes of the
-        free space.
+        profile: one of those given to `measuring`. written_bytes: by all runs at most, as fio
+        counts, filling included. missing_bytes: free space that the file still takes.
 
         Raises:
-            ConfigError: it must not run; or should not now, and nobody said --anyway.
-            ReadError: the filesystem cannot be looked at.
+            ConfigError: the measurement may not start; for load only without --anyway.
+            ReadError: the filesystem cannot be read.
         """
         self._admitted = PlannedWrite(profile, written_bytes, missing_bytes)
         self._admit()
 
     def consent(self, written_bytes: int, seconds: float, *, always: bool = True) -> None:
-        """Say what is written at most and how long it takes; come back where that is agreed to.
+        """Show what is written at most and how long it takes; return if the user consents.
 
-        Without `always` it is asked only for more than today's scheduled probes may still write.
-        From here on Ctrl-C and SIGTERM end what runs, and not this process: see `interruption`.
+        always: as in `Consent.request`. From here on Ctrl-C and SIGTERM end fio and not this
+        process; see `interruption`.
 
         Raises:
-            ConfigError: nobody agreed, or the device is in use by then. ReadError: as `admit`.
+            ConfigError: the user refuses, or the device is in use by then. ReadError: as `admit`.
         """
         self._agreement.request(written_bytes, seconds, always=always)
-        self._progress = self._undo.enter_context(Progress(self._says))
+        self._progress = self._undo.enter_context(Progress(self._messages))
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Progress; `done` from 0 to 1. After `consent`."""
+        """Show progress, `done` from 0 to 1. After `consent`."""
         if self._progress is not None:
             self._progress.show(words, done)
 
@@ -159,14 +156,15 @@ class Measurement:
         keep: bool = False,
         retained_bytes: int | None = None,
     ) -> Path:
-        """The file `name` in the directory, filled with random data or given its length only.
+        """Returns the file `name` in the directory, at least `size_bytes` long.
 
-        Without `keep` it is removed at the end, and so is the directory where it is made here.
-        retained_bytes: with it no more than so much of the file stays; None is all of it.
+        fill: fill it with random data; otherwise only its length is set. keep: otherwise the file
+        is removed at the end, and the directory too if it was created here. retained_bytes: how
+        much of a kept file stays; None for all of it.
 
         Raises:
-            ConfigError: the directory or the file is none that may be used, or the budget is spent.
-            ReadError: the disk is full, production needs the device, or it was interrupted.
+            ConfigError: the directory or the file cannot be used, or the budget is too small.
+            ReadError: the disk is full, production needs the device, or the user interrupted it.
         """
         path = self.directory.path
         if not keep:
@@ -188,24 +186,24 @@ class Measurement:
         go_on: Callable[[GuardSampler], bool] | None = None,
         fio: Fio | None = None,
     ) -> RunOutcome:
-        """Run the profiles one after the other in one fio under guard, reserved and settled.
+        """Run the profiles one after the other in one fio, under guard and within the budget.
 
-        go_on: asked four times a second, with all looks at the device so far; it may show progress,
-        and ends the run with a False. fio: in the place of `self.fio`.
+        go_on: called four times a second with the guard's sampler; it may show progress, and False
+        ends the run. fio: used instead of `self.fio`.
 
         Raises:
-            ConfigError: the budget does not hold it.
-            ReadError: the budget cannot be written down.
+            ConfigError: the budget is too small.
+            ReadError: the budget cannot be written.
         """
         return self._runs.run(fio or self.fio, profiles, file, go_on)
 
     def problem(self, ended: RunOutcome) -> str:
-        """Why a run did not come to its end, in one line; empty where it did."""
+        """Returns why a run did not finish, in one line; empty if it succeeded."""
         return guarded_run.failure_message(ended, self.interruption)
 
     def close(self) -> None:
-        """End fio, and tidy up. The lock and the file stay with a fio that cannot be ended."""
-        # `close` forgets it; and releasing the lock would release it for fio too.
+        """End fio and remove files. A fio that cannot be ended keeps the lock and the file."""
+        # Read before `close`, which resets it. Releasing the lock would release it for fio too.
         self._is_stuck = self.fio.is_stuck
         self.fio.close()
         self._undo.close()
@@ -214,12 +212,12 @@ class Measurement:
 
     def _admit(self) -> None:
         if self._admitted is not None:
-            self._admission.ask(self._admitted, is_stuck=self.fio.is_stuck)
+            self._admission.check(self._admitted, is_stuck=self.fio.is_stuck)
 
     def _shorten(self, name: str, size_bytes: int) -> None:
-        # A fio that cannot be ended writes there still.
+        # A fio that cannot be ended still writes to the file.
         if not self._is_stuck:
-            # What is not ours is left alone.
+            # A file that is not ours stays as it is.
             with contextlib.suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.shorten(self.directory.path, name, size_bytes)
 
@@ -231,17 +229,18 @@ def measuring(
     profiles: Sequence[Profile],
     edges: MeasurementTools,
 ) -> Iterator[Measurement]:
-    """Everything up to the gate; at the end fio is ended, files are tidied, the lock released.
+    """Set up a measurement up to the gate; at the end, end fio, remove files, release the lock.
 
-    As root it goes on as the user who owns the state directory, which is the daemon's, until then.
+    As root it runs as the owner of the state directory, which is the daemon's user.
 
     Raises:
-        ConfigError: no directory, no fit filesystem, no right to the state, or the lock is held.
-        SourceError: something could not be read.
+        ConfigError: no directory, an unsuitable filesystem, no access to the state directory, or
+            another process holds the lock.
+        SourceError: a source of the kernel cannot be read.
     """
     path = target.select_directory(options.directory, settings)
     state = target.state_directory(settings, edges.environment)
-    # All that is only read comes first: as root there is more to read, and to import.
+    # Reads come before the change of user: root may read more.
     directory = target.probe_directory(path, profiles, settings, edges.clock, state)
     target.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
@@ -264,7 +263,7 @@ def measuring(
 
 
 def status(run: Callable[[], int], says: TextIO) -> int:
-    """The exit status of a measurement: its own, or 3 and one line where nothing was measured."""
+    """Returns the exit status of a measurement; 3 and one line if nothing was measured."""
     try:
         return run()
     except SourceError as e:
@@ -274,7 +273,7 @@ def status(run: Callable[[], int], says: TextIO) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """What a person asked for, of any measurement. as_json: for programs. html: a page goes there.
+    """The arguments that all measuring commands share. html: the file for a page; None for none.
 
     Each command adds its own.
     """
@@ -284,10 +283,10 @@ class CommandContext:
     html: Path | None = field(default=None, kw_only=True)
 
     def check(self) -> None:
-        """Before an hour of measuring: whether it can be reported as it is to be.
+        """Check before the measurement that its report can be written.
 
         Raises:
-            ConfigError: it cannot.
+            ConfigError: it cannot be written.
         """
         delivery.check(self.html)
 
@@ -295,6 +294,6 @@ class CommandContext:
         """Print the report, and write the page.
 
         Raises:
-            ConfigError: the page cannot be written. The report has been printed then.
+            ConfigError: the page cannot be written. The report is printed before.
         """
         delivery.deliver(report, out, as_json=self.as_json, html=self.html)

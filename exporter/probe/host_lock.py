@@ -1,4 +1,8 @@
-"""One probe a host: the lock that all instances share, and what a killed one has left running."""
+"""The host lock, which allows one probe per host, and the pid file of the running fio.
+
+All instances on a host share the lock, those in containers too. The pid file lets the next process
+end a fio that a killed one left running.
+"""
 
 import contextlib
 import fcntl
@@ -13,25 +17,25 @@ from pathlib import Path
 from typing import Any
 
 from exporter.errors import SourceError
-from exporter.linux import files
+from exporter.linux import files, locks
 
 log = logging.getLogger(__name__)
 
 _NAME = "ssd-exporter-probe.lock"
-_LARGEST_BYTES = 4096
+_MAX_PID_FILE_BYTES = 4096
 
-#: What a process of ours is called before and after it has become fio.
-_OURS = ("setpriv", "fio")
+#: The process names of a probe: setpriv(1) executes fio.
+_PROCESS_NAMES = ("setpriv", "fio")
 
-#: A pid_file that was killed has gone after so long, or it hangs in the kernel.
-_GONE_SECONDS = 2.0
+#: A killed process that is still there after this time hangs in the kernel.
+_KILL_SECONDS = 2.0
 
 
 class HostLock:
-    """flock(2) on a file in the first of the directories that can be used.
+    """flock(2) on a file in the first usable directory.
 
-    While it is `lent`, a program that is started inherits it: where that outlives us, the host
-    stays locked until it has ended too.
+    A program that is started inside `inheritable` inherits the lock. If it outlives this process,
+    the host stays locked until it ends.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -39,11 +43,14 @@ class HostLock:
         self._descriptor = -1
 
     def acquire(self) -> bool:
-        """False where another one has it, or no directory can be used."""
+        """Returns True if this process holds the lock now.
+
+        False if another process holds it, or if no directory is usable.
+        """
         if self._descriptor >= 0:
             return True
         for directory in self._directories:
-            descriptor = _opened(directory / _NAME)
+            descriptor = _open_lock_file(directory / _NAME)
             if descriptor is None:
                 continue
             try:
@@ -55,11 +62,28 @@ class HostLock:
             return True
         return False
 
+    @property
+    def directories(self) -> Sequence[Path]:
+        """The directories in which the lock file may be, in order of preference."""
+        return self._directories
+
+    def exists(self) -> bool:
+        """Returns True if one of the directories contains a lock file."""
+        return any(os.path.exists(directory / _NAME) for directory in self._directories)
+
+    def holder(self, proc: Path = Path("/proc")) -> str:
+        """Returns who holds the lock, as "ssd-exporter (process 12)"; empty if that is unknown."""
+        for directory in self._directories:
+            pid = locks.read_flock_holder(proc, directory / _NAME)
+            if pid is not None:
+                return f"{_process_name(proc, pid)} (process {pid})"
+        return ""
+
     @contextlib.contextmanager
     def inheritable(self) -> Iterator[None]:
-        """Programs that are started within inherit the lock."""
-        # Any other program that this process starts in this moment inherits it too; it is
-        # released for all of them when we release it.
+        """Programs that are started inside the context inherit the lock."""
+        # Any other program that another thread starts now inherits it too. Releasing the lock
+        # releases it for all of them.
         os.set_inheritable(self._descriptor, True)
         try:
             yield
@@ -67,20 +91,24 @@ class HostLock:
             os.set_inheritable(self._descriptor, False)
 
     def release(self) -> None:
+        """Release the lock, also for programs that inherited it."""
         if self._descriptor >= 0:
             fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             os.close(self._descriptor)
             self._descriptor = -1
 
 
-def _opened(path: Path) -> int | None:
-    """The lock file, which others may have made: a link is not followed, nothing is written."""
+def _open_lock_file(path: Path) -> int | None:
+    """Returns a descriptor of the lock file, None if it cannot be used.
+
+    Another user may have created it, so a link is not followed and nothing is written.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         try:
             descriptor = os.open(path, flags)
         except FileNotFoundError:
-            # Readable for all: that is what flock needs, and writing is not.
+            # flock needs the right to read only.
             descriptor = os.open(path, flags | os.O_CREAT, 0o644)
     except OSError:
         return None
@@ -90,17 +118,32 @@ def _opened(path: Path) -> int | None:
     return None
 
 
+def _process_name(proc: Path, pid: int) -> str:
+    try:
+        command = files.read(proc / str(pid) / "cmdline").split("\0")
+    except SourceError:
+        command = []
+    # Run as `python -m exporter` or as a script, the program's name is not the first argument.
+    if any("ssd-exporter" in each or each == "exporter" for each in command[:4]):
+        return "ssd-exporter"
+    return files.read_attribute(proc / str(pid) / "comm") or "another program"
+
+
 class ProbePidFile:
-    """Which process runs for us, in a file that outlives us."""
+    """Records the running fio in a file that outlives this process."""
 
     def __init__(self, directory: Path, proc: Path = Path("/proc")) -> None:
         self._path = directory / "probe-process.json"
-        # Our own, wherever the host's is: the process was started from here.
+        # Not the host's /proc of the settings: fio runs in our own pid namespace.
         self._proc = proc
         self._killed: list[int] | None = None
 
     def write(self, pid: int) -> None:
-        """Raises OSError where it cannot be written down."""
+        """Record the process.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         text = json.dumps({"child": self._instance(pid), "owner": self._instance(os.getpid())})
         temporary = self._path.with_name(f".{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -109,53 +152,56 @@ class ProbePidFile:
         os.replace(temporary, self._path)
 
     def clear(self) -> None:
+        """Remove the record."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
     def kill_leftover(self) -> bool:
-        """End what an earlier run of this daemon left; False where it cannot be ended.
+        """Kill a fio that an earlier process left; returns False if it cannot be killed.
 
-        One whose owner lives is another instance's, and is left alone.
+        A fio whose owner is alive belongs to another instance and keeps running.
         """
-        noted = self._noted()
-        if noted is None:
-            # Not cleared: another instance may have noted its own since.
+        record = self._read()
+        if record is None:
+            # Not cleared: another instance may have written its own record since.
             return True
-        if not self._is_fio(noted["child"]):
+        if not self._is_fio(record["child"]):
             self.clear()
             return True
-        if self._lives(noted["owner"]):
+        if self._lives(record["owner"]):
             return True
-        pid = noted["child"][0]
+        pid = record["child"][0]
         with contextlib.suppress(OSError):
             descriptor = os.pidfd_open(pid)
             try:
-                # The number may have gone to another since, the descriptor cannot.
-                if self._is_fio(noted["child"]):
-                    if noted["child"] != self._killed:
-                        log.warning("a probe of an earlier run is still there: %d is killed", pid)
-                    self._killed = noted["child"]
+                # Another process may have this pid by now; the descriptor cannot change.
+                if self._is_fio(record["child"]):
+                    if record["child"] != self._killed:
+                        log.warning(
+                            "fio process %d of an earlier run is still running; killing it", pid
+                        )
+                    self._killed = record["child"]
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
             finally:
                 os.close(descriptor)
-        until = time.monotonic() + _GONE_SECONDS
-        while self._is_fio(noted["child"]):
+        until = time.monotonic() + _KILL_SECONDS
+        while self._is_fio(record["child"]):
             if time.monotonic() >= until:
                 return False
             time.sleep(0.02)
         self.clear()
         return True
 
-    def _noted(self) -> dict[str, list[int]] | None:
+    def _read(self) -> dict[str, list[int]] | None:
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
-                found = json.loads(file.read(_LARGEST_BYTES))
+                found = json.loads(file.read(_MAX_PID_FILE_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
         if not isinstance(found, dict):
             return None
-        child, owner = _usable(found.get("child")), _usable(found.get("owner"))
+        child, owner = _parse_process(found.get("child")), _parse_process(found.get("owner"))
         return None if child is None or owner is None else {"child": child, "owner": owner}
 
     def _instance(self, pid: int) -> list[int | None]:
@@ -166,11 +212,11 @@ class ProbePidFile:
 
     def _is_fio(self, instance: list[int]) -> bool:
         name = files.read_attribute(self._proc / str(instance[0]) / "comm")
-        return name in _OURS and self._lives(instance)
+        return name in _PROCESS_NAMES and self._lives(instance)
 
 
-def _usable(found: Any) -> list[int] | None:
-    """A process and when it began."""
+def _parse_process(found: Any) -> list[int] | None:
+    """Returns a pid and its start time in ticks; None if the record is invalid."""
     if not isinstance(found, list) or len(found) != 2:
         return None
     numbers = [each for each in found if isinstance(each, int) and not isinstance(each, bool)]
@@ -178,12 +224,12 @@ def _usable(found: Any) -> list[int] | None:
 
 
 def _start_ticks(proc: Path, pid: int) -> int | None:
-    """When a process began, in ticks since boot; None for one that is none, or has ended."""
+    """Returns a process's start time in ticks since boot; None if it does not run (proc(5))."""
     try:
         text = files.read(proc / str(pid) / "stat")
     except SourceError:
         return None
-    # The name is in parentheses and may hold some; the state comes next.
+    # The name is in parentheses and may contain some; the state follows.
     columns = text.rpartition(")")[2].split()
     if len(columns) < 20 or columns[0] in ("Z", "X") or not columns[19].isdecimal():
         return None

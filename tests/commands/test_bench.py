@@ -58,7 +58,7 @@ def test_without_a_terminal_it_takes_yes(place: Place) -> None:
     ended = place.run("bench", str(place.directory), *TINY)
     assert 2 == ended.status
     assert "40 cells, one at a time" in ended.said
-    assert "agree to it with --yes" in ended.complaint
+    assert "give --yes to consent" in ended.complaint
     assert not place.directory.exists()
 
 

@@ -113,6 +113,7 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
 
 def test_a_profile_that_is_none_is_said_with_those_there_are(place: Place) -> None:
     ended = place.run("probe", "page_raed", where(place))
+    assert 2 == ended.status
     words = "there is no profile 'page_raed'; choose one of burst, fsync, page_read"
     assert words in ended.complaint
 
@@ -278,7 +279,7 @@ def test_more_than_the_day_s_budget_takes_consent(place: Place) -> None:
     ended = place.run("probe", "page_read", where(place))
     assert 2 == ended.status
     assert "writes at most 16.8 MB" in ended.complaint
-    assert "agree to it with --yes" in ended.complaint
+    assert "give --yes to consent" in ended.complaint
     assert not place.directory.exists()
     assert 0 == place.run("probe", "page_read", where(place), "--yes").status
 

@@ -75,7 +75,7 @@ def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
 def test_nobody_is_written_to_without_consent(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=64MiB", "--anyway")
     assert 2 == ended.status
-    assert "agree to it with --yes" in ended.complaint
+    assert "give --yes to consent" in ended.complaint
     assert [] == slc_results.read_all(place.state).value
     assert not place.directory.exists()
 

@@ -39,15 +39,15 @@ def asked(answer: str) -> str:
 
 def test_the_question_says_what_is_written_where_and_how_long() -> None:
     assert asked("y\n") == (
-        "writes at most 2 GB (0.002 % of its rated life) to /mnt/probe on sda, with what the"
-        " filesystem adds; takes at most 7 min\ngo on? [y/N] "
+        "writes at most 2 GB (0.002 % of its rated endurance) to /mnt/probe on sda, including what"
+        " the filesystem adds; takes at most 7 min\ncontinue? [y/N] "
     )
 
 
 def test_more_than_the_day_has_left_is_said() -> None:
     plan = WritePlan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
     assert "(scheduled probes may write 1 GB more today); takes at most 8 s" in plan.words()
-    assert "rated life" not in plan.words(), "not known is not none"
+    assert "rated endurance" not in plan.words(), "not known is not none"
 
 
 def test_who_only_reads_is_told_so() -> None:
@@ -69,11 +69,11 @@ def test_yes_beforehand_is_not_asked_again_and_still_told() -> None:
     says = io.StringIO()
     admission.ask_consent(PLAN, Streams(io.StringIO(), says), yes=True)
     assert "writes at most 2 GB" in says.getvalue()
-    assert "go on?" not in says.getvalue()
+    assert "continue?" not in says.getvalue()
 
 
 def test_nobody_there_is_no() -> None:
-    with pytest.raises(ConfigError, match=r"this writes at most 2 GB .*; agree to it with --yes"):
+    with pytest.raises(ConfigError, match=r"this writes at most 2 GB .*; give --yes to consent"):
         admission.ask_consent(PLAN, Streams(io.StringIO("y\n"), io.StringIO()), yes=False)
 
 
@@ -92,7 +92,6 @@ def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None
             admission.wait_for_lock(
                 HostLock((tmp_path,)),
                 ProbePidFile(tmp_path),
-                (tmp_path,),
                 clock=clock,
                 progress=Progress(said),
             )
@@ -103,11 +102,10 @@ def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None
 def test_a_lock_that_can_be_made_nowhere_is_said_at_once(tmp_path: Path) -> None:
     none = tmp_path / "none"
     clock = FakeClock()
-    with pytest.raises(ConfigError, match=r"cannot be made in .*none; run this as root"):
+    with pytest.raises(ConfigError, match=r"cannot be created in .*none; run this as root"):
         admission.wait_for_lock(
             HostLock((none,)),
             ProbePidFile(none),
-            (none,),
             clock=clock,
             progress=Progress(io.StringIO()),
         )

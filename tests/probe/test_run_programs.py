@@ -270,7 +270,7 @@ def test_one_that_an_earlier_daemon_left_and_that_cannot_be_ended_is_stuck_too(
         assert 1 == rig.probe.stuck
         rig.run(SLOT)
         assert 2 == rig.of("fsync").skipped[Reason.STUCK]
-        assert 1 == caplog.text.count("is still there"), "said once"
+        assert 1 == caplog.text.count("is still running"), "logged once"
         state.write_text("THAWED")
         left.wait(10)
         rig.run(SLOT)
