@@ -101,8 +101,8 @@ class Agent:
             self._settings.plan,
             sys=self._settings.sysfs,
             root=self._settings.root,
-            take=self._write,
-            call=self._write_heartbeat,
+            on_document=self._write,
+            on_heartbeat=self._write_heartbeat,
         )
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:

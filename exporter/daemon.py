@@ -216,7 +216,7 @@ class _Threads:
     def _on_device_change(self) -> None:
         self._surveying.trigger()
         if self._monitor.health is not None:
-            self._monitor.health.source.look_again()
+            self._monitor.health.source.rescan_soon()
 
     def _poll_drives(self) -> None:
         health = self._monitor.health

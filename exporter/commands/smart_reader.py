@@ -113,7 +113,7 @@ class SmartReader:
         else:
             self._poll()
         if self._wear is not None:
-            self._wear.work_through()
+            self._wear.process_queue()
         answered, unanswered = self._answered(), list(self._unanswered())
         late = {drive.label for drive in unanswered} if self._has_polled else set()
         excluded = unpolled_drives.excluded_drives(self._excluded, self._host.nodes)
@@ -168,8 +168,8 @@ class SmartReader:
             replace(plan, program=self.program),
             sys=path.sysfs,
             root=path.rootfs,
-            take=self._take,
-            call=self._take_heartbeat,
+            on_document=self._take,
+            on_heartbeat=self._take_heartbeat,
         )
         longest_timeout = max(
             smart.timeout_seconds,
@@ -193,12 +193,12 @@ class SmartReader:
 
     def _take(self, document: PollDocument) -> None:
         self.documents[Address(document.path, document.type)] = document
-        self._drives.take(document)
+        self._drives.record(document)
 
     def _take_heartbeat(self, heartbeat: Heartbeat) -> None:
         self.problem = heartbeat.problem
         self._is_scanned = heartbeat.scanned_at is not None or bool(heartbeat.problem)
-        self._drives.call(heartbeat)
+        self._drives.update(heartbeat)
 
     def _answered(self) -> list[WatchedDrive]:
         """The drives that have a document, and those that are missing."""
@@ -210,7 +210,7 @@ class SmartReader:
 
     def _unanswered(self) -> Iterator[WatchedDrive]:
         """The drives of the heartbeat that have no document."""
-        path, heartbeat = self._settings.path, self._drives.roll
+        path, heartbeat = self._settings.path, self._drives.heartbeat
         listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
         host = replace(self._host, nodes=device_nodes.read(path.sysfs, path.rootfs))
         return unpolled_drives.unanswered_drives(
@@ -245,7 +245,7 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
     """
     if smart.source is SmartSource.EXEC:
         return None
-    heartbeat = parse_heartbeat(DocumentReader(smart.directory).roll())
+    heartbeat = parse_heartbeat(DocumentReader(smart.directory).read_heartbeat())
     now = clock.wall()
     if not is_live(heartbeat, now):
         age = now - heartbeat.at

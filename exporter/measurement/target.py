@@ -215,12 +215,12 @@ class AgentHealth:
         )
         reader = DocumentReader(settings.smart.directory)
         try:
-            heartbeat = parse_heartbeat(reader.roll())
+            heartbeat = parse_heartbeat(reader.read_heartbeat())
             if is_live(heartbeat, clock.wall()):
                 for _, text in reader.changed():
                     if isinstance(text, bytes):
-                        self._drives.take(parse_poll_document(text))
-                self._drives.call(heartbeat)
+                        self._drives.record(parse_poll_document(text))
+                self._drives.update(heartbeat)
         except SourceError:
             # No agent, or no right to read its documents: the report shows no temperature.
             return

@@ -80,9 +80,9 @@ class SmartCollector:
                 cached = inputs, [*identity_samples(drive, described), *drive_part]
             self._cache[key] = cached
             result += cached[1]
-        heartbeat = self._health.drives.roll
+        heartbeat = self._health.drives.heartbeat
         stuck = {"smartctl": len(heartbeat.stuck)} if heartbeat else {}
-        by_agent = heartbeat is not None and not self._health.source.asks_itself
+        by_agent = heartbeat is not None and not self._health.source.polls_itself
         result += agent_samples(stuck, heartbeat.at if heartbeat and by_agent else None)
         return result
 

@@ -100,8 +100,8 @@ class Answer:
 
     address: Address
     identity: DriveIdentity
-    seat: AttachmentPoint
-    direct: bool
+    attachment_point: AttachmentPoint
+    is_direct: bool
     weight: int = 0
 
 
@@ -115,9 +115,9 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
     numbers, for there are NVMe drives that all have the same (NVME_QUIRK_BOGUS_NID of Linux).
     """
     a, b = one.identity, other.identity
-    if one.seat.slot and other.seat.slot and _two_slots(one.seat, other.seat):
+    if _are_two_slots(one.attachment_point, other.attachment_point):
         return False
-    both_direct = one.direct and other.direct
+    both_direct = one.is_direct and other.is_direct
     wwns = usable_wwn(a.wwn), usable_wwn(b.wwn)
     if None not in wwns:
         differ = bool(a.serial and b.serial and a.serial != b.serial)
@@ -127,7 +127,7 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
     return (a.serial, a.model, a.capacity_bytes) == (b.serial, b.model, b.capacity_bytes)
 
 
-def distinct(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
+def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
     """The answers by drive, each drive's best address first: in every group all are the same.
 
     Being the same does not carry over: a drive without WWN may resemble two that differ. What is
@@ -146,7 +146,7 @@ def distinct(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
         members = sorted(k for k in its if clear[k]) if clear[i] else [i]
         if members[0] == i:
             group = [answers[k] for k in members]
-            groups.append(tuple(sorted(group, key=lambda a: (-a.weight, not a.direct))))
+            groups.append(tuple(sorted(group, key=lambda a: (-a.weight, not a.is_direct))))
     return tuple(groups)
 
 
@@ -158,8 +158,9 @@ def usable_wwn(wwn: str | None) -> str | None:
     return text if len(set(digits[1:])) > 1 else None
 
 
-def _two_slots(one: AttachmentPoint, other: AttachmentPoint) -> bool:
-    return one.place == other.place and one.slot != other.slot
+def _are_two_slots(one: AttachmentPoint, other: AttachmentPoint) -> bool:
+    both = bool(one.slot and other.slot)
+    return both and one.place == other.place and one.slot != other.slot
 
 
 def _buckets(answers: Sequence[Answer]) -> Iterator[list[int]]:

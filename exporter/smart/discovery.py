@@ -21,7 +21,7 @@ from exporter.programs.child import End, Finished
 from exporter.smart import addressing, smartctl
 from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.drive_labels import labels
-from exporter.smart.poll_document import poll_outcome
+from exporter.smart.poll_document import poll_result
 from exporter.smart.poll_scheduler import LISTING, PollScheduler
 from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
@@ -91,7 +91,7 @@ class Candidate:
     timeout_seconds: float | None = None
 
 
-def look(
+def find_candidates(
     sys: Path, root: Path, scanned: Iterable[Scanned], selection: Selection
 ) -> tuple[tuple[Candidate, ...], DeviceNodes]:
     """The drives there are now, and the nodes that they were found by.
@@ -274,7 +274,7 @@ _SCAN_SECONDS = 30.0
 _LISTING_SECONDS = 10.0
 
 
-class Scans:
+class Scanner:
     """The looks for drives that `poll` runs, and what the last ones found.
 
     rows: what was found. at: when that was last complete, in seconds of Unix time; None before.
@@ -296,14 +296,14 @@ class Scans:
         """A look has ended, and no other one is to find what it has not."""
         return (self.at is not None or bool(self.problem)) and not self._is_listing
 
-    def begin(self) -> bool:
+    def start(self) -> bool:
         """Look for drives; False where an earlier look is still under way."""
-        if self._poll.rescan(_SCAN_SECONDS):
+        if self._poll.start_scan(_SCAN_SECONDS):
             return True
         # One that cannot be ended holds up no look that opens nothing.
         return self._poll.is_scan_stuck and self._list()
 
-    def take(self, scan: Finished) -> None:
+    def receive(self, scan: Finished) -> None:
         """What a look has found, as `SmartPoll.take_scan` gives it."""
         if scan.key == LISTING:
             self._take_listing(scan)
@@ -315,7 +315,7 @@ class Scans:
                 self.at = self._clock.wall()
             except ParseError as e:
                 # That it is too old, or was killed.
-                problem = poll_outcome(scan).message or str(e)
+                problem = poll_result(scan)[1] or str(e)
         elif scan.end is End.NOT_STARTED:
             problem += "; install smartmontools or set --smartctl.path"
         if problem:
@@ -326,7 +326,7 @@ class Scans:
         self._say(problem and f"looking for drives failed: {problem}")
 
     def _list(self) -> bool:
-        begun = self._poll.rescan(_LISTING_SECONDS, LISTING)
+        begun = self._poll.start_scan(_LISTING_SECONDS, LISTING)
         self._is_listing |= begun
         return begun
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from exporter.errors import NotAvailable, ReadError
 from exporter.smart.poll_document import LARGEST_BYTES, Heartbeat, PollDocument, encoded, file_name
 
-ROLL = "agent.json"
+HEARTBEAT_FILE = "agent.json"
 
 _SUFFIX = ".json"
 
@@ -63,7 +63,7 @@ class DocumentWriter:
             OSError: the directory is full, or may not be made or written.
         """
         if isinstance(document, Heartbeat):
-            self._write(ROLL, encoded(document))
+            self._write(HEARTBEAT_FILE, encoded(document))
             return
         text = encoded(document)
         self._write(file_name(document.path, document.type, is_daily=False), text)
@@ -75,7 +75,7 @@ class DocumentWriter:
         kept = {file_name(*drive, is_daily=daily) for drive in drives for daily in (False, True)}
         with self._opened() as directory:
             for name in os.listdir(directory):
-                if name != ROLL and name not in kept and name.startswith(("drive-", ".drive-")):
+                if name not in kept and name.startswith(("drive-", ".drive-")):
                     os.unlink(name, dir_fd=directory)
 
     @contextlib.contextmanager
@@ -138,7 +138,7 @@ class DocumentReader:
         self._seen: dict[str, tuple[int, int, int]] = {}
         self.names: frozenset[str] = frozenset()
 
-    def roll(self) -> bytes:
+    def read_heartbeat(self) -> bytes:
         """The heartbeat's text.
 
         Raises:
@@ -146,7 +146,7 @@ class DocumentReader:
             ReadError: the directory or the file is not to be trusted, or cannot be read.
         """
         with _Directory(self.directory) as directory:
-            return directory.read(ROLL)
+            return directory.read(HEARTBEAT_FILE)
 
     def changed(self) -> Iterator[tuple[str, bytes | ReadError]]:
         """Each changed document's name with its text, or why it is refused; daily ones first.

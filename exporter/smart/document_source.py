@@ -44,7 +44,7 @@ class DocumentSource:
         clock: Clock,
         collector_status: CollectorStatus,
         proc: Path,
-        begin_polling: Callable[[], Poller],
+        new_poller: Callable[[], Poller],
     ) -> None:
         self._source = source
         self._reader = DocumentReader(directory)
@@ -52,7 +52,7 @@ class DocumentSource:
         self._clock = clock
         self._collector_status = collector_status
         self._proc = proc
-        self._begin_polling = begin_polling
+        self._new_poller = new_poller
         self._polling: Poller | None = None
         self._children: Children | None = None
         self._is_stale = False
@@ -65,14 +65,14 @@ class DocumentSource:
         self._said = ""
 
     @property
-    def asks_itself(self) -> bool:
+    def polls_itself(self) -> bool:
         return self._polling is not None
 
-    def look_again(self) -> None:
+    def rescan_soon(self) -> None:
         """A device has come or gone. For other threads."""
         with self._waking:
             if self._polling is not None:
-                self._polling.look_again()
+                self._polling.rescan_soon()
         self.wake()
 
     def wake(self) -> None:
@@ -82,7 +82,7 @@ class DocumentSource:
             if self._polling is not None:
                 self._polling.wake()
 
-    def begin_anew(self) -> None:
+    def restart_polling(self) -> None:
         """Let whoever polls begin anew, by `begin_polling`. For other threads."""
         self._is_stale = True
         self.wake()
@@ -118,14 +118,14 @@ class DocumentSource:
             self._is_stale = False
             self._end_polling()
         if self._polling is None:
-            polling = self._begin_polling()
+            polling = self._new_poller()
             if self._children is not None:
                 polling.inherit(self._children)
             self._polling = polling
         # Where an agent has been, one may begin again, and two are not to ask the same drives.
         is_alone = self._source is SmartSource.EXEC or not os.path.exists(self._reader.directory)
         self._polling.step(STEP_SECONDS if is_alone else HEARTBEAT_SECONDS)
-        known = self._drives.roll
+        known = self._drives.heartbeat
         self._note((CommandError(known.problem),) if known and known.problem else ())
 
     def _end_polling(self) -> None:
@@ -140,7 +140,7 @@ class DocumentSource:
             return None
         self._no_heartbeat = ""
         try:
-            heartbeat = parse_heartbeat(self._reader.roll())
+            heartbeat = parse_heartbeat(self._reader.read_heartbeat())
         except NotAvailable:
             return None
         except SourceError as e:
@@ -158,7 +158,7 @@ class DocumentSource:
         except SourceError as e:
             faults.append(e)
         if heartbeat is not None:
-            self._drives.call(heartbeat)
+            self._drives.update(heartbeat)
             if heartbeat.problem:
                 faults.append(CommandError(heartbeat.problem))
         elif self._no_heartbeat:
@@ -176,7 +176,7 @@ class DocumentSource:
                 self._refused[name] = text
                 continue
             try:
-                self._drives.take(parse_poll_document(text))
+                self._drives.record(parse_poll_document(text))
             except ParseError as e:
                 self._refused[name] = ParseError(f"{name}: {e}")
         for gone in self._refused.keys() - self._reader.names:

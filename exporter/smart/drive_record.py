@@ -71,7 +71,7 @@ class DriveRecord:
         """Whether a daily set was read of this drive."""
         return self._daily is not None
 
-    def take(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
+    def record(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
         """Take in one poll.
 
         kernel_written_bytes: what the kernel has written to the drive since it appeared; None if

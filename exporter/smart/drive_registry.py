@@ -130,11 +130,11 @@ class DriveRegistry:
         self._changed = changed
 
     @property
-    def roll(self) -> Heartbeat | None:
+    def heartbeat(self) -> Heartbeat | None:
         """The last heartbeat."""
         return self._roll
 
-    def take(self, document: PollDocument) -> None:
+    def record(self, document: PollDocument) -> None:
         """Take in one poll."""
         address = Address(document.path, document.type)
         with self._lock:
@@ -145,12 +145,12 @@ class DriveRegistry:
                 # What is dated later than now was dated by a clock that was ahead, and is no newer.
                 return
             label = self._labels.get(address, "")
-            drive.take(document, self._around.written_bytes(label))
+            drive.record(document, self._around.written_bytes(label))
             key, seen = key_of(drive.identity), drive.wear()
             if drive.answers and self._wear and key and seen:
-                self._wear.hear(key, seen, self._around.rated_bytes.get(label))
+                self._wear.record(key, seen, self._around.rated_bytes.get(label))
 
-    def call(self, roll: Heartbeat) -> None:
+    def update(self, roll: Heartbeat) -> None:
         """Take in the list of the drives that there are."""
         with self._lock:
             before, self._roll = self._roll, roll
@@ -183,7 +183,7 @@ class DriveRegistry:
         save()
         forgetting.remove(directory, asked)
 
-    def judge_by(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
+    def reconfigure(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
         """The settings were read again."""
         with self._lock:
             self._around = replace(self._around, rated_bytes=rated_bytes)
@@ -281,7 +281,7 @@ class DriveRegistry:
         at = drive.answered_at
         is_fresh = at is not None and self._is_recent(drive, at, now)
         key = key_of(drive.identity)
-        outlook = self._wear.outlook(key, now) if self._wear and key else None
+        outlook = self._wear.remaining(key, now) if self._wear and key else None
         return WatchedDrive(
             label=label,
             serial=identity.serial or "",

@@ -68,7 +68,7 @@ class HealthMonitor:
             collector_status=collector_status,
             # The capabilities of this process, also where path.procfs is another host's /proc.
             proc=Path("/proc"),
-            begin_polling=self._new_poller,
+            new_poller=self._new_poller,
         )
 
     def reconfigure(self, settings: Settings) -> None:
@@ -77,9 +77,11 @@ class HealthMonitor:
         `smart.source` and `smart.directory` change only at a restart.
         """
         before, self.settings = self.settings, settings
-        self.drives.judge_by(polling_plan.rated_bytes(settings), settings.smart.max_age_intervals)
+        self.drives.reconfigure(
+            polling_plan.rated_bytes(settings), settings.smart.max_age_intervals
+        )
         if polling_plan.of(before) != polling_plan.of(settings):
-            self.source.begin_anew()
+            self.source.restart_polling()
 
     def _new_poller(self) -> Poller:
         path = self.settings.path
@@ -89,7 +91,7 @@ class HealthMonitor:
             polling_plan.of(self.settings),
             sys=path.sysfs,
             root=path.rootfs,
-            take=self.drives.take,
-            call=self.drives.call,
-            roll_seconds=STEP_SECONDS,
+            on_document=self.drives.record,
+            on_heartbeat=self.drives.update,
+            heartbeat_seconds=STEP_SECONDS,
         )

@@ -1,9 +1,8 @@
-"""What one poll of one drive found, as it passes from the half with rights to the half without.
+"""The result of one poll as a JSON document: built from smartctl's run, written, and parsed.
 
-One JSON object a drive and poll, failed polls included. The reader trusts nothing in it: field by
-field, within bounds.
-
-What became of a call of smartctl, in a closed set of words.
+The agent writes one document for each drive and poll to a directory, failed polls included. The
+daemon reads them there (`document_directory`), or builds them in its own memory if it runs smartctl
+itself. The parser trusts nothing in a document: it checks each field's type and bounds.
 """
 
 import json
@@ -19,28 +18,63 @@ from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
 from exporter.smart import smartctl
+from exporter.smart.smartctl import Address
 
 VERSION = 1
 
-#: Real drives' reports have up to 150 KB, with all logs. A drive that prints nothing but bytes
-#: that are no UTF-8 makes three of each, of the megabyte that it may print.
+#: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
+#: smartctl may print 1 MiB, and each byte that is no UTF-8 becomes three.
 LARGEST_BYTES = 4 << 20
 
-_LONGEST_TEXT = 4096
-_MOST_RESULTS = 32
+_MAX_TEXT_CHARACTERS = 4096
+_MAX_RESULTS = 32
+
+#: The bits of smartctl's exit status, lowest first (smartctl(8), EXIT STATUS). The first two mean
+#: that there is no data. The last two mean that a requested log has entries.
+EXIT_BITS = (
+    "command_line",
+    "device_open",
+    "command_failed",
+    "disk_failing",
+    "prefail_below_threshold",
+    "below_threshold_in_past",
+    "error_log_entries",
+    "self_test_errors",
+)
+_COMMAND_LINE, _DEVICE_OPEN = 1, 2
+
+
+class PollResult(str, Enum):
+    """How a poll ended. The values are label values of `ssd_smart_polls_total`."""
+
+    SUCCESS = "success"
+    STANDBY = "standby"  # not polled, because that would have woken the drive
+    NO_ANSWER = "no_answer"  # the device is missing, or the drive does not identify itself
+    REFUSED = "refused"  # a privilege is missing
+    BAD_REQUEST = "bad_request"  # smartctl does not know the type
+    TOO_OLD = "too_old"  # smartctl is older than 7.0
+    UNREADABLE = "unreadable"  # the output could not be parsed
+    KILLED = "killed"  # by another process, or a crash
+    TIMED_OUT = "timed_out"
+    STUCK = "stuck"  # the process could not be ended and was abandoned
+    TOO_MUCH_OUTPUT = "too_much_output"
+    NOT_STARTED = "not_started"  # no such program, or no memory
 
 
 @dataclass(frozen=True, slots=True)
 class PollDocument:
-    """One poll. Times are seconds of Unix time, durations are seconds.
+    """One poll. Instants are seconds of Unix time, durations are seconds.
 
-    path, type: how smartctl was told of the drive: /dev/bus/0 and megaraid,3.
-    result: how it ended, one of `outcome.Result`; `message` says more, for people.
-    is_daily: the error and self-test logs were asked for too.
-    interval_seconds: until the drive is asked again.
-    last_success_at: of this drive since the poller began; None if none.
-    counts: polls since the poller began, by result.
-    report: smartctl's own JSON; empty where there is none.
+    path, type: the drive's address as smartctl takes it, for example /dev/bus/0 and megaraid,3.
+    result: one of the values of `PollResult`.
+    interval_seconds: time from this poll to the next.
+    exit_status: smartctl's exit status; None if it did not exit.
+    is_daily: True if the error and self-test logs were read too.
+    message: details of the result for people; empty for a success.
+    last_success_at: start of this drive's last successful poll since the poller started, or None.
+    counts: number of polls since the poller started, by result.
+    report: smartctl's JSON object; empty if there is none. After a failed poll it holds
+    smartctl's messages and no health data.
     """
 
     path: str
@@ -56,15 +90,21 @@ class PollDocument:
     counts: Mapping[str, int] = field(default_factory=dict)
     report: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def address(self) -> Address:
+        """The drive's address."""
+        return Address(self.path, self.type)
+
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The poller's heartbeat: that it lives, and which drives it knows of.
+    """The poller's list of drives, written regularly as a sign of life.
 
-    scanned_at: when the list was last complete; None where no scan has succeeded yet.
-    drives: path and type of each.
-    stuck: paths of drives whose smartctl cannot be ended.
-    problem: why nothing can be polled, for people; else empty.
+    at: when it was written, in seconds of Unix time. interval_seconds: time to the next one.
+    scanned_at: when the last complete scan ended; None before the first one.
+    drives: path and type of each drive.
+    stuck: path and type of each drive whose smartctl process cannot be ended.
+    problem: why scans or polls fail, for people; else empty.
     """
 
     at: float
@@ -75,8 +115,108 @@ class Heartbeat:
     problem: str = ""
 
 
+def poll_document(
+    finished: Finished,
+    address: Address,
+    *,
+    began_at: float,
+    interval_seconds: float,
+    is_daily: bool,
+) -> PollDocument:
+    """The document of one smartctl run, without the counters over all polls."""
+    result, message, report = poll_result(finished)
+    return PollDocument(
+        path=address.path,
+        type=address.type,
+        result=result.value,
+        began_at=began_at,
+        seconds=finished.seconds,
+        interval_seconds=interval_seconds,
+        exit_status=finished.status,
+        is_daily=is_daily,
+        message=message,
+        report=report,
+    )
+
+
+_RESULT_OF_END = {
+    End.TIMED_OUT: PollResult.TIMED_OUT,
+    End.STUCK: PollResult.STUCK,
+    End.TOO_MUCH_OUTPUT: PollResult.TOO_MUCH_OUTPUT,
+    End.NOT_STARTED: PollResult.NOT_STARTED,
+}
+
+
+def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
+    """Result, message for people and report of a smartctl run.
+
+    The message is empty for a success. The report is empty if there is none.
+    """
+    if finished.end is not End.EXITED:
+        return _RESULT_OF_END[finished.end], finished.message, {}
+    if finished.status is None or finished.status < 0:
+        return PollResult.KILLED, finished.message or "smartctl was killed", {}
+    try:
+        report = smartctl.report(finished.output)
+    except ParseError as e:
+        return *_result_without_report(finished, e), {}
+    messages = tuple(_messages(report))
+    if finished.status == smartctl.STANDBY_STATUS:
+        return *_standby_result(messages), report
+    if finished.status & (_COMMAND_LINE | _DEVICE_OPEN):
+        return *_failed_result(finished.status, messages), report
+    return PollResult.SUCCESS, "", report
+
+
+def _result_without_report(finished: Finished, e: ParseError) -> tuple[PollResult, str]:
+    text = (finished.output[:4096] + b"\n" + finished.errors[:4096]).decode("utf-8", "replace")
+    version = smartctl.version(text)
+    if version is not None and version < smartctl.OLDEST:
+        return PollResult.TOO_OLD, smartctl.too_old(version)
+    errors = finished.errors[:200].decode("utf-8", "replace").strip()
+    printed = f"; it printed {errors!r}" if errors else ""
+    return PollResult.UNREADABLE, f"{e}; exit status {finished.status}{printed}"
+
+
+def _standby_result(messages: Sequence[str]) -> tuple[PollResult, str]:
+    """Smartctl reports SLEEP for every drive on which CHECK POWER MODE fails.
+
+    That command fails if the drive is dead or the privilege to send it is missing. A drive that
+    really sleeps is woken by it (ataprint.cpp, ataPrintMain; libata resets a sleeping drive).
+    """
+    if any("in SLEEP mode" in message for message in messages):
+        return PollResult.NO_ANSWER, (
+            "the drive did not report its power mode: it does not respond, the privilege"
+            " CAP_SYS_RAWIO is missing, or its bridge does not pass the command on"
+        )
+    return PollResult.STANDBY, "; ".join(messages) or "in standby"
+
+
+def _failed_result(status: int, messages: Sequence[str]) -> tuple[PollResult, str]:
+    message = "; ".join(messages)
+    if re.search("Permission denied|Operation not permitted", message):
+        hint = (
+            "smartctl needs CAP_SYS_RAWIO (SATA, SAS) and CAP_SYS_ADMIN (NVMe, controllers);"
+            " or the type is not the drive's"
+        )
+        return PollResult.REFUSED, f"{message}; {hint}"
+    if status & _COMMAND_LINE and not re.search(r"Unable to detect|No such", message):
+        return PollResult.BAD_REQUEST, message or "smartctl rejects its arguments"
+    # smartctl prints the cause as text, which --json leaves out.
+    return PollResult.NO_ANSWER, message or (
+        "the device was opened and the drive did not identify itself; a privilege may be missing"
+    )
+
+
+def _messages(report: Json) -> Iterator[str]:
+    for row in Fields(report).rows("smartctl", "messages", maximum=8):
+        # This one lists all valid types.
+        if (text := row.text("string")) and not text.startswith("=======> VALID"):
+            yield text
+
+
 def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:
-    """The name of a drive's document: readable, and another one for every other drive."""
+    """The file name of a drive's document: readable, and different for each address."""
     address = f"{path} {drive_type}"
     slug = "".join(c if c.isalnum() and c.isascii() else "-" for c in address).strip("-")[:60]
     daily = ".daily" if is_daily else ""
@@ -84,21 +224,25 @@ def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:
 
 
 def encoded(document: PollDocument | Heartbeat) -> bytes:
-    """The document as the bytes of its file."""
+    """The contents of the document's file."""
     values = {name: getattr(document, name) for name in document.__dataclass_fields__}
     text = json.dumps({"version": VERSION, **values}, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "replace")
 
 
 def parse_poll_document(text: bytes) -> PollDocument:
-    """Raises ParseError where it is no document of this version, or a field is not usable."""
+    """The document in a file's contents.
+
+    Raises:
+        ParseError: it is no document of this version, or a field has a wrong type or size.
+    """
     values = _Values(text)
     report = values.get("report")
     if not isinstance(report, Mapping):
-        raise ParseError("document: report is no object")
+        raise ParseError("document: report is not an object")
     counts = values.get("counts")
-    if not isinstance(counts, Mapping) or len(counts) > _MOST_RESULTS:
-        raise ParseError("document: counts is no short object")
+    if not isinstance(counts, Mapping) or len(counts) > _MAX_RESULTS:
+        raise ParseError(f"document: counts is not an object of at most {_MAX_RESULTS} entries")
     exit_status = values.get("exit_status")
     return PollDocument(
         path=values.text("path"),
@@ -117,7 +261,11 @@ def parse_poll_document(text: bytes) -> PollDocument:
 
 
 def parse_heartbeat(text: bytes) -> Heartbeat:
-    """Raises ParseError where it is no heartbeat of this version, or a field is not usable."""
+    """The heartbeat in a file's contents.
+
+    Raises:
+        ParseError: it is no heartbeat of this version, or a field has a wrong type or size.
+    """
     values = _Values(text)
     return Heartbeat(
         at=values.seconds("at"),
@@ -130,22 +278,22 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
 
 
 class _Values:
-    """A JSON object whose values are of the kind asked for, or a ParseError."""
+    """The fields of a document. Each method raises ParseError for a value of another type."""
 
     def __init__(self, text: bytes) -> None:
         if len(text) > LARGEST_BYTES:
             raise ParseError(f"document: larger than {LARGEST_BYTES} bytes")
         try:
             values = json.loads(text)
-        # Besides its own error: numbers of 5,000 digits, lists in lists in lists, no UTF-8.
+        # Besides its own error: numbers of 5,000 digits, deeply nested lists, invalid UTF-8.
         except (ValueError, RecursionError) as e:
-            raise ParseError(f"document: no JSON: {e}") from e
+            raise ParseError(f"document: not JSON: {e}") from e
         if not isinstance(values, dict):
-            raise ParseError("document: no JSON object")
+            raise ParseError("document: not a JSON object")
         if values.get("version") != VERSION:
             raise ParseError(
-                f"document: of version {values.get('version')!r:.20}, not {VERSION}: "
-                "the daemon and the smart-agent must be of one version"
+                f"document: has version {values.get('version')!r:.20}, not {VERSION}: "
+                "the daemon and the smart-agent must have the same version"
             )
         self._values: dict[str, Any] = values
 
@@ -153,162 +301,40 @@ class _Values:
         return self._values.get(name)
 
     def text(self, name: str) -> str:
-        found = self._values.get(name)
-        if not isinstance(found, str):
-            raise ParseError(f"document: {name} is no text")
-        return found[:_LONGEST_TEXT]
+        value = self._values.get(name)
+        if not isinstance(value, str):
+            raise ParseError(f"document: {name} is not a string")
+        return value[:_MAX_TEXT_CHARACTERS]
 
     def seconds_or_none(self, name: str) -> float | None:
         return None if self._values.get(name) is None else self.seconds(name)
 
     def seconds(self, name: str) -> float:
-        found = self._values.get(name)
-        if isinstance(found, bool) or not isinstance(found, int | float):
-            raise ParseError(f"document: {name} is no number")
-        # Compared before it becomes a float: a number of 400 digits does not fit one.
-        if not 0 <= found < 1e12 or not math.isfinite(found):
+        value = self._values.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise ParseError(f"document: {name} is not a number")
+        # The comparison comes before the conversion: a number of 400 digits overflows a float.
+        if not 0 <= value < 1e12 or not math.isfinite(value):
             raise ParseError(f"document: {name} is out of range")
-        return float(found)
+        return float(value)
 
     @staticmethod
-    def count(found: Any, name: str) -> int:
-        if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found < 1 << 63:
-            raise ParseError(f"document: {name} is no count")
-        return found
+    def count(value: Any, name: str) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+            raise ParseError(f"document: {name} is not a count")
+        return value
 
     def addresses(self, name: str) -> tuple[tuple[str, str], ...]:
-        found = self._values.get(name)
-        if not isinstance(found, list):
-            raise ParseError(f"document: {name} is no list")
+        value = self._values.get(name)
+        if not isinstance(value, list):
+            raise ParseError(f"document: {name} is not a list")
         pairs = []
-        for pair in found:
+        for pair in value:
             if not (
                 isinstance(pair, list)
                 and len(pair) == 2
-                and all(isinstance(each, str) and len(each) <= _LONGEST_TEXT for each in pair)
+                and all(isinstance(e, str) and len(e) <= _MAX_TEXT_CHARACTERS for e in pair)
             ):
-                raise ParseError(f"document: {name} holds what is no path and type")
+                raise ParseError(f"document: {name} has an entry that is not a path and a type")
             pairs.append((pair[0], pair[1]))
         return tuple(pairs)
-
-
-#: The bits of the exit status, lowest first (smartctl(8), EXIT STATUS). The first two mean that
-#: there are no data; the last two that a log which was asked for has entries.
-EXIT_BITS = (
-    "command_line",
-    "device_open",
-    "command_failed",
-    "disk_failing",
-    "prefail_below_threshold",
-    "below_threshold_in_past",
-    "error_log_entries",
-    "self_test_errors",
-)
-_COMMAND_LINE, _DEVICE_OPEN = 1, 2
-
-
-class PollResult(str, Enum):
-    """What became of a call; the values are the labels of `ssd_smart_polls_total`."""
-
-    SUCCESS = "success"
-    STANDBY = "standby"  # left alone, for it would have been woken
-    NO_ANSWER = "no_answer"  # it is not there, or does not say who it is
-    REFUSED = "refused"  # the rights are missing
-    BAD_REQUEST = "bad_request"  # an unknown type
-    TOO_OLD = "too_old"  # a smartctl before 7.0
-    UNREADABLE = "unreadable"  # what it printed is not understood
-    KILLED = "killed"  # by somebody else, or a crash
-    TIMED_OUT = "timed_out"
-    STUCK = "stuck"  # it cannot be ended: abandoned
-    TOO_MUCH_OUTPUT = "too_much_output"
-    NOT_STARTED = "not_started"  # no such program, no memory
-
-
-@dataclass(frozen=True, slots=True)
-class PollOutcome:
-    """What became of a call.
-
-    report: what the drive said, with `SUCCESS` always, else where there is one: it then holds
-    smartctl's messages, and no health.
-    message: what went wrong, for people; empty with `SUCCESS`.
-    """
-
-    result: PollResult
-    report: Json | None = None
-    message: str = ""
-
-
-_OF_END = {
-    End.TIMED_OUT: PollResult.TIMED_OUT,
-    End.STUCK: PollResult.STUCK,
-    End.TOO_MUCH_OUTPUT: PollResult.TOO_MUCH_OUTPUT,
-    End.NOT_STARTED: PollResult.NOT_STARTED,
-}
-
-
-def poll_outcome(finished: Finished) -> PollOutcome:
-    """What became of a call, out of how the program ended and what it printed."""
-    if finished.end is not End.EXITED:
-        return PollOutcome(_OF_END[finished.end], None, finished.message)
-    if finished.status is None or finished.status < 0:
-        return PollOutcome(PollResult.KILLED, None, finished.message or "smartctl was killed")
-    try:
-        found = smartctl.report(finished.output)
-    except ParseError as e:
-        return _without_report(finished, e)
-    said = tuple(_messages(found))
-    if finished.status == smartctl.STANDBY_STATUS:
-        return _standby(found, said)
-    if finished.status & (_COMMAND_LINE | _DEVICE_OPEN):
-        return _failed(finished.status, found, said)
-    return PollOutcome(PollResult.SUCCESS, found)
-
-
-def _without_report(finished: Finished, e: ParseError) -> PollOutcome:
-    text = (finished.output[:4096] + b"\n" + finished.errors[:4096]).decode("utf-8", "replace")
-    found = smartctl.version(text)
-    if found is not None and found < smartctl.OLDEST:
-        return PollOutcome(PollResult.TOO_OLD, None, smartctl.too_old(found))
-    errors = finished.errors[:200].decode("utf-8", "replace").strip()
-    said = f"; it says {errors!r}" if errors else ""
-    return PollOutcome(PollResult.UNREADABLE, None, f"{e}; exit status {finished.status}{said}")
-
-
-def _standby(found: Json, said: Sequence[str]) -> PollOutcome:
-    """SLEEP is what smartctl says of every drive that fails CHECK POWER MODE.
-
-    The command fails where a drive is dead or the right to send it is missing; a drive that does
-    sleep is woken by it (ataprint.cpp, ataPrintMain; libata resets a sleeping drive).
-    """
-    if any("in SLEEP mode" in each for each in said):
-        message = (
-            "it did not say its power mode: it does not answer, the right is missing"
-            " (CAP_SYS_RAWIO), or its bridge does not pass the question on"
-        )
-        return PollOutcome(PollResult.NO_ANSWER, found, message)
-    return PollOutcome(PollResult.STANDBY, found, "; ".join(said) or "in standby")
-
-
-def _failed(status: int, found: Json, said: Sequence[str]) -> PollOutcome:
-    message = "; ".join(said)
-    if re.search("Permission denied|Operation not permitted", message):
-        hint = (
-            "smartctl needs CAP_SYS_RAWIO (SATA, SAS) and CAP_SYS_ADMIN (NVMe, controllers);"
-            " or the type is not the drive's"
-        )
-        return PollOutcome(PollResult.REFUSED, found, f"{message}; {hint}")
-    if status & _COMMAND_LINE and not re.search(r"Unable to detect|No such", message):
-        return PollOutcome(
-            PollResult.BAD_REQUEST, found, message or "smartctl refuses its arguments"
-        )
-    if not message:
-        # Why it did not is text that --json leaves out.
-        message = "it was opened and did not say who it is; the right may be missing too"
-    return PollOutcome(PollResult.NO_ANSWER, found, message)
-
-
-def _messages(found: Json) -> Iterator[str]:
-    for row in Fields(found).rows("smartctl", "messages", maximum=8):
-        # The list of all types that are known would follow.
-        if (text := row.text("string")) and not text.startswith("=======> VALID"):
-            yield text

@@ -1,7 +1,7 @@
-"""When which drive is asked for its health, and that one sick drive costs one drive.
+"""Schedules SMART polls, runs smartctl for each, and isolates drives that hang.
 
-Everything happens in `step`, on the thread that calls it: the drives are asked by processes of
-their own, and nobody is waited for longer than the others need.
+Everything happens in `step`, on the thread that calls it. smartctl runs in one process per drive,
+so that a drive that hangs delays no other drive.
 """
 
 import math
@@ -14,29 +14,34 @@ from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import Children
 from exporter.smart import smartctl
-from exporter.smart.poll_document import PollOutcome, poll_outcome
+from exporter.smart.poll_document import PollDocument, poll_document
 from exporter.smart.poll_timing import AdapterQueue, DueQueue, PolledDrive, State, Target
 from exporter.smart.smartctl import Address, Logs
 from exporter.threads import WakePipe
 
+#: A drive is retried after this time if its bridge is busy and is accessed by writes.
+_BRIDGE_RETRY_SECONDS = 1.0
 
-@dataclass(frozen=True, slots=True)
-class FinishedPoll:
-    """A drive was asked; `began_at_unix` is when, in seconds."""
+#: Polls that end within this time of the first are processed together: the second in a row costs
+#: half the CPU that it costs with cold caches.
+_TOGETHER_SECONDS = 0.5
 
-    target: Target
-    logs: Logs
-    finished: Finished
-    outcome: PollOutcome
-    began_at_unix: float
+#: Interval at which further polls that have ended are collected meanwhile.
+_GATHER_SECONDS = 0.06
+
+#: The keys of the two scans: `SCAN` opens each drive, `LISTING` opens none.
+SCAN = "scan"
+LISTING = "listing"
 
 
 @dataclass(frozen=True, slots=True)
 class PollSettings:
-    """Bounds of the polling.
+    """Limits of polling.
 
-    slowest_retry_seconds: how rarely a drive is asked that takes longer than its time; each time
-    that it does doubles its interval, up to this.
+    processes, processes_per_adapter: smartctl processes at a time, in total and per host adapter.
+    slowest_retry_seconds: the longest interval of a drive that does not answer in time. Each such
+    poll doubles its interval up to this.
+    daily_seconds: interval at which the daily logs are read.
     """
 
     processes: int = 8
@@ -45,29 +50,13 @@ class PollSettings:
     daily_seconds: float = 86_400.0
 
 
-#: What is asked by writing to the volume is asked this much later where the bridge is busy.
-_BRIDGE_SECONDS = 1.0
-
-#: What drives say is looked at together with what others say so soon after: the second in a row
-#: costs half of what it costs with cold caches.
-_TOGETHER_SECONDS = 0.5
-
-#: And meanwhile it is seen so often who else has ended.
-_GATHER_SECONDS = 0.06
-
-#: The two looks for drives, as keys of children: one opens each drive, the other none.
-SCAN = "scan"
-LISTING = "listing"
-
-
 class PollScheduler:
-    """Asks each drive at once, then once an interval, each at a moment of its own.
+    """Polls each drive at once, then once per interval.
 
-    The moments stand on a grid that the drive's address moves, so that they do not drift, and few
-    drives share one. At most `settings.processes` run, `processes_per_adapter` on one adapter, and
-    never two on one drive: one whose process cannot be ended is asked again when that has gone,
-    also where an earlier poller has started it. Nor two on one path where one of them asks by
-    writing to the volume: each would restore the sector that the other has written.
+    It never runs two processes for one drive. A drive whose process cannot be ended is polled
+    again after that process has gone, also if an earlier scheduler started it. Drives on one path
+    are not polled together if one of them is accessed by writes to the volume: each would restore
+    the sector that the other has written.
     """
 
     def __init__(
@@ -81,31 +70,26 @@ class PollScheduler:
         self._active: dict[Address, PolledDrive] = {}
         self._due = DueQueue[Address]()
         self._queue = AdapterQueue[PolledDrive](settings.processes, settings.processes_per_adapter)
-        self._unasked: list[Finished] = []
-        self._looking: set[str] = set()
+        self._not_started: list[Finished] = []
+        self._scanning: set[str] = set()
         self._is_woken = False
         self._scan: Finished | None = None
         self._wake = WakePipe()
 
     @property
     def stuck(self) -> frozenset[Address]:
-        """The drives whose process was given up and is still there."""
+        """The drives whose smartctl process was abandoned and still exists."""
         return frozenset(key for key in self._children.stuck() if isinstance(key, Address))
 
     @property
     def is_scan_stuck(self) -> bool:
+        """Whether a scan that opens drives was abandoned and still exists."""
         return SCAN in self._children.stuck()
 
-    @property
-    def may_end(self) -> bool:
-        """Whether nothing would go on beyond the end of this process."""
-        running = (d for d in self._active.values() if d.state is State.RUNNING)
-        return not self._children.stuck() and all(drive.target.may_kill for drive in running)
-
     def set_targets(self, targets: Iterable[Target]) -> None:
-        """The drives there are from now on. New ones are asked at once, in this order.
+        """Replace the drives to poll. New ones are polled at once, in this order.
 
-        What runs for one that is gone runs to its end, and nobody hears of it.
+        A process for a drive that was removed runs to its end, and its result is dropped.
         """
         now, old, stuck = self._clock.monotonic(), self._drives, self.stuck
         self._drives = {}
@@ -114,7 +98,7 @@ class PollScheduler:
                 continue
             drive = old.get(target.address) or self._active.get(target.address)
             if drive is None:
-                drive = PolledDrive.found(target, now)
+                drive = PolledDrive.new(target, now)
                 if target.address in stuck:
                     drive.state = State.STUCK
                     self._active[target.address] = drive
@@ -122,7 +106,7 @@ class PollScheduler:
                     self._schedule(drive, now)
             elif drive.target != target:
                 drive.target = target
-                if drive.state is State.WAITING and drive.was_begun:
+                if drive.state is State.WAITING and drive.was_polled:
                     self._schedule(drive, drive.next_due(now, self._settings.slowest_retry_seconds))
             drive.wanted = True
             self._drives[target.address] = drive
@@ -130,87 +114,87 @@ class PollScheduler:
             old[address].wanted = False
             self._due.drop(address)
 
-    def rescan(self, limit_seconds: float, look: str = SCAN) -> bool:
-        """Look for drives beside the polls; False where such a look is still under way.
+    def start_scan(self, limit_seconds: float, kind: str = SCAN) -> bool:
+        """Start a scan beside the polls; False if one of this kind still runs.
 
-        look: `SCAN` opens each drive, and hangs with the first that does. `LISTING` opens none,
-        and knows less of their types (smartctl(8), --scan).
+        kind: `SCAN` opens each drive and hangs with the first drive that hangs. `LISTING` opens
+        none and reports types less precisely (smartctl(8), --scan).
         """
-        if look in self._looking or look in self._children.stuck():
+        if kind in self._scanning or kind in self._children.stuck():
             return False
-        self._looking.add(look)
+        self._scanning.add(kind)
         argv = smartctl.scan_arguments(self._program)
-        if look == LISTING:
+        if kind == LISTING:
             argv = [self._program, "--json=c", "--scan"]
-        self._children.start(look, argv, limit_seconds)
+        self._children.start(kind, argv, limit_seconds)
         return True
 
     def take_scan(self) -> Finished | None:
-        """How the last look for drives ended, once; its key is the look."""
+        """The last scan that has ended, once; its key is the kind."""
         scan, self._scan = self._scan, None
         return scan
 
     def wake(self) -> None:
-        """Let the `step` under way return soon. The only method for other threads and signals."""
+        """Make the current `step` return soon. The only method for other threads and signals."""
         self._wake.set()
 
     def wake_on_signals(self) -> None:
-        """Let each signal do so. For the main thread, as `hand_over` and `close` are then."""
+        """Make each signal wake `step`. For the main thread, also for `hand_over` and `close`."""
         self._wake.wake_on_signals()
 
-    def step(self, timeout: float) -> Generator[FinishedPoll, None, None]:
-        """Start what is due, and give what has ended soon after something has.
+    def step(self, timeout: float) -> Generator[PollDocument, None, None]:
+        """Start the polls that are due, and yield the documents of those that have ended.
 
-        Nothing after `timeout` seconds, or sooner: when woken, when a scan ends, when another
-        drive is due. To be called again and again, and iterated over.
+        Yields nothing after `timeout` seconds, or sooner: when woken, when a scan ends, or when
+        another drive is due. Call it repeatedly and iterate over the result.
         """
         ended: list[Finished] = []
         until = self._clock.monotonic() + timeout
         while True:
             active = len(self._active)
-            # Who waits for a process is begun as soon as one ends.
+            # A drive that waits for a process starts as soon as one ends.
             gather = _GATHER_SECONDS if ended and not self._queue.waiting else 0.0
             more = self._round(until, gather)
             if more and not ended:
                 until = self._clock.monotonic() + _TOGETHER_SECONDS
             ended += more
             nothing_came = not more and active == len(self._active)
-            if self._is_woken or nothing_came or not self._expects(ended, until):
+            if self._is_woken or nothing_came or not self._expects_more(ended, until):
                 break
-        yield from self._polls(ended)
+        yield from self._documents(ended)
 
-    def _polls(self, ended: Sequence[Finished]) -> Iterator[FinishedPoll]:
-        """One after the other: a report takes ten times the room of the text that it was."""
+    def _documents(self, ended: Sequence[Finished]) -> Iterator[PollDocument]:
+        """One at a time: a parsed report takes ten times the memory of its text."""
         left = deque(ended)
         try:
             while left:
-                if (poll := self._settle(left.popleft())) is not None:
-                    yield poll
+                if (document := self._finish(left.popleft())) is not None:
+                    yield document
         finally:
-            # Who took the last one may have failed over it; the other drives are asked again.
+            # The receiver of a document may have raised: the other drives are still rescheduled.
             for finished in left:
-                self._settle(finished)
+                self._finish(finished)
 
     def _round(self, until: float, gather: float) -> list[Finished]:
-        self._begin()
-        due = -math.inf if self._queue.may_take else self._due.soonest()
+        self._start_due()
+        due = -math.inf if self._queue.can_take else self._due.soonest()
         if due is not None:
             until = min(until, max(due, self._children.next_start))
         ended = self._wait(max(0.0, until - self._clock.monotonic()), gather)
         for finished in ended:
             if isinstance(finished.key, Address):
                 self._queue.give_back(self._active[finished.key].adapter)
-        self._release()
-        # So that the next drives work while we look at what these have said.
-        self._begin()
+        self._release_stuck()
+        # The next drives work while the documents of these are processed.
+        self._start_due()
         return ended
 
-    def _expects(self, ended: Sequence[Finished], until: float) -> bool:
-        """Whether another drive is likely to end, or to be begun, until then."""
+    def _expects_more(self, ended: Sequence[Finished], until: float) -> bool:
+        """Whether another poll is likely to end, or to start, until then."""
         now, due = self._clock.monotonic(), self._due.soonest()
         if now >= until:
             return False
-        if self._queue.may_take or (due is not None and due < min(until, now + _TOGETHER_SECONDS)):
+        if self._queue.can_take or (due is not None and due < min(until, now + _TOGETHER_SECONDS)):
             return True
         done = {finished.key for finished in ended}
         return bool(ended) and any(
@@ -219,21 +203,24 @@ class PollScheduler:
         )
 
     def inherit(self, children: Children) -> None:
-        """Go on with what an earlier poller handed over. To be called before the first `step`."""
+        """Take over the processes of an earlier scheduler. Call it before the first `step`."""
         self._children.close()
         self._children = children
 
     def hand_over(self) -> Children:
-        """End what runs, within a bounded time; what goes on is known to the children returned."""
+        """End the running processes within a bounded time.
+
+        The children that are returned still hold the processes that could not be ended.
+        """
         self._children.end_all()
         self._wake.close()
         return self._children
 
     def close(self) -> None:
-        """End what runs, within a bounded time."""
+        """End the running processes within a bounded time."""
         self.hand_over().close()
 
-    def _begin(self) -> None:
+    def _start_due(self) -> None:
         now = self._clock.monotonic()
         while (address := self._due.take(now)) is not None:
             drive = self._drives[address]
@@ -245,10 +232,10 @@ class PollScheduler:
                 continue
             self._queue.give_back(ready.adapter)
             if ready.wanted:
-                self._schedule(ready, now + _BRIDGE_SECONDS)
+                self._schedule(ready, now + _BRIDGE_RETRY_SECONDS)
 
     def _is_busy(self, target: Target) -> bool:
-        """Something else is at its path, and one of the two asks by writing to the volume."""
+        """Whether another process uses its path and one of the two writes to the volume."""
         path, may_kill = target.address.path, target.may_kill
         return any(
             address.path == path and not (may_kill and smartctl.may_be_killed(address.type))
@@ -257,54 +244,59 @@ class PollScheduler:
 
     def _start(self, drive: PolledDrive) -> None:
         target, now = drive.target, self._clock.monotonic()
-        drive.begin(now, self._clock.wall())
+        drive.start_poll(now, self._clock.wall())
         self._active[target.address] = drive
         try:
             argv = smartctl.arguments(self._program, target.address, drive.logs, spins=target.spins)
         except CommandError as e:
-            self._unasked.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
+            self._not_started.append(Finished(target.address, End.NOT_STARTED, message=str(e)))
             return
         limit = target.timeout_seconds
         self._children.start(target.address, argv, limit, may_kill=target.may_kill)
 
     def _wait(self, timeout: float, gather: float) -> list[Finished]:
-        unasked, self._unasked = self._unasked, []
-        timeout = 0.0 if unasked else timeout
+        not_started, self._not_started = self._not_started, []
+        timeout = 0.0 if not_started else timeout
         finished = self._children.wait(timeout, self._wake.reading, gather=gather)
         self._is_woken = self._wake.clear()
-        return unasked + finished
+        return not_started + finished
 
-    def _settle(self, finished: Finished) -> FinishedPoll | None:
+    def _finish(self, finished: Finished) -> PollDocument | None:
+        """Reschedule the drive. Returns its document; None for a scan or a removed drive."""
         address = finished.key
         if not isinstance(address, Address):
             self._scan = finished
-            self._looking.discard(str(finished.key))
+            self._scanning.discard(str(finished.key))
             return None
         drive = self._active[address]
-        came_of_it = poll_outcome(finished)
-        drive.end(finished.end, came_of_it.result, self._settings.daily_seconds)
+        document = poll_document(
+            finished,
+            address,
+            began_at=drive.began_at_unix,
+            interval_seconds=drive.target.interval_seconds,
+            is_daily=drive.logs is Logs.DAILY,
+        )
+        drive.end_poll(document.result, self._settings.daily_seconds)
         if finished.end is End.STUCK:
             drive.state = State.STUCK
         else:
-            self._part(drive)
-        if not drive.wanted:
-            return None
-        return FinishedPoll(drive.target, drive.logs, finished, came_of_it, drive.began_at_unix)
+            self._reschedule(drive)
+        return document if drive.wanted else None
 
-    def _part(self, drive: PolledDrive) -> None:
-        """Its process has gone: it is asked again in its time."""
+    def _reschedule(self, drive: PolledDrive) -> None:
+        """Schedule the next poll of a drive whose process has gone."""
         del self._active[drive.target.address]
         drive.state = State.WAITING
         if drive.wanted:
             slowest = self._settings.slowest_retry_seconds
             self._schedule(drive, drive.next_due(self._clock.monotonic(), slowest))
 
-    def _release(self) -> None:
-        """Take back those whose process was given up and has gone."""
-        there = self._children.stuck()
+    def _release_stuck(self) -> None:
+        """Reschedule the drives whose abandoned process has gone."""
+        stuck = self._children.stuck()
         for drive in [d for d in self._active.values() if d.state is State.STUCK]:
-            if drive.target.address not in there:
-                self._part(drive)
+            if drive.target.address not in stuck:
+                self._reschedule(drive)
 
     def _schedule(self, drive: PolledDrive, due: float) -> None:
         drive.state = State.WAITING

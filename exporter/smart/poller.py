@@ -1,14 +1,11 @@
-"""What is remembered of each address between two polls: who answered there, and how the polls went.
+"""Polls all drives of a host: scans for drives, polls each, and passes on the poll documents.
 
-Of it follows which addresses lead to one drive, and through which of them that is asked.
-
-Asking all drives of a host: looks for them, asks each in its time, and passes on what they say.
-
-The same in the agent and in a daemon that asks for itself: only the receiver differs.
+The agent and a daemon that runs smartctl itself use the same poller. Only the receiver of the
+documents differs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from exporter.clock import Clock
@@ -19,15 +16,29 @@ from exporter.linux import files
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.programs.children import Children
 from exporter.smart import addressing, discovery, smartctl
-from exporter.smart.addressing import Answer, distinct
-from exporter.smart.discovery import Candidate, Override, Scans, Selection
+from exporter.smart.addressing import Answer, deduplicated
+from exporter.smart.discovery import Candidate, Override, Scanner, Selection
 from exporter.smart.poll_document import Heartbeat, PollDocument, PollResult
-from exporter.smart.poll_scheduler import FinishedPoll, PollScheduler, PollSettings
+from exporter.smart.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.poll_timing import Target
-from exporter.smart.smartctl import Address, Logs
+from exporter.smart.smartctl import Address
 
-#: What of a report is worth more than a name; two addresses of one drive are weighed by it.
-_LOGS = (
+#: Interval of the heartbeat for a receiver in another process.
+HEARTBEAT_SECONDS = 15.0
+
+#: A scan is retried after this time if the last one still runs.
+_SCAN_RETRY_SECONDS = 5.0
+
+#: The shortest time between two scans that `rescan_soon` asks for: a scan opens every drive.
+_MIN_SCAN_INTERVAL_SECONDS = 30.0
+
+#: After a start a thousand drives report their identity one by one. The best addresses are worked
+#: out at this interval, and again after the last drive.
+_GATHER_SECONDS = 1.0
+
+#: Parts of a report that hold health data. Of two addresses of one drive the one whose report has
+#: more of them is polled.
+_HEALTH_LOGS = (
     "smart_status",
     "ata_smart_attributes",
     "nvme_smart_health_information_log",
@@ -36,121 +47,19 @@ _LOGS = (
     "temperature",
 )
 
-#: Who a drive is, of a report.
-_NAMES = (
+#: Parts of a report from which the drive's identity is parsed.
+_IDENTITY_KEYS = (
     *("device", "model_name", "scsi_model_name", "scsi_vendor", "scsi_product", "scsi_revision"),
     *("serial_number", "wwn", "logical_unit_id", "firmware_version", "user_capacity"),
     *("nvme_total_capacity", "nvme_namespaces", "rotation_rate"),
 )
 
-_SETTLED = frozenset({PollResult.SUCCESS, PollResult.STANDBY})
-
-
-@dataclass(slots=True)
-class _AddressHistory:
-    counts: dict[str, int] = field(default_factory=dict)
-    last_success_at: float | None = None
-    answer: Answer | None = None
-    names: tuple[object, ...] = ()
-
-
-class PollHistory:
-    """Every address that was asked, as long as it stands for a drive."""
-
-    def __init__(self) -> None:
-        self._asked: dict[Address, _AddressHistory] = {}
-
-    def __contains__(self, address: Address) -> bool:
-        """Whether it was asked, whatever came of it."""
-        return address in self._asked
-
-    def keep(self, addresses: Iterable[Address]) -> None:
-        """Forget all but these."""
-        for gone in self._asked.keys() - set(addresses):
-            del self._asked[gone]
-
-    def note(self, poll: FinishedPoll, nodes: DeviceNodes) -> bool:
-        """Take in one poll; whether somebody has answered there who was not known to be there."""
-        asked = self._asked.setdefault(poll.target.address, _AddressHistory())
-        result, report = poll.outcome.result, poll.outcome.report
-        asked.counts[result.value] = asked.counts.get(result.value, 0) + 1
-        if result is PollResult.SUCCESS:
-            asked.last_success_at = poll.began_at_unix
-        if report is None or result not in _SETTLED:
-            return False
-        return _note_answer(asked, poll.target.address, report, nodes)
-
-    def has_answered(self, address: Address) -> bool:
-        asked = self._asked.get(address)
-        return asked is not None and asked.answer is not None
-
-    def identity(self, address: Address) -> DriveIdentity:
-        """Who answered there last; nobody where nobody has."""
-        asked = self._asked.get(address)
-        return asked.answer.identity if asked and asked.answer else DriveIdentity()
-
-    def counts(self, address: Address) -> dict[str, int]:
-        """How many polls of it ended how."""
-        return dict(self._asked[address].counts)
-
-    def last_success_at(self, address: Address) -> float | None:
-        """When the last poll began that succeeded, in seconds of Unix time."""
-        return self._asked[address].last_success_at
-
-    def hidden(self, addresses: Iterable[Address]) -> set[Address]:
-        """Those whose drive has a better address."""
-        answers = [
-            asked.answer
-            for address in addresses
-            if (asked := self._asked.get(address)) is not None and asked.answer is not None
-        ]
-        return {answer.address for group in distinct(answers) for answer in group[1:]}
-
-
-def _note_answer(
-    asked: _AddressHistory, address: Address, report: Json, nodes: DeviceNodes
-) -> bool:
-    # Every poll says the same of these; to make sense of them each time is a tenth of it.
-    names = tuple(report.get(key) for key in _NAMES)
-    if asked.answer is not None and names == asked.names:
-        return False
-    asked.names = names
-    identity = identify(Fields(report))
-    if asked.answer is not None:
-        if asked.answer.identity == identity:
-            return False
-        if not identity.serial and not identity.wwn:
-            # Asleep: it does not say who it is, and is who it was.
-            return False
-    asked.answer = Answer(
-        address,
-        identity,
-        addressing.attachment_point(address, nodes),
-        addressing.is_direct(address, nodes),
-        sum(log in report for log in _LOGS),
-    )
-    return True
-
-
-#: How often a receiver in another process hears that the poller lives.
-HEARTBEAT_SECONDS = 15.0
-
-#: So long it is waited while an earlier look is still under way.
-_SCAN_AGAIN_SECONDS = 5.0
-
-#: Looks that somebody asks for are so far apart: each opens all drives.
-_HURRY_SECONDS = 30.0
-
-#: At a start a thousand drives say who they are, one by one: what follows for all of them together
-#: is worked out so often, and when the last one has.
-_GATHER_SECONDS = 1.0
-
 
 @dataclass(frozen=True, slots=True)
 class PollingPlan:
-    """What to ask and how often; the fields are those of `config.SmartSettings`.
+    """Which drives to poll and how often. The fields are those of `config.SmartSettings`.
 
-    It is plain values: the agent is handed it without the configuration's code.
+    The record does not depend on the configuration's code, which the agent does not import.
     """
 
     program: str = "smartctl"
@@ -167,11 +76,12 @@ class PollingPlan:
 
 
 class Poller:
-    """`take` gets each poll's document, `call` the list of drives whenever it changes, and so often
-    that silence means that nobody polls.
+    """Passes each poll document to `on_document` and the list of drives to `on_heartbeat`.
 
-    `sys` and `root` are where /sys and the / with the device nodes are. `roll_seconds`: how often
-    the receiver hears that the poller lives; one in the same process need not hear it as often.
+    The heartbeat is sent when the list changes, and at least every `heartbeat_seconds`, so that a
+    longer silence means that the poller has ended.
+
+    sys, root: where /sys and the / with the device nodes are.
     """
 
     def __init__(
@@ -182,201 +92,282 @@ class Poller:
         *,
         sys: Path,
         root: Path,
-        take: Callable[[PollDocument], None],
-        call: Callable[[Heartbeat], None],
-        roll_seconds: float = HEARTBEAT_SECONDS,
+        on_document: Callable[[PollDocument], None],
+        on_heartbeat: Callable[[Heartbeat], None],
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
     ) -> None:
         self._clock = clock
         self._sys = sys
         self._root = root
         self._plan = plan
-        self._take = take
-        self._call = call
-        self._roll_seconds = roll_seconds
+        self._on_document = on_document
+        self._on_heartbeat = on_heartbeat
+        self._heartbeat_seconds = heartbeat_seconds
         settings = PollSettings(plan.processes, plan.processes_per_adapter)
-        self._poll = PollScheduler(children, clock, plan.program, settings)
+        self._scheduler = PollScheduler(children, clock, plan.program, settings)
         self._selection = Selection(plan.include, plan.exclude, plan.drives, plan.overrides)
         self._nodes = DeviceNodes()
-        self._scans = Scans(self._poll, clock, sys=sys, root=root)
+        self._scanner = Scanner(self._scheduler, clock, sys=sys, root=root)
         self._candidates: dict[Address, Candidate] = {}
-        self._asked = PollHistory()
+        self._history = PollHistory()
         self._targets: tuple[Target, ...] = ()
         self._next_scan = clock.monotonic()
-        self._hurry_from = clock.monotonic()
+        self._earliest_requested_scan = clock.monotonic()
         self._is_outdated = False
-        self._names = discovery.device_names(sys)
-        self._next_roll = clock.monotonic()
-        self._changed = False
-        self._learned_at: float | None = None
-        self._look()
+        self._device_names = discovery.device_names(sys)
+        self._next_heartbeat = clock.monotonic()
+        self._candidates_changed = False
+        self._identity_changed_at: float | None = None
+        self._find_candidates()
 
     @property
     def is_settled(self) -> bool:
-        """A look has ended, and every drive that it found has been asked once."""
-        asked = all(t.address in self._asked for t in self._targets)
-        return self._scans.is_settled and asked
-
-    @property
-    def may_end(self) -> bool:
-        """Whether no process of a drive would go on beyond the end of this one."""
-        return self._poll.may_end
+        """Whether a scan has ended and each drive that it found was polled once."""
+        polled = all(target.address in self._history for target in self._targets)
+        return self._scanner.is_settled and polled
 
     def wake(self) -> None:
-        """Let the `step` under way return soon. For other threads."""
-        self._poll.wake()
+        """Make the current `step` return soon. For other threads."""
+        self._scheduler.wake()
 
     def wake_on_signals(self) -> None:
-        """Let each signal do so. For the main thread, as `close` is then."""
-        self._poll.wake_on_signals()
+        """Make each signal wake `step`. For the main thread, also for `hand_over` and `close`."""
+        self._scheduler.wake_on_signals()
 
-    def look_again(self) -> None:
-        """Look for drives, for one has come or gone: at once what /sys shows, which opens none,
-        and by a scan half a minute after the last one that was asked for so.
+    def rescan_soon(self) -> None:
+        """Look for drives after one was added or removed.
+
+        /sys is read at once. The scan, which opens every drive, follows at most every 30 seconds.
         """
         self._is_outdated = True
-        soon = max(self._clock.monotonic(), self._hurry_from)
+        soon = max(self._clock.monotonic(), self._earliest_requested_scan)
         if soon < self._next_scan:
-            self._next_scan, self._hurry_from = soon, soon + _HURRY_SECONDS
+            self._next_scan = soon
+            self._earliest_requested_scan = soon + _MIN_SCAN_INTERVAL_SECONDS
 
     def step(self, timeout: float) -> None:
-        """Ask who is due, and pass on what came of it; returns after `timeout` seconds or sooner.
+        """Poll the drives that are due and pass on the documents.
 
-        What the receivers raise passes through.
+        Returns after `timeout` seconds or sooner. Exceptions of the receivers are not caught.
         """
         now = self._clock.monotonic()
         if self._is_outdated:
             self._is_outdated = False
-            self._look()
+            self._find_candidates()
             timeout = 0.0
         if now >= self._next_scan:
-            begun = self._scans.begin()
-            self._next_scan = now + (self._plan.rescan_seconds if begun else _SCAN_AGAIN_SECONDS)
-        until = min(now + timeout, self._next_roll, self._next_scan)
-        if self._learned_at is not None:
-            until = min(until, self._learned_at + _GATHER_SECONDS)
-        for poll in self._poll.step(max(0.0, until - now)):
-            self._finish(poll)
-        scan = self._poll.take_scan()
+            started = self._scanner.start()
+            self._next_scan = now + (self._plan.rescan_seconds if started else _SCAN_RETRY_SECONDS)
+        until = min(now + timeout, self._next_heartbeat, self._next_scan)
+        if self._identity_changed_at is not None:
+            until = min(until, self._identity_changed_at + _GATHER_SECONDS)
+        for document in self._scheduler.step(max(0.0, until - now)):
+            self._receive(document)
+        scan = self._scheduler.take_scan()
         if scan is not None:
-            self._scans.take(scan)
-            self._look()
-        if self._has_news():
+            self._scanner.receive(scan)
+            self._find_candidates()
+        if self._must_retarget():
             self._retarget()
-            self._call_roll()
-        elif self._clock.monotonic() >= self._next_roll:
-            self._call_roll()
+            self._send_heartbeat()
+        elif self._clock.monotonic() >= self._next_heartbeat:
+            self._send_heartbeat()
 
     def inherit(self, children: Children) -> None:
-        """Go on with what an earlier one handed over. To be called before the first `step`."""
-        self._poll.inherit(children)
+        """Take over the processes that an earlier poller handed over. Call it before `step`."""
+        self._scheduler.inherit(children)
 
     def hand_over(self) -> Children:
-        """End what runs, within a bounded time.
+        """End the running processes within a bounded time.
 
-        Who asks these drives next must `inherit` what is returned: it knows the processes that
-        may not be killed or cannot be, and no second one is started for their drives.
+        The next poller of these drives must `inherit` the children that are returned. They hold
+        the processes that may not be killed or cannot be, and no second one is started for their
+        drives.
         """
-        return self._poll.hand_over()
+        return self._scheduler.hand_over()
 
     def close(self) -> None:
-        """End what runs, within a bounded time."""
-        self._poll.close()
+        """End the running processes within a bounded time."""
+        self._scheduler.close()
 
-    def _has_news(self) -> bool:
-        """There are other drives, or of these another one has said who it is."""
-        if self._changed or self._learned_at is None:
-            return self._changed
-        return self.is_settled or self._clock.monotonic() - self._learned_at >= _GATHER_SECONDS
+    def _must_retarget(self) -> bool:
+        """Whether there are other candidates, or a drive has reported a new identity."""
+        if self._candidates_changed or self._identity_changed_at is None:
+            return self._candidates_changed
+        waited = self._clock.monotonic() - self._identity_changed_at
+        return self.is_settled or waited >= _GATHER_SECONDS
 
-    def _look(self) -> None:
-        found, self._nodes = discovery.look(
-            self._sys, self._root, self._scans.rows, self._selection
+    def _find_candidates(self) -> None:
+        found, self._nodes = discovery.find_candidates(
+            self._sys, self._root, self._scanner.rows, self._selection
         )
-        self._candidates = {each.address: each for each in found}
-        self._asked.keep(self._candidates)
-        self._changed = True
+        self._candidates = {candidate.address: candidate for candidate in found}
+        self._history.keep(self._candidates)
+        self._candidates_changed = True
 
     def _retarget(self) -> None:
-        """Ask each drive through its best address."""
-        hidden = self._asked.hidden(self._candidates)
+        """Poll each drive through its best address."""
+        duplicates = self._history.duplicates(self._candidates)
         self._targets = tuple(
-            self._target(each)
-            for address, each in self._candidates.items()
-            if address not in hidden
+            self._target(candidate)
+            for address, candidate in self._candidates.items()
+            if address not in duplicates
         )
-        self._poll.set_targets(self._targets)
-        self._changed, self._learned_at = False, None
+        self._scheduler.set_targets(self._targets)
+        self._candidates_changed, self._identity_changed_at = False, None
 
     def _target(self, candidate: Candidate) -> Target:
-        plan, who = self._plan, self._asked.identity(candidate.address)
-        is_nvme = (who.protocol or candidate.protocol) is Protocol.NVME
-        usual = plan.nvme_interval_seconds if is_nvme else plan.interval_seconds
+        plan, identity = self._plan, self._history.identity(candidate.address)
+        is_nvme = (identity.protocol or candidate.protocol) is Protocol.NVME
+        interval = plan.nvme_interval_seconds if is_nvme else plan.interval_seconds
         return Target(
             address=candidate.address,
             adapter=candidate.adapter,
-            interval_seconds=candidate.interval_seconds or usual,
+            interval_seconds=candidate.interval_seconds or interval,
             timeout_seconds=candidate.timeout_seconds or plan.timeout_seconds,
             never_kill=not smartctl.may_be_killed(candidate.address.type),
-            spins=self._spins(candidate.address, who),
+            spins=self._spins(candidate.address, identity),
         )
 
-    def _spins(self, address: Address, who: DriveIdentity) -> bool:
-        """False where the drive, or before it has answered the kernel, says that it is an SSD."""
-        if who.rotational is not None or not addressing.is_direct(address, self._nodes):
-            return who.rotational is not False
+    def _spins(self, address: Address, identity: DriveIdentity) -> bool:
+        """False if the drive, or before its first poll the kernel, reports an SSD."""
+        if identity.rotational is not None or not addressing.is_direct(address, self._nodes):
+            return identity.rotational is not False
         name = address.path.removeprefix("/dev/")
         return files.read_attribute(f"{self._sys}/block/{name}/queue/rotational") != "0"
 
-    def _finish(self, poll: FinishedPoll) -> None:
-        address = poll.target.address
+    def _receive(self, document: PollDocument) -> None:
+        address = document.address
         candidate = self._candidates.get(address)
         if candidate is None:
             return
-        if self._asked.note(poll, self._nodes) and self._learned_at is None:
-            self._learned_at = self._clock.monotonic()
-        result, report = poll.outcome.result, poll.outcome.report
-        if candidate.volume and not self._asked.has_answered(address):
-            # The drives under a RAID volume have addresses of their own.
+        changed = self._history.record(document, self._nodes)
+        if changed and self._identity_changed_at is None:
+            self._identity_changed_at = self._clock.monotonic()
+        if candidate.volume and not self._history.has_answered(address):
+            # The drives of a RAID volume have addresses of their own.
             return
-        self._take(
-            PollDocument(
-                path=address.path,
-                type=address.type,
-                result=result.value,
-                began_at=poll.began_at_unix,
-                seconds=poll.finished.seconds,
-                interval_seconds=poll.target.interval_seconds,
-                exit_status=poll.finished.status,
-                is_daily=poll.logs is Logs.DAILY,
-                message=poll.outcome.message,
-                last_success_at=self._asked.last_success_at(address),
-                counts=self._asked.counts(address),
-                report=report or {},
+        self._on_document(
+            replace(
+                document,
+                last_success_at=self._history.last_success_at(address),
+                counts=self._history.counts(address),
             )
         )
 
-    def _call_roll(self) -> None:
-        self._next_roll = self._clock.monotonic() + self._roll_seconds
-        names, self._names = self._names, discovery.device_names(self._sys)
-        if names != self._names:
-            self.look_again()
-        self._call(
+    def _send_heartbeat(self) -> None:
+        self._next_heartbeat = self._clock.monotonic() + self._heartbeat_seconds
+        names, self._device_names = self._device_names, discovery.device_names(self._sys)
+        if names != self._device_names:
+            self.rescan_soon()
+        self._on_heartbeat(
             Heartbeat(
                 at=self._clock.wall(),
-                interval_seconds=self._roll_seconds,
-                scanned_at=self._scans.at,
+                interval_seconds=self._heartbeat_seconds,
+                scanned_at=self._scanner.at,
                 drives=tuple(
                     (target.address.path, target.address.type)
                     for target in self._targets
                     if not self._candidates[target.address].volume
-                    or self._asked.has_answered(target.address)
+                    or self._history.has_answered(target.address)
                 ),
                 stuck=tuple((path, kind) for path, kind in self._stuck()),
-                problem=self._scans.problem,
+                problem=self._scanner.problem,
             )
         )
 
     def _stuck(self) -> Iterator[Address]:
-        if self._poll.is_scan_stuck:
+        if self._scheduler.is_scan_stuck:
             yield Address("--scan-open")
-        yield from sorted(self._poll.stuck)
+        yield from sorted(self._scheduler.stuck)
+
+
+@dataclass(slots=True)
+class _AddressHistory:
+    """counts: polls by result. identity_values: the values of `_IDENTITY_KEYS` of the answer."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    last_success_at: float | None = None
+    answer: Answer | None = None
+    identity_values: tuple[object, ...] = ()
+
+
+class PollHistory:
+    """The results and the identity of each polled address between two polls.
+
+    It determines which addresses lead to one drive, and through which of them it is polled.
+    """
+
+    def __init__(self) -> None:
+        self._addresses: dict[Address, _AddressHistory] = {}
+
+    def __contains__(self, address: Address) -> bool:
+        """Whether the address was polled, with any result."""
+        return address in self._addresses
+
+    def keep(self, addresses: Iterable[Address]) -> None:
+        """Drop all other addresses."""
+        for gone in self._addresses.keys() - set(addresses):
+            del self._addresses[gone]
+
+    def record(self, document: PollDocument, nodes: DeviceNodes) -> bool:
+        """Record a poll; True if another identity than before answered at its address."""
+        history = self._addresses.setdefault(document.address, _AddressHistory())
+        history.counts[document.result] = history.counts.get(document.result, 0) + 1
+        if document.result == PollResult.SUCCESS:
+            history.last_success_at = document.began_at
+        elif document.result != PollResult.STANDBY:
+            return False
+        return _record_answer(history, document.address, document.report, nodes)
+
+    def has_answered(self, address: Address) -> bool:
+        """Whether a drive has answered at the address."""
+        history = self._addresses.get(address)
+        return history is not None and history.answer is not None
+
+    def identity(self, address: Address) -> DriveIdentity:
+        """The identity that last answered at the address; empty if none has."""
+        history = self._addresses.get(address)
+        return history.answer.identity if history and history.answer else DriveIdentity()
+
+    def counts(self, address: Address) -> dict[str, int]:
+        """The number of polls of the address, by result."""
+        return dict(self._addresses[address].counts)
+
+    def last_success_at(self, address: Address) -> float | None:
+        """Start of the last successful poll, in seconds of Unix time."""
+        return self._addresses[address].last_success_at
+
+    def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
+        """The addresses whose drive has a better address."""
+        answers = [
+            history.answer
+            for address in addresses
+            if (history := self._addresses.get(address)) is not None and history.answer is not None
+        ]
+        return {answer.address for group in deduplicated(answers) for answer in group[1:]}
+
+
+def _record_answer(
+    history: _AddressHistory, address: Address, report: Json, nodes: DeviceNodes
+) -> bool:
+    # Every poll reports the same values. Parsing them each time would be a tenth of its CPU time.
+    values = tuple(report.get(key) for key in _IDENTITY_KEYS)
+    if history.answer is not None and values == history.identity_values:
+        return False
+    history.identity_values = values
+    identity = identify(Fields(report))
+    if history.answer is not None:
+        if history.answer.identity == identity:
+            return False
+        if not identity.serial and not identity.wwn:
+            # A drive in standby reports no identity. It is taken for the same drive.
+            return False
+    history.answer = Answer(
+        address,
+        identity,
+        addressing.attachment_point(address, nodes),
+        is_direct=addressing.is_direct(address, nodes),
+        weight=sum(log in report for log in _HEALTH_LOGS),
+    )
+    return True

@@ -98,7 +98,7 @@ class WearHistory:
         history._file.rows("")
         return history
 
-    def note(self, key: str, seen: WearObservation) -> bool:
+    def record(self, key: str, seen: WearObservation) -> bool:
         """Remember a report of the drive that is known by this key; True if that made a row.
 
         Nothing is written before `flush`. While the clock stands before the last row, nothing is

@@ -53,12 +53,12 @@ class WearRecorder:
         self._lock = threading.Lock()
         self._woken = threading.Event()
 
-    def hear(self, key: str, seen: WearObservation, rated_bytes: int | None) -> None:
+    def record(self, key: str, seen: WearObservation, rated_bytes: int | None) -> None:
         """A drive, known by `key`, has told of its wear."""
         with self._lock:
             self._heard[key] = _QueuedObservation(seen, rated_bytes)
 
-    def outlook(self, key: str, now: float) -> tuple[str, tuple[float, float, float]] | None:
+    def remaining(self, key: str, now: float) -> tuple[str, tuple[float, float, float]] | None:
         """By which method, and the low, middle and high estimate, in seconds from now."""
         known = self._estimated.get(key)
         if known is None or known.wearout is None:
@@ -77,9 +77,9 @@ class WearRecorder:
         """Work through what was heard, after a while in which more may come."""
         self._woken.wait(_WAIT_SECONDS if self._estimated else _FIRST_WAIT_SECONDS)
         self._woken.clear()
-        self.work_through()
+        self.process_queue()
 
-    def work_through(self) -> None:
+    def process_queue(self) -> None:
         """Note what was heard, estimate where it is time to, and write what is new."""
         with self._lock:
             heard, self._heard = self._heard, {}
@@ -89,7 +89,7 @@ class WearRecorder:
             self._history = self._open()
         for key, (seen, rated_bytes) in heard.items():
             try:
-                new = self._history.note(key, seen)
+                new = self._history.record(key, seen)
             except ValueError:
                 # A document may be dated at what is no instant.
                 continue
@@ -99,7 +99,7 @@ class WearRecorder:
 
     def close(self) -> None:
         """Keep what is new, on the thread of `step`."""
-        self.work_through()
+        self.process_queue()
         if self._history is not None and self._keeps:
             self._history.close()
 

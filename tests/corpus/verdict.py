@@ -8,7 +8,7 @@ from typing import Any
 from exporter.drives.health import DriveReport, EnduranceSource
 from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_document import poll_outcome
+from exporter.smart.poll_document import poll_result
 from exporter.smart.smartctl import parse_scan
 from tests.corpus.disagreements import Disagreement, of_drive, of_no_drive
 from tests.corpus.documents import document, output, paths, without_standard_log
@@ -99,6 +99,6 @@ def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreeme
 def _result(file: str, line: Mapping[str, Any]) -> Iterator[Disagreement]:
     """What a poll that ends like this is called."""
     finished = Finished(file, End.EXITED, line["exit"], output(file))
-    kind = poll_outcome(finished).result.value
+    kind = poll_result(finished)[0].value
     if kind not in values(line["kind"]):
         yield Disagreement(file, "kind", str(line["kind"]), kind)

@@ -176,7 +176,7 @@ class Host:
             self._has_changed = False
             self._look()
             if self.monitor.health is not None:
-                self.monitor.health.source.look_again()
+                self.monitor.health.source.rescan_soon()
         elif self.clock.monotonic() - self._looked_at >= self.case.settings.survey.interval_seconds:
             self._look()
         self._ask()

@@ -108,12 +108,12 @@ class Patient:
         if self._record is None:
             self._record = DriveRecord(document)
         record = self._record
-        record.take(document, None)
+        record.record(document, None)
         key, seen = key_of(record.identity), record.wear()
         if key and seen:
-            self._wear.hear(key, seen, None)
-            self._wear.work_through()
-        outlook = self._wear.outlook(key, at) if key else None
+            self._wear.record(key, seen, None)
+            self._wear.process_queue()
+        outlook = self._wear.remaining(key, at) if key else None
         self._smart = self._told(
             WatchedDrive(
                 label=who.name,

@@ -53,9 +53,9 @@ class Known:
 
     def answer(self, who: tuple[str, str], report: Report | None = None, **others: Any) -> None:
         """A poll of a drive ends now."""
-        self.drives.take(self.document(who, report, **others))
+        self.drives.record(self.document(who, report, **others))
         if self.wear is not None:
-            self.wear.work_through()
+            self.wear.process_queue()
 
     def document(
         self, who: tuple[str, str], report: Report | None = None, **others: Any
@@ -89,7 +89,7 @@ class Known:
             "scanned_at": self.clock.wall(),
             "drives": self.listed,
         }
-        self.drives.call(Heartbeat(**found | others))
+        self.drives.update(Heartbeat(**found | others))
 
     def watched(self) -> dict[str, WatchedDrive]:
         """The drives by label; those of one label by label and serial number."""

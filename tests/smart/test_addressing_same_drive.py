@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives.health import DriveIdentity
-from exporter.smart.addressing import Answer, AttachmentPoint, distinct, is_same_drive, usable_wwn
+from exporter.smart.addressing import (
+    Answer,
+    AttachmentPoint,
+    deduplicated,
+    is_same_drive,
+    usable_wwn,
+)
 from exporter.smart.smartctl import Address
 
 WWN_1, WWN_2 = "naa.5002538f00000001", "naa.5002538f00000002"
@@ -18,7 +24,11 @@ def disk(name: str, weight: int = 0, **identity: Any) -> Answer:
     """A drive that the kernel knows."""
     who = DriveIdentity(**identity)
     return Answer(
-        Address(f"/dev/{name}", "sat"), who, AttachmentPoint(name, ""), direct=True, weight=weight
+        Address(f"/dev/{name}", "sat"),
+        who,
+        AttachmentPoint(name, ""),
+        is_direct=True,
+        weight=weight,
     )
 
 
@@ -29,13 +39,13 @@ def slot(number: int, weight: int = 0, **identity: Any) -> Answer:
         Address("/dev/bus/6", kind),
         who,
         AttachmentPoint("host6", kind),
-        direct=False,
+        is_direct=False,
         weight=weight,
     )
 
 
 def groups(*answers: Answer) -> list[list[str]]:
-    return [[" ".join(each.address) for each in group] for group in distinct(answers)]
+    return [[" ".join(each.address) for each in group] for group in deduplicated(answers)]
 
 
 def test_one_wwn_is_one_drive() -> None:
@@ -126,7 +136,7 @@ def _answers(drawn: list[tuple[DriveIdentity, int, bool]]) -> list[Answer]:
             AttachmentPoint(f"place{number}", "")
             if direct
             else AttachmentPoint("host0", f"megaraid,{number % 3}"),
-            direct=direct,
+            is_direct=direct,
             weight=weight,
         )
         for number, (who, weight, direct) in enumerate(drawn)
@@ -138,7 +148,7 @@ def test_every_answer_is_in_one_group_and_all_of_a_group_are_the_same(
     drawn: list[tuple[DriveIdentity, int, bool]],
 ) -> None:
     answers = _answers(drawn)
-    found = distinct(answers)
+    found = deduplicated(answers)
     assert sorted(answers, key=str) == sorted((a for group in found for a in group), key=str)
     for group in found:
         assert all(is_same_drive(one, other) for one, other in combinations(group, 2))
@@ -152,8 +162,8 @@ def test_groups_do_not_depend_on_the_order(
     answers = _answers(drawn)
     shuffled = list(answers)
     order.shuffle(shuffled)
-    expected = {frozenset(group) for group in distinct(answers)}
-    assert expected == {frozenset(group) for group in distinct(shuffled)}
+    expected = {frozenset(group) for group in deduplicated(answers)}
+    assert expected == {frozenset(group) for group in deduplicated(shuffled)}
 
 
 @given(_ANY, _ANY)
@@ -168,4 +178,4 @@ def test_a_thousand_drives_behind_two_paths_each() -> None:
     answers = [
         disk(f"sd{n}", wwn=f"naa.5002538f{n // 2:08x}", serial=f"{n // 2}") for n in range(2000)
     ]
-    assert 1000 == len(distinct(answers))
+    assert 1000 == len(deduplicated(answers))

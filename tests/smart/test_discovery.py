@@ -24,7 +24,7 @@ def row(path: str, kind: str, protocol: str, open_error: str = "") -> Scanned:
 
 def look(sys: Sys, *rows: Scanned, **selection: object) -> tuple[Candidate, ...]:
     chosen = Selection(**selection)  # type: ignore[arg-type]
-    return discovery.look(sys.root, sys.root.parent, rows, chosen)[0]
+    return discovery.find_candidates(sys.root, sys.root.parent, rows, chosen)[0]
 
 
 def addresses(sys: Sys, *rows: Scanned, **selection: object) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from exporter.errors import NotAvailable, ReadError
-from exporter.smart.document_directory import ROLL, DocumentReader, DocumentWriter
+from exporter.smart.document_directory import HEARTBEAT_FILE, DocumentReader, DocumentWriter
 from exporter.smart.poll_document import LARGEST_BYTES, file_name, parse_poll_document
 from tests.smart.test_poll_document import POLL
 from tests.smart.test_poll_document import ROLL as HEARTBEAT
@@ -48,7 +48,7 @@ def test_a_document_is_read_as_it_was_written(place: Path) -> None:
 def test_the_heartbeat_is_no_document_of_a_drive(place: Path) -> None:
     DocumentWriter(place).write(HEARTBEAT)
     assert {} == texts(DocumentReader(place))
-    assert DocumentReader(place).roll()
+    assert DocumentReader(place).read_heartbeat()
 
 
 def test_only_what_changed_is_read_again(place: Path) -> None:
@@ -62,7 +62,7 @@ def test_only_what_changed_is_read_again(place: Path) -> None:
 
 def test_a_directory_that_nobody_made_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
-        DocumentReader(tmp_path / "none").roll()
+        DocumentReader(tmp_path / "none").read_heartbeat()
 
 
 def test_a_directory_that_vanishes_is_made_anew_by_the_writer(place: Path) -> None:
@@ -83,7 +83,7 @@ def test_drives_that_are_no_more_are_swept_away(place: Path) -> None:
     writer.write(HEARTBEAT)
     (place / f".{NAME}.new").write_text("half")
     writer.sweep(set())
-    assert [ROLL] == os.listdir(place)
+    assert [HEARTBEAT_FILE] == os.listdir(place)
 
 
 def test_a_half_written_file_is_not_looked_at(place: Path) -> None:
@@ -101,7 +101,7 @@ def test_what_others_can_write_is_not_believed(place: Path, mode: int) -> None:
 def test_a_directory_that_others_can_write_is_not_believed(place: Path) -> None:
     place.chmod(0o777)
     with pytest.raises(ReadError, match="others than its owner can write it: not believed"):
-        DocumentReader(place).roll()
+        DocumentReader(place).read_heartbeat()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
@@ -111,7 +111,7 @@ def test_what_somebody_else_wrote_is_not_believed(place: Path) -> None:
     assert "belongs to user 65534" in refusals(DocumentReader(place))[NAME]
     os.chown(place, 65534, 65534)
     with pytest.raises(ReadError, match="belongs to user 65534"):
-        DocumentReader(place).roll()
+        DocumentReader(place).read_heartbeat()
 
 
 def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
     assert {NAME} == refusals(DocumentReader(place)).keys()
     (tmp_path / "link").symlink_to(place)
     with pytest.raises(ReadError):
-        DocumentReader(tmp_path / "link").roll()
+        DocumentReader(tmp_path / "link").read_heartbeat()
 
 
 def test_a_second_name_of_a_file_is_not_believed(place: Path, tmp_path: Path) -> None:
@@ -197,4 +197,4 @@ def test_a_directory_has_one_writer_also_when_it_is_made_anew(place: Path) -> No
     first.write(HEARTBEAT)
     with pytest.raises(BlockingIOError):
         second.write(POLL)
-    assert [ROLL] == os.listdir(place)
+    assert [HEARTBEAT_FILE] == os.listdir(place)

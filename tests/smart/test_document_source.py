@@ -32,7 +32,7 @@ def test_what_a_living_agent_says_is_taken_also_by_who_could_ask_himself(
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
     assert BOTH == daemon.step().seen()
     assert "" == daemon.problem
-    assert not daemon.watch.asks_itself
+    assert not daemon.watch.polls_itself
     assert [] == daemon.smartctl.calls
 
 
@@ -40,14 +40,14 @@ def test_who_is_told_to_asks_himself_whatever_an_agent_says(tmp_path: Path) -> N
     daemon = watching(tmp_path, SmartSource.EXEC)
     daemon.agent_says(daemon.document(SDA, result="timed_out"))
     assert BOTH == daemon.step(5).seen()
-    assert daemon.watch.asks_itself
+    assert daemon.watch.polls_itself
     assert "" == daemon.problem
 
 
 def test_without_an_agent_who_has_the_rights_asks_himself(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     assert BOTH == daemon.step(5).seen()
-    assert daemon.watch.asks_itself
+    assert daemon.watch.polls_itself
 
 
 def test_without_an_agent_and_rights_it_is_said_that_nobody_asks(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_who_is_told_to_read_asks_nobody_though_he_could(tmp_path: Path) -> None
     daemon = watching(tmp_path, SmartSource.DIRECTORY, ROOT)
     assert [] == daemon.step(3).seen()
     assert "is ssd-smart-agent running?" in daemon.problem
-    assert not daemon.watch.asks_itself
+    assert not daemon.watch.polls_itself
 
 
 def test_an_agent_that_falls_silent_is_stood_in_for_until_it_speaks_again(tmp_path: Path) -> None:
@@ -70,12 +70,12 @@ def test_an_agent_that_falls_silent_is_stood_in_for_until_it_speaks_again(tmp_pa
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
     daemon.step()
     daemon.clock.advance(60)
-    assert not daemon.step().watch.asks_itself, "four of its heartbeats may be late"
+    assert not daemon.step().watch.polls_itself, "four of its heartbeats may be late"
     daemon.clock.advance(1)
-    assert daemon.step().watch.asks_itself
+    assert daemon.step().watch.polls_itself
     assert BOTH == daemon.step(5).seen()
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
-    assert not daemon.step().watch.asks_itself
+    assert not daemon.step().watch.polls_itself
     assert 0 == daemon.children[0].running
     assert BOTH == daemon.seen()
 
@@ -115,7 +115,7 @@ def test_our_own_problem_is_said_too(tmp_path: Path) -> None:
     assert "install smartmontools" in daemon.step(4).problem
     daemon.smartctl.scan = scripted_smartctl.rows((*SDA, "ATA"))
     daemon.clock.advance(30)
-    daemon.watch.look_again()
+    daemon.watch.rescan_soon()
     assert "" == daemon.step(4).problem
 
 
@@ -123,7 +123,7 @@ def test_a_heartbeat_of_the_future_is_no_life(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     daemon.agent_says(daemon.document(SDA))
     daemon.clock.step_wall(-3600)
-    assert daemon.step().watch.asks_itself
+    assert daemon.step().watch.polls_itself
 
 
 def test_a_directory_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
@@ -168,7 +168,7 @@ def test_it_can_be_woken_while_it_changes_its_source(tmp_path: Path) -> None:
     def wake() -> None:
         try:
             while not is_over.is_set():
-                daemon.watch.look_again()
+                daemon.watch.rescan_soon()
         except OSError as e:
             problems.append(e)
 
@@ -191,7 +191,7 @@ def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_agai
     daemon = watching(tmp_path, SmartSource.EXEC)
     daemon.smartctl.says(*SDA, scripted_smartctl.STUCK)
     daemon.step(8)
-    daemon.watch.begin_anew()
+    daemon.watch.restart_polling()
     daemon.step(8)
     assert 1 == len(daemon.smartctl.asked("/dev/sda"))
     daemon.smartctl.says(*SDA, ata("S00001"))

@@ -105,7 +105,7 @@ def test_an_older_document_of_another_source_changes_nothing(known: Known) -> No
     older = known.document(NVME, result="timed_out")
     known.clock.advance(30)
     known.answer(NVME, nvme("FW000000"))
-    known.drives.take(older)
+    known.drives.record(older)
     known.call(NVME)
     assert [("nvme0n1", "FW000000", True)] == known.labels()
 

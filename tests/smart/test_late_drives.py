@@ -31,16 +31,16 @@ class Host:
 
     def poll(self, result: str) -> None:
         asked = PollDocument(PATH, KIND, result, self.clock.wall(), 1.0, 60.0, counts={result: 1})
-        self.drives.take(asked)
+        self.drives.record(asked)
 
     def call(self, *, stuck: bool = False) -> None:
         there = ((PATH, KIND),)
         now = self.clock.wall()
-        self.drives.call(Heartbeat(now, 15.0, now, there, there if stuck else ()))
+        self.drives.update(Heartbeat(now, 15.0, now, there, there if stuck else ()))
 
     def call_without_a_look(self) -> None:
         """As a poller does that has just begun."""
-        self.drives.call(Heartbeat(self.clock.wall(), 15.0))
+        self.drives.update(Heartbeat(self.clock.wall(), 15.0))
 
     def seen(self) -> WatchedDrive | None:
         return next(iter(self.drives.watched()), None)
@@ -85,7 +85,7 @@ def test_a_poller_that_is_started_again_leaves_what_is_there_on_the_page(host: H
     host.call()
     assert host.seen() is not None
     host.clock.advance(1.0)
-    host.drives.call(Heartbeat(host.clock.wall(), 15.0, host.clock.wall()))
+    host.drives.update(Heartbeat(host.clock.wall(), 15.0, host.clock.wall()))
     assert host.seen() is None
 
 

@@ -7,14 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.programs.child import End, Finished
-from exporter.smart.poll_document import EXIT_BITS, PollOutcome, PollResult, poll_outcome
+from exporter.smart.poll_document import EXIT_BITS, PollDocument, PollResult, poll_document
+from exporter.smart.smartctl import Address
 
 
-def of(status: int, *messages: str, **more: object) -> PollOutcome:
+def document(finished: Finished) -> PollDocument:
+    address = Address("/dev/sda", "sat")
+    return poll_document(finished, address, began_at=1e9, interval_seconds=60.0, is_daily=False)
+
+
+def of(status: int, *messages: str, **more: object) -> PollDocument:
     """What becomes of a call that ended so, and said this."""
     rows = [{"string": text, "severity": "error"} for text in messages]
     whole = {"smartctl": {"exit_status": status, "messages": rows}, **more}
-    return poll_outcome(Finished("sda", End.EXITED, status, json.dumps(whole).encode()))
+    return document(Finished("sda", End.EXITED, status, json.dumps(whole).encode()))
 
 
 @pytest.mark.parametrize("status", range(256))
@@ -24,7 +30,7 @@ def test_bits_0_and_1_mean_that_there_are_no_data_and_the_others_do_not(status: 
         assert PollResult.STANDBY == became.result
     else:
         assert bool(status & 3) != (PollResult.SUCCESS == became.result)
-    assert became.report is not None
+    assert became.report
     assert (PollResult.SUCCESS == became.result) == (became.message == "")
 
 
@@ -83,37 +89,37 @@ def test_a_drive_that_did_not_identify_itself_gave_no_answer() -> None:
     """smartctl's own reason is text that --json leaves out."""
     became = of(2, device={"protocol": "ATA"})
     assert PollResult.NO_ANSWER == became.result
-    assert "did not say who it is" in became.message
+    assert "did not identify itself" in became.message
 
 
 def test_a_smartctl_before_7_is_told_from_a_broken_one() -> None:
     text = b"smartctl 6.6 2017-11-05 r4594 [x86_64-linux]\n\n=======> UNRECOGNIZED OPTION: json=c\n"
-    became = poll_outcome(Finished("sda", End.EXITED, 1, text))
+    became = document(Finished("sda", End.EXITED, 1, text))
     assert PollResult.TOO_OLD == became.result
     assert "smartctl 6.6 is too old; version 7.0 or newer is required" in became.message
 
 
 def test_what_is_no_json_is_unreadable_with_what_it_said() -> None:
-    became = poll_outcome(Finished("sda", End.EXITED, 1, b"", b"sudo: a password is required\n"))
+    became = document(Finished("sda", End.EXITED, 1, b"", b"sudo: a password is required\n"))
     assert PollResult.UNREADABLE == became.result
     assert "a password is required" in became.message
 
 
 @pytest.mark.parametrize("output", [b"", b'{"smartctl":{"exit_status":0}'])
 def test_a_report_that_is_empty_or_cut_off_is_unreadable(output: bytes) -> None:
-    assert PollResult.UNREADABLE == poll_outcome(Finished("sda", End.EXITED, 0, output)).result
+    assert PollResult.UNREADABLE == document(Finished("sda", End.EXITED, 0, output)).result
 
 
 @pytest.mark.parametrize("status", [-9, -11, None])
 def test_a_smartctl_that_was_killed_gave_no_report(status: int | None) -> None:
-    became = poll_outcome(Finished("sda", End.EXITED, status, b'{"a":1}'))
-    assert (PollResult.KILLED, None) == (became.result, became.report)
+    became = document(Finished("sda", End.EXITED, status, b'{"a":1}'))
+    assert (PollResult.KILLED, {}) == (became.result, became.report)
 
 
 @pytest.mark.parametrize("end", [end for end in End if end is not End.EXITED])
 def test_a_child_that_did_not_end_by_itself_gave_no_report(end: End) -> None:
-    became = poll_outcome(Finished("sda", end, -15, b'{"a":1}', message="why"))
-    assert (PollResult(end.value), None, "why") == (became.result, became.report, became.message)
+    became = document(Finished("sda", end, -15, b'{"a":1}', message="why"))
+    assert (PollResult(end.value), {}, "why") == (became.result, became.report, became.message)
 
 
 @given(st.sampled_from(End), st.none() | st.integers(-64, 255), st.binary(), st.binary())
@@ -121,5 +127,5 @@ def test_any_end_is_one_of_the_results(
     end: End, status: int | None, output: bytes, errors: bytes
 ) -> None:
     for text in (output, b"{" + output):
-        became = poll_outcome(Finished("sda", end, status, text, errors, message="why"))
-        assert became.report is not None or became.message
+        became = document(Finished("sda", end, status, text, errors, message="why"))
+        assert (PollResult.SUCCESS == became.result) == (became.message == "")

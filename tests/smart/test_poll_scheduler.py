@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from exporter.clock import SystemClock
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
-from exporter.smart.poll_document import PollResult
-from exporter.smart.poll_scheduler import FinishedPoll, PollScheduler, PollSettings
+from exporter.smart.poll_document import PollDocument, PollResult
+from exporter.smart.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.poll_timing import Target
-from exporter.smart.smartctl import Address, Logs
+from exporter.smart.smartctl import Address
 from tests.fakes import FakeClock
 from tests.stand_ins.children import Behaviour, FakeChildren, answers
 from tests.stand_ins.smartctl import StandIn
@@ -41,9 +41,9 @@ class Polling:
         self.clock = FakeClock()
         self.children = FakeChildren(self.clock, behaviour)
         self.poll = PollScheduler(self.children, self.clock, "smartctl", PollSettings(**bounds))
-        self.polls: list[tuple[float, FinishedPoll]] = []
+        self.polls: list[tuple[float, PollDocument]] = []
 
-    def go_on(self, seconds: float) -> list[FinishedPoll]:
+    def go_on(self, seconds: float) -> list[PollDocument]:
         """Let time pass; the polls that ended in it."""
         until, before = self.clock.monotonic() + seconds, len(self.polls)
         while (left := until - self.clock.monotonic()) > 1e-9:
@@ -54,8 +54,8 @@ class Polling:
     def began(self, name: str) -> list[float]:
         return [at for at, _, argv in self.children.started if argv[-1] == f"/dev/{name}"]
 
-    def asked_for(self, name: str) -> list[Logs]:
-        return [p.logs for _, p in self.polls if p.target.address.path == f"/dev/{name}"]
+    def daily(self, name: str) -> list[bool]:
+        return [p.is_daily for _, p in self.polls if p.path == f"/dev/{name}"]
 
 
 def ends(end: End, seconds: float = 0.0, status: int | None = None) -> Behaviour:
@@ -83,7 +83,7 @@ def test_every_drive_is_asked_at_once_after_start_in_the_given_order() -> None:
         argv[-1] for _, _, argv in polling.children.started
     ]
     assert {1000.0} == {at for at, _, _ in polling.children.started}
-    assert {PollResult.SUCCESS} == {poll.outcome.result for _, poll in polling.polls}
+    assert {PollResult.SUCCESS} == {poll.result for _, poll in polling.polls}
 
 
 def test_drives_begin_as_far_apart_as_is_best_and_are_looked_at_together() -> None:
@@ -102,7 +102,7 @@ def test_who_wakes_the_poller_does_not_wait_for_what_others_say() -> None:
     polling.poll.wake()
     began = polling.clock.monotonic()
     (first,) = polling.poll.step(60.0)
-    assert "/dev/sdb" == first.target.address.path
+    assert "/dev/sdb" == first.path
     assert pytest.approx(0.04) == polling.clock.monotonic() - began
 
 
@@ -130,7 +130,7 @@ def test_a_busy_adapter_does_not_hold_up_another() -> None:
     drives = [target(f"sd{n}", 900, "hba") for n in range(10)]
     polling.poll.set_targets([*drives, target("nvme0")])
     done = polling.go_on(1)
-    assert ["/dev/nvme0"] == [poll.target.address.path for poll in done]
+    assert ["/dev/nvme0"] == [poll.path for poll in done]
 
 
 def test_each_drive_is_asked_once_an_interval_and_does_not_drift() -> None:
@@ -140,7 +140,7 @@ def test_each_drive_is_asked_once_an_interval_and_does_not_drift() -> None:
     apart = [b - a for a, b in itertools.pairwise(polling.began("nvme0"))]
     assert 30 <= apart[0] <= 90, "from the first one to the grid"
     grid = [at % 60 for at in polling.began("nvme0")[1:]]
-    daily = polling.asked_for("nvme0").index(Logs.DAILY)
+    daily = polling.daily("nvme0").index(True)
     del grid[daily - 1]
     assert max(grid) - min(grid) < 1e-6
 
@@ -219,7 +219,7 @@ def test_a_stuck_drive_is_left_alone_until_its_child_is_gone() -> None:
     done = polling.go_on(10 * HOUR)
     assert 1 == len(polling.began("sda"))
     assert len(polling.began("sdb")) >= 600, "the other one is asked on"
-    assert [PollResult.STUCK] == [p.outcome.result for p in done if p.target is sda]
+    assert [PollResult.STUCK] == [p.result for p in done if p.path == sda.address.path]
     assert frozenset({sda.address}) == polling.poll.stuck
 
     polling.children.behaviour = answers
@@ -241,18 +241,18 @@ def test_the_daily_set_is_asked_once_a_day_and_first_soon_after_the_start() -> N
     polling.poll.set_targets([target("nvme0", 60), target("sda", 900)])
     polling.go_on(400)
     for name in ("nvme0", "sda"):
-        asked = polling.asked_for(name)
-        assert (Logs.REGULAR, 1) == (asked[0], asked.count(Logs.DAILY))
+        asked = polling.daily(name)
+        assert (False, 1) == (asked[0], asked.count(True))
     polling.go_on(10 * DAY)
     for name in ("nvme0", "sda"):
-        assert 11 == polling.asked_for(name).count(Logs.DAILY)
+        assert 11 == polling.daily(name).count(True)
 
 
 def test_the_first_daily_sets_are_spread() -> None:
     polling = Polling(processes=1000)
     polling.poll.set_targets(target(f"sd{n}", 900) for n in range(100))
     polling.go_on(400)
-    at = [at for at, poll in polling.polls if poll.logs is Logs.DAILY]
+    at = [at for at, poll in polling.polls if poll.is_daily]
     assert 100 == len(at)
     assert max(Counter(int(each // 30) for each in at).values()) <= 25
 
@@ -267,12 +267,10 @@ def test_a_drive_in_standby_keeps_its_daily_set_for_later_and_its_interval() -> 
     polling.poll.set_targets([target("sda", 900)])
     polling.go_on(6 * HOUR)
     assert 24 <= len(polling.began("sda")) <= 27
-    assert {PollResult.STANDBY} == {poll.outcome.result for _, poll in polling.polls}
+    assert {PollResult.STANDBY} == {poll.result for _, poll in polling.polls}
     polling.children.behaviour = answers
     polling.go_on(HOUR)
-    assert 1 == [p.logs for _, p in polling.polls if p.outcome.result is PollResult.SUCCESS].count(
-        Logs.DAILY
-    )
+    assert 1 == [p.is_daily for _, p in polling.polls if p.result == PollResult.SUCCESS].count(True)
 
 
 def test_a_daily_set_that_takes_too_long_is_not_asked_for_again_that_day() -> None:
@@ -284,8 +282,8 @@ def test_a_daily_set_that_takes_too_long_is_not_asked_for_again_that_day() -> No
     polling = Polling(behaviour)
     polling.poll.set_targets([target("sda", 60)])
     polling.go_on(DAY)
-    assert 1 == polling.asked_for("sda").count(Logs.DAILY)
-    assert polling.asked_for("sda").count(Logs.REGULAR) > 1400
+    assert 1 == polling.daily("sda").count(True)
+    assert polling.daily("sda").count(False) > 1400
 
 
 def test_new_drives_are_asked_at_once_and_others_keep_their_moments() -> None:
@@ -308,14 +306,14 @@ def test_a_drive_that_is_gone_is_not_asked_and_not_heard_of() -> None:
     polling.poll.set_targets([target("sdb", 60)])
     done = polling.go_on(HOUR)
     assert 1 == len(polling.began("sda"))
-    assert {"/dev/sdb"} == {poll.target.address.path for poll in done}
+    assert {"/dev/sdb"} == {poll.path for poll in done}
 
 
 def test_where_who_took_an_answer_fails_over_it_the_other_drives_are_asked_again() -> None:
     polling = Polling(ends(End.EXITED, seconds=1.0, status=0))
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
     polls = polling.poll.step(5.0)
-    taken = next(polls).target.address.path.removeprefix("/dev/")
+    taken = next(polls).path.removeprefix("/dev/")
     polls.close()
     polling.go_on(HOUR)
     assert {"sda", "sdb"} > {taken}
@@ -374,7 +372,7 @@ def test_an_address_that_smartctl_cannot_be_given_fails_alone() -> None:
     wrong = replace(target("sda"), address=Address("/dev/sda", "no type"))
     polling.poll.set_targets([wrong, target("sdb")])
     done = polling.go_on(1)
-    results = {poll.target.address.path: poll.outcome.result for poll in done}
+    results = {poll.path: poll.result for poll in done}
     assert {"/dev/sda": PollResult.NOT_STARTED, "/dev/sdb": PollResult.SUCCESS} == results
 
 
@@ -382,21 +380,21 @@ def test_a_poll_says_when_it_began_in_unix_time() -> None:
     polling = Polling()
     polling.poll.set_targets([target("sda")])
     (poll,) = polling.go_on(1)
-    assert pytest.approx(1_700_000_000.0) == poll.began_at_unix
+    assert pytest.approx(1_700_000_000.0) == poll.began_at
 
 
 def test_a_scan_runs_beside_the_polls_and_only_one_at_a_time() -> None:
     polling = Polling()
     polling.poll.set_targets([target("sda")])
-    assert polling.poll.rescan(30)
-    assert not polling.poll.rescan(30)
+    assert polling.poll.start_scan(30)
+    assert not polling.poll.start_scan(30)
     assert polling.poll.take_scan() is None
     assert 1 == len(polling.go_on(1))
     scan = polling.poll.take_scan()
     assert scan is not None
     assert End.EXITED == scan.end
     assert polling.poll.take_scan() is None
-    assert polling.poll.rescan(30)
+    assert polling.poll.start_scan(30)
 
 
 def test_a_scan_that_is_stuck_holds_up_no_poll_and_is_not_joined_by_another() -> None:
@@ -405,19 +403,19 @@ def test_a_scan_that_is_stuck_holds_up_no_poll_and_is_not_joined_by_another() ->
 
     polling = Polling(behaviour)
     polling.poll.set_targets([target("sda", 60)])
-    polling.poll.rescan(30)
+    polling.poll.start_scan(30)
     polling.go_on(HOUR)
     assert polling.poll.is_scan_stuck
     assert len(polling.began("sda")) >= 59
     scan = polling.poll.take_scan()
     assert scan is not None
     assert End.STUCK == scan.end
-    assert not polling.poll.rescan(30)
+    assert not polling.poll.start_scan(30)
     (key,) = polling.children.stuck()
     polling.children.let_go(key)
     polling.go_on(60)
     assert not polling.poll.is_scan_stuck
-    assert polling.poll.rescan(30)
+    assert polling.poll.start_scan(30)
 
 
 def test_closing_ends_what_runs() -> None:
@@ -480,7 +478,7 @@ def test_whatever_drives_do_and_come_and_go_the_bounds_hold(data: st.DataObject)
         polling.children.let_go(key)
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
     done = polling.go_on(3 * HOUR)
-    assert {"/dev/sda", "/dev/sdb"} == {poll.target.address.path for poll in done}
+    assert {"/dev/sda", "/dev/sdb"} == {poll.path for poll in done}
 
 
 @pytest.fixture
@@ -490,8 +488,8 @@ def real(tmp_path: Path) -> tuple[StandIn, PollScheduler]:
     return stand_in, PollScheduler(children, SystemClock(), stand_in.program, PollSettings())
 
 
-def until(poll: PollScheduler, enough: Callable[[list[FinishedPoll]], bool]) -> list[FinishedPoll]:
-    done: list[FinishedPoll] = []
+def until(poll: PollScheduler, enough: Callable[[list[PollDocument]], bool]) -> list[PollDocument]:
+    done: list[PollDocument] = []
     end = time.monotonic() + 30
     while not enough(done):
         assert time.monotonic() < end
@@ -509,9 +507,9 @@ def test_real_processes_are_asked_and_one_that_hangs_is_told(
     poll.set_targets([sick, *targets, asleep])
     begun = time.monotonic()
     done = until(poll, lambda done: len(done) == 25)
-    results = Counter(each.outcome.result for each in done)
+    results = Counter(each.result for each in done)
     assert {PollResult.SUCCESS: 23, PollResult.TIMED_OUT: 1, PollResult.STANDBY: 1} == results
-    assert PollResult.TIMED_OUT == done[-1].outcome.result, "nobody waited for it"
+    assert PollResult.TIMED_OUT == done[-1].result, "nobody waited for it"
     assert time.monotonic() - begun < 15
     assert all("-n standby,3" in call for call in stand_in.calls())
     poll.close()

@@ -49,8 +49,8 @@ class Asking:
             PollingPlan(**plan),
             sys=sys.root,
             root=sys.root.parent,
-            take=self.documents.append,
-            call=self.rolls.append,
+            on_document=self.documents.append,
+            on_heartbeat=self.rolls.append,
         )
 
     def go_on(self, seconds: float) -> "Asking":
@@ -66,7 +66,7 @@ class Asking:
     def look_again(self) -> "Asking":
         """A look that somebody asks for, when the last one is long enough ago."""
         self.go_on(30)
-        self.polling.look_again()
+        self.polling.rescan_soon()
         return self
 
     @property
@@ -393,7 +393,7 @@ def test_looks_that_somebody_asks_for_are_half_a_minute_apart(sys: Sys, smartctl
     """A drive that comes and goes brings an event each time, and each look opens all drives."""
     asked = Asking(sys, smartctl)
     for _ in range(120):
-        asked.polling.look_again()
+        asked.polling.rescan_soon()
         asked.go_on(1)
     scans = [at for at, key, _ in asked.children.started if key == "scan"]
     apart = [at - scans[0] for at in scans]
@@ -472,8 +472,8 @@ def succeeded(asked: Asking, sys: Sys) -> Asking:
         PollingPlan(drives=(("/dev/sdb", "jmb39x,0"),)),
         sys=sys.root,
         root=sys.root.parent,
-        take=after.documents.append,
-        call=after.rolls.append,
+        on_document=after.documents.append,
+        on_heartbeat=after.rolls.append,
     )
     after.polling.inherit(asked.polling.hand_over())
     return after
@@ -497,7 +497,6 @@ def test_what_must_not_be_killed_runs_once_whoever_asks(sys: Sys, smartctl: Smar
     bridge = (("/dev/sdb", "jmb39x,0"),)
     smartctl.says("/dev/sdb", "jmb39x,0", scripted_smartctl.printed(ata("S00009"), 300.0))
     before = Asking(sys, smartctl, drives=bridge).go_on(10)
-    assert not before.polling.may_end
     after = succeeded(before, sys).go_on(100)
     assert 1 == len(smartctl.asked("/dev/sdb"))
     assert [] == after.of("/dev/sdb")
@@ -505,7 +504,6 @@ def test_what_must_not_be_killed_runs_once_whoever_asks(sys: Sys, smartctl: Smar
     after.children.let_go(Address("/dev/sdb", "jmb39x,0"))
     after.go_on(5)
     assert ["success"] == [document.result for document in after.of("/dev/sdb")]
-    assert after.polling.may_end
 
 
 def test_an_nvme_drive_that_comes_is_asked_before_the_next_scan(
@@ -513,12 +511,12 @@ def test_an_nvme_drive_that_comes_is_asked_before_the_next_scan(
 ) -> None:
     """Its node tells all that a scan would."""
     asked = Asking(sys, smartctl).go_on(60)
-    asked.polling.look_again()
+    asked.polling.rescan_soon()
     asked.go_on(5)
     trees.nvme(sys, 1)
     node_trees.dev(sys, "nvme1")
     smartctl.says("/dev/nvme1", "nvme", nvme("FW000001"))
-    asked.polling.look_again()
+    asked.polling.rescan_soon()
     asked.go_on(5)
     assert ["success"] == [document.result for document in asked.of("/dev/nvme1")]
     assert 2 == len([key for _, key, _ in asked.children.started if key == "scan"])

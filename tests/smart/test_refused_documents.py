@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from exporter.config import SmartSource
-from exporter.smart.document_directory import ROLL
+from exporter.smart.document_directory import HEARTBEAT_FILE
 from exporter.smart.poll_document import LARGEST_BYTES, encoded, file_name
 from tests.smart.watching import NVME, SDA, Watching, watching
 
@@ -112,8 +112,8 @@ def test_a_directory_that_others_could_write_is_not_believed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (b'{"version":2}', "the daemon and the smart-agent must be of one version"),
-        (b"{", "no JSON"),
+        (b'{"version":2}', "the daemon and the smart-agent must have the same version"),
+        (b"{", "not JSON"),
         (b" " * (LARGEST_BYTES + 1), "larger than"),
     ],
 )
@@ -122,5 +122,5 @@ def test_a_heartbeat_that_is_not_believed_says_why(
 ) -> None:
     daemon = watching(tmp_path, source)
     daemon.agent_says(daemon.document(SDA))
-    (daemon.directory / ROLL).write_bytes(text)
+    (daemon.directory / HEARTBEAT_FILE).write_bytes(text)
     assert why in daemon.step().problem

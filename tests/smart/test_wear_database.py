@@ -38,7 +38,7 @@ def path(tmp_path: Path) -> Path:
 def written(path: Path, *days: int) -> None:
     history = WearHistory.open(path)
     for number in days:
-        history.note(KEY, day(number))
+        history.record(KEY, day(number))
     history.close()
 
 
@@ -61,11 +61,11 @@ def test_the_file_is_nobody_elses_to_read_and_alone(path: Path) -> None:
 
 def test_somebody_else_may_read_while_it_is_open(path: Path) -> None:
     history = WearHistory.open(path)
-    history.note(KEY, day(1))
+    history.record(KEY, day(1))
     history.flush()
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader:
         assert [(1,)] == reader.execute("SELECT COUNT(*) FROM observation").fetchall()
-    history.note(KEY, day(2))
+    history.record(KEY, day(2))
     history.close()
     assert [1, 2] == found(path)
 
@@ -80,7 +80,7 @@ history, day = WearHistory.open(Path(sys.argv[1])), int(sys.argv[2])
 while True:
     day += 1
     for drive in range(24):
-        history.note(f"drive {drive}", WearObservation(day * DAY, None, 0.1, 0.01, day))
+        history.record(f"drive {drive}", WearObservation(day * DAY, None, 0.1, 0.01, day))
     history.flush()
     print(day, flush=True)
 """
@@ -124,7 +124,7 @@ def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, hard))
         for number in range(100, 300):
-            history.note(KEY, day(number))
+            history.record(KEY, day(number))
             history.flush()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -166,7 +166,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
     ballast = filled(small_disk)
     history = WearHistory.open(path)
     for number in range(10, 400):
-        history.note(KEY, day(number))
+        history.record(KEY, day(number))
         history.flush()
     assert list(range(1, 400)) == [seen.at / DAY for seen in history.observations(KEY)]
     ballast.unlink()
@@ -177,7 +177,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
 def test_a_disk_that_is_full_from_the_start(small_disk: Path) -> None:
     ballast = filled(small_disk)
     history = WearHistory.open(small_disk / "history.sqlite")
-    history.note(KEY, day(1))
+    history.record(KEY, day(1))
     history.flush()
     assert (day(1),) == history.observations(KEY)
     ballast.unlink()
@@ -191,7 +191,7 @@ def test_a_directory_that_is_gone_costs_one_warning_and_heals(
     path = tmp_path / "state" / "history.sqlite"
     history = WearHistory.open(path)
     for number in range(5):
-        history.note(KEY, day(number))
+        history.record(KEY, day(number))
         history.flush()
     assert (1, 5) == (len(caplog.records), len(history.observations(KEY)))
     path.parent.mkdir()
@@ -208,7 +208,7 @@ from exporter.drives.wear_counter import DAY, WearObservation
 if os.geteuid() == 0:
     os.setgroups([]); os.setgid(65534); os.setuid(65534)
 history = WearHistory.open(Path(sys.argv[1]))
-history.note(sys.argv[2], WearObservation(9 * DAY, None, 0.1, 0.01))
+history.record(sys.argv[2], WearObservation(9 * DAY, None, 0.1, 0.01))
 history.flush()
 print([seen.at / DAY for seen in history.observations(sys.argv[2])])
 history.close()
@@ -239,13 +239,13 @@ def test_a_file_that_may_only_be_read_is_read_and_left(tmp_path: Path) -> None:
 
 def test_a_command_beside_the_daemon_reads_and_changes_nothing(path: Path) -> None:
     daemon = WearHistory.open(path)
-    daemon.note(KEY, day(1))
+    daemon.record(KEY, day(1))
     daemon.flush()
     command = WearHistory.open(path, read_only=True)
-    command.note(KEY, day(2))
+    command.record(KEY, day(2))
     command.flush()
     assert (day(1), day(2)) == command.observations(KEY)
-    daemon.note(KEY, day(3))
+    daemon.record(KEY, day(3))
     daemon.close()
     command.close()
     assert [1, 3] == found(path)
@@ -259,7 +259,7 @@ def test_a_command_neither_makes_nor_mends_the_file(
     if content is not None:
         path.write_bytes(content)
     command = WearHistory.open(path, read_only=True)
-    command.note(KEY, day(1))
+    command.record(KEY, day(1))
     assert (day(1),) == command.observations(KEY)
     command.close()
     assert ([] if content is None else [path]) == list(path.parent.iterdir())
@@ -322,10 +322,10 @@ def test_a_file_too_large_to_be_ours_is_kept_aside(path: Path) -> None:
 def test_a_file_that_breaks_under_way_costs_what_it_held(path: Path) -> None:
     written(path, *range(1, 50))
     history = WearHistory.open(path)
-    history.note(KEY, day(50))
+    history.record(KEY, day(50))
     history.flush()
     path.write_bytes(b"\xff" * path.stat().st_size)
-    history.note(KEY, day(51))
+    history.record(KEY, day(51))
     history.close()
     assert [51] == found(path)
     assert 1 == len(aside(path))
@@ -346,7 +346,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     history = WearHistory.open(path)
     for number in range(60):
         for drive in range(3):
-            history.note(f"drive {drive}", day(number))
+            history.record(f"drive {drive}", day(number))
     history.close()
     return path.read_bytes()
 
@@ -362,7 +362,7 @@ def usable(path: Path, content: bytes) -> None:
     history = WearHistory.open(path)
     for number in (100, 101, 102):
         for drive in range(3):
-            history.note(f"drive {drive}", day(number))
+            history.record(f"drive {drive}", day(number))
         history.flush()
     assert day(102) == history.observations("drive 1")[-1]
     history.close()

@@ -33,13 +33,13 @@ def kept(history: WearHistory, tmp_path: Path, key: str = KEY) -> tuple[WearObse
 
 
 def test_the_first_look_at_a_drive_makes_a_row(history: WearHistory, tmp_path: Path) -> None:
-    assert history.note(KEY, look(0))
+    assert history.record(KEY, look(0))
     assert (look(0),) == kept(history, tmp_path)
 
 
 def test_a_drive_at_one_level_makes_one_row_a_day(history: WearHistory, tmp_path: Path) -> None:
     """The day is UTC's, so that all drives write their row in one round."""
-    made = [history.note(KEY, look(hour * 3600)) for hour in range(3 * 24)]
+    made = [history.record(KEY, look(hour * 3600)) for hour in range(3 * 24)]
     assert [0, 18, 42, 66] == [hour for hour, row in enumerate(made) if row]
     assert [look(hour * 3600) for hour in (0, 18, 42, 66)] == list(kept(history, tmp_path))
 
@@ -48,7 +48,7 @@ def test_a_step_leaves_the_look_before_and_the_look_after(
     history: WearHistory, tmp_path: Path
 ) -> None:
     for minutes in range(0, 120, 15):
-        history.note(KEY, look(minutes * 60, 0.1 if minutes < 60 else 0.11))
+        history.record(KEY, look(minutes * 60, 0.1 if minutes < 60 else 0.11))
     expected = (look(0), look(45 * 60, 0.1), look(60 * 60, 0.11))
     assert expected == kept(history, tmp_path)
 
@@ -57,7 +57,7 @@ def test_a_level_that_the_drive_does_not_tell_for_once_is_no_step(
     history: WearHistory, tmp_path: Path
 ) -> None:
     for minutes, used in ((0, 0.1), (15, None), (30, 0.1), (45, None), (60, 0.1)):
-        history.note(KEY, look(minutes * 60, used))
+        history.record(KEY, look(minutes * 60, used))
     assert (look(0),) == kept(history, tmp_path)
 
 
@@ -65,27 +65,27 @@ def test_a_fine_counter_makes_one_row_a_day_though_it_always_changes(
     history: WearHistory, tmp_path: Path
 ) -> None:
     for quarter in range(4 * 24):
-        history.note(KEY, look(quarter * 900, 0.1 + quarter * 0.001, 0.001))
+        history.record(KEY, look(quarter * 900, 0.1 + quarter * 0.001, 0.001))
     assert 2 == len(kept(history, tmp_path))
 
 
 def test_a_level_that_flaps_does_not_fill_the_file(history: WearHistory, tmp_path: Path) -> None:
     for minute in range(12 * 60):
-        history.note(KEY, look(minute * 60, 0.1 + 0.01 * (minute % 2)))
+        history.record(KEY, look(minute * 60, 0.1 + 0.01 * (minute % 2)))
     assert len(kept(history, tmp_path)) <= ROWS_PER_DAY
 
 
 def test_the_last_look_follows_the_rows(history: WearHistory) -> None:
-    history.note(KEY, look(0))
-    history.note(KEY, look(900))
+    history.record(KEY, look(0))
+    history.record(KEY, look(900))
     history.flush()
     assert (look(0), look(900)) == history.observations(KEY)
 
 
 def test_another_drive_is_another_history(history: WearHistory, tmp_path: Path) -> None:
     """A replaced drive has another WWN, so its wear begins anew."""
-    history.note(KEY, look(0, 0.9))
-    history.note("naa.5002538e40ffffff", look(900, 0.0))
+    history.record(KEY, look(0, 0.9))
+    history.record("naa.5002538e40ffffff", look(900, 0.0))
     assert (look(900, 0.0),) == history.observations("naa.5002538e40ffffff")
     assert (look(0, 0.9),) == kept(history, tmp_path)
 
@@ -93,7 +93,7 @@ def test_another_drive_is_another_history(history: WearHistory, tmp_path: Path) 
 def test_a_restart_goes_on_where_the_last_process_stopped(tmp_path: Path) -> None:
     for minutes, used in ((0, 0.1), (15, 0.1), (30, 0.11), (45, 0.11)):
         history = WearHistory.open(tmp_path / "history.sqlite")
-        history.note(KEY, look(minutes * 60, used))
+        history.record(KEY, look(minutes * 60, used))
         history.close()
     expected = (look(0), look(30 * 60, 0.11))
     assert expected == WearHistory.open(tmp_path / "history.sqlite").observations(KEY)
@@ -101,7 +101,7 @@ def test_a_restart_goes_on_where_the_last_process_stopped(tmp_path: Path) -> Non
 
 def test_400_days_are_kept(history: WearHistory, tmp_path: Path) -> None:
     for day in range(450):
-        history.note(KEY, look(day * DAY))
+        history.record(KEY, look(day * DAY))
         if day % 10 == 0:
             history.flush()
     rows = kept(history, tmp_path)
@@ -111,7 +111,7 @@ def test_400_days_are_kept(history: WearHistory, tmp_path: Path) -> None:
 
 def test_a_drive_keeps_a_bounded_number_of_rows(history: WearHistory, tmp_path: Path) -> None:
     for step in range(3 * ROWS_PER_DRIVE):
-        history.note(KEY, look(step * DAY / 4, 0.01 * (step % 3)))
+        history.record(KEY, look(step * DAY / 4, 0.01 * (step % 3)))
         if step % 100 == 0:
             history.flush()
     rows = kept(history, tmp_path)
@@ -121,11 +121,11 @@ def test_a_drive_keeps_a_bounded_number_of_rows(history: WearHistory, tmp_path: 
 
 def test_a_bounded_number_of_drives_is_kept(history: WearHistory, tmp_path: Path) -> None:
     """A forged document may name another drive every time."""
-    history.note("seen again", look(-3 * DAY))
-    history.note("seen again", look(-2 * DAY))
+    history.record("seen again", look(-3 * DAY))
+    history.record("seen again", look(-2 * DAY))
     for number in range(DRIVES + 100):
-        history.note(f"forged {number}", look(number))
-    history.note("seen again", look(DAY))
+        history.record(f"forged {number}", look(number))
+    history.record("seen again", look(DAY))
     history.flush()
     assert () != history.observations("seen again")
     assert () == kept(history, tmp_path, "forged 0")
@@ -134,11 +134,11 @@ def test_a_bounded_number_of_drives_is_kept(history: WearHistory, tmp_path: Path
 def test_a_drive_that_has_been_gone_for_400_days_is_forgotten(
     history: WearHistory, tmp_path: Path
 ) -> None:
-    history.note("gone", look(0))
+    history.record("gone", look(0))
     history.close()
     history = WearHistory.open(tmp_path / "history.sqlite")
     for day in range(405):
-        history.note(KEY, look(day * DAY))
+        history.record(KEY, look(day * DAY))
         history.flush()
     assert () == kept(history, tmp_path, "gone")
 
@@ -147,10 +147,10 @@ def test_looks_while_the_clock_stands_back_are_left_out(
     history: WearHistory, tmp_path: Path
 ) -> None:
     """A machine that starts with a wrong clock, until NTP has set it."""
-    history.note(KEY, look(0))
-    assert not history.note(KEY, look(-30 * DAY))
-    assert not history.note(KEY, look(-30 * DAY + 900, 0.5))
-    history.note(KEY, look(DAY))
+    history.record(KEY, look(0))
+    assert not history.record(KEY, look(-30 * DAY))
+    assert not history.record(KEY, look(-30 * DAY + 900, 0.5))
+    history.record(KEY, look(DAY))
     assert (look(0), look(DAY)) == kept(history, tmp_path)
 
 
@@ -159,7 +159,7 @@ def test_a_clock_that_ran_ahead_and_was_set_right_costs_a_day(
     history: WearHistory, tmp_path: Path, flushed: bool
 ) -> None:
     for at in (0.0, DAY, 20_000 * DAY, 2 * DAY, 2.5 * DAY, 3 * DAY, 4 * DAY):
-        history.note(KEY, look(at))
+        history.record(KEY, look(at))
         if flushed:
             history.flush()
     assert (look(0), look(DAY), look(3 * DAY), look(4 * DAY)) == history.observations(KEY)
@@ -170,17 +170,17 @@ def test_a_clock_that_is_ahead_for_a_round_drops_no_year(
     history: WearHistory, tmp_path: Path
 ) -> None:
     for day in range(300):
-        history.note(KEY, look(day * DAY))
+        history.record(KEY, look(day * DAY))
     history.flush()
-    history.note(KEY, look(20_000 * DAY))
-    history.note("another", look(20_000 * DAY))
+    history.record(KEY, look(20_000 * DAY))
+    history.record("another", look(20_000 * DAY))
     history.flush()
     assert 301 == len(kept(history, tmp_path))
 
 
 def test_what_no_drive_means_is_not_kept(history: WearHistory, tmp_path: Path) -> None:
     """NVMe counts in 128 bits; a garbled report says anything."""
-    history.note(
+    history.record(
         KEY, WearObservation(MORNING, float("nan"), float("inf"), -1.0, 1 << 127, -(1 << 70))
     )
     assert (WearObservation(MORNING),) == kept(history, tmp_path)
@@ -189,12 +189,12 @@ def test_what_no_drive_means_is_not_kept(history: WearHistory, tmp_path: Path) -
 def test_what_is_dated_at_no_instant_is_refused(history: WearHistory) -> None:
     for at in (float("nan"), float("inf"), -1.0):
         with pytest.raises(ValueError, match="is no instant"):
-            history.note(KEY, replace(look(0), at=at))
+            history.record(KEY, replace(look(0), at=at))
 
 
 @pytest.mark.parametrize("key", ["", "\ud800", "\0", "x" * 100_000, "'; DROP TABLE drive; --"])
 def test_a_key_may_be_any_text(history: WearHistory, tmp_path: Path, key: str) -> None:
-    history.note(key, look(0))
+    history.record(key, look(0))
     assert (look(0),) == kept(history, tmp_path, key)
 
 
@@ -221,7 +221,7 @@ def test_a_later_process_finds_what_this_one_knew(
     path.unlink(missing_ok=True)
     history = WearHistory.open(path)
     for key, seen, flush in looks:
-        history.note(key, seen)
+        history.record(key, seen)
         if flush:
             history.flush()
     known = {key: history.observations(key) for key in ("a", "b")}

@@ -19,7 +19,7 @@ class HangingHistory:
         self.notes = 0
         self.flushes = 0
 
-    def note(self, _key: str, _seen: WearObservation) -> bool:
+    def record(self, _key: str, _seen: WearObservation) -> bool:
         self.let_go.wait(10.0)
         self.notes += 1
         return True
@@ -41,15 +41,15 @@ def seen(day: float) -> WearObservation:
 def test_who_tells_and_who_looks_do_not_wait_for_a_history_that_hangs() -> None:
     history = HangingHistory()
     wear = WearRecorder(lambda: cast("WearHistory", history), WearoutRules())
-    wear.hear(KEY, seen(1), None)
-    working = threading.Thread(target=wear.work_through)
+    wear.record(KEY, seen(1), None)
+    working = threading.Thread(target=wear.process_queue)
     working.start()
-    wear.hear(KEY, seen(2), None)
-    assert wear.outlook(KEY, 2 * DAY) is None
+    wear.record(KEY, seen(2), None)
+    assert wear.remaining(KEY, 2 * DAY) is None
     assert working.is_alive(), "it hangs, and the two calls above came back"
     history.let_go.set()
     working.join(10.0)
-    wear.work_through()
+    wear.process_queue()
     assert (2, 2) == (history.notes, history.flushes)
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_opened_before_a_drive_tells_of_wear() -> None:
         return cast("WearHistory", HangingHistory())
 
     wear = WearRecorder(opened_history, WearoutRules())
-    wear.work_through()
+    wear.process_queue()
     wear.close()
     assert [] == opened
 
@@ -70,6 +70,6 @@ def test_the_file_of_another_process_is_not_written() -> None:
     history = HangingHistory()
     history.let_go.set()
     wear = WearRecorder(lambda: cast("WearHistory", history), WearoutRules(), keeps=False)
-    wear.hear(KEY, seen(1), None)
+    wear.record(KEY, seen(1), None)
     wear.close()
     assert (1, 0) == (history.notes, history.flushes)

@@ -80,7 +80,7 @@ class Watching:
             clock=self.clock,
             collector_status=self.collector_status,
             proc=place / "proc",
-            begin_polling=self._begin,
+            new_poller=self._begin,
         )
 
     def _begin(self) -> Poller:
@@ -91,8 +91,8 @@ class Watching:
             PollingPlan(),
             sys=self.place / "sys",
             root=self.place,
-            take=self.drives.take,
-            call=self.drives.call,
+            on_document=self.drives.record,
+            on_heartbeat=self.drives.update,
         )
 
     def document(self, who: tuple[str, str], **others: Any) -> PollDocument:
