@@ -1,7 +1,7 @@
-"""Attribute rows, identities and device statistics of ATA drives that do not exist.
+"""Builds attribute rows, identities and device statistics of fictitious ATA drives.
 
-Shapes and names are those of smartctl's documented output and its drive database; every figure is
-made up.
+Structure and names are those of smartctl's documented output and of its drive database. All
+numbers are made up.
 """
 
 from hypothesis import strategies as st
@@ -41,7 +41,7 @@ def row(
     failed: str = "",
     prefailure: bool = False,
 ) -> AtaAttribute:
-    """text: as smartctl formats raw; the plain number unless said."""
+    """text: the raw value as smartctl formats it; by default the plain number."""
     return AtaAttribute(
         id=number,
         name=name,
@@ -56,7 +56,7 @@ def row(
 
 
 def statistics(*statistics: tuple[int, int, int], valid: bool = True) -> Fields:
-    """A report with device statistics, each (page, offset, value), as smartctl 7.0 on prints."""
+    """A report with device statistics, each a tuple (page, offset, value)."""
     pages = sorted({page for page, _, _ in statistics})
     return Fields(
         {
@@ -85,7 +85,7 @@ def statistics(*statistics: tuple[int, int, int], valid: bool = True) -> Fields:
     )
 
 
-#: Names that some rule looks for, and others; families that some make has, and others.
+#: Names and families that rules match, and others.
 _NAMES = (
     "Unknown_Attribute",
     "Wear_Leveling_Count",

@@ -1,6 +1,6 @@
-"""Reports as smartctl prints them, of drives that do not exist, written from its documented keys.
+"""Builds smartctl reports of fictitious drives, with the documented keys.
 
-Each builder gives a report of its own, free to be changed.
+Each call returns a new report, which the caller may change.
 """
 
 import copy
@@ -15,7 +15,7 @@ Report: TypeAlias = dict[str, Any]
 def smartctl(
     *messages: str, status: int = 0, severity: str = "error", version: tuple[int, int] = (7, 4)
 ) -> Report:
-    """The part that every report has; of a run that failed it is all."""
+    """The part that every report has. A report of a failed run has only this part."""
     said = [{"string": message, "severity": severity} for message in messages]
     return {
         "json_format_version": [1, 0],
@@ -101,7 +101,7 @@ def nvme_test(result: int, hours: int) -> Report:
 
 
 def ata() -> Report:
-    """A SATA SSD that its drive database does not know, behind a link that is too slow."""
+    """A SATA SSD that the drive database does not list, on a link slower than its maximum."""
     return {
         **smartctl(),
         **device("sat", "ATA"),
@@ -172,7 +172,7 @@ def attribute(
 
 
 def ata_test(status: int, hours: int) -> Report:
-    """`passed` as smartctl sets it: also for a test in progress, and not for one that broke off."""
+    """One self-test entry. smartctl sets `passed` for a running test, not for an aborted one."""
     entry: Report = {
         "type": {"value": 1, "string": "Short offline"},
         "status": {"value": status, "string": "in words"},
@@ -184,7 +184,7 @@ def ata_test(status: int, hours: int) -> Report:
 
 
 def scsi() -> Report:
-    """A SAS SSD with two ports, of which one is connected."""
+    """A SAS SSD with two ports. One of them is connected."""
     return {
         **smartctl(),
         **device("scsi", "SCSI"),
@@ -248,7 +248,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def paths(report: Any, before: Path = ()) -> Iterator[Path]:
-    """Where everything stands in a report, the whole of it left out."""
+    """The paths of all values in a report, except the report itself."""
     steps: Any = ()
     if isinstance(report, dict):
         steps = report.items()
@@ -260,7 +260,7 @@ def paths(report: Any, before: Path = ()) -> Iterator[Path]:
 
 
 def with_value(report: Report, path: Path, value: Any) -> Report:
-    """The report with another value at `path`, whose steps before the last are there."""
+    """The report with another value at `path`. All steps but the last must exist."""
     changed = copy.deepcopy(report)
     place: Any = changed
     for step in path[:-1]:
@@ -273,7 +273,7 @@ def without(report: Report, *keys: str) -> Report:
     return {key: value for key, value in report.items() if key not in keys}
 
 
-#: What json.loads may give, NaN, infinity, half a surrogate pair and 200 digits among it.
+#: Values that json.loads can return, such as NaN, infinity, lone surrogates and 200 digits.
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()

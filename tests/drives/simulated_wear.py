@@ -1,4 +1,4 @@
-"""Drives that wear as drives do: a weekly cycle, days that differ, and a counter that rounds."""
+"""Simulates the wear of drives: a weekly cycle, random days, and a counter that rounds."""
 
 import bisect
 import itertools
@@ -11,13 +11,13 @@ from exporter.drives.wear_counter import DAY, WearObservation
 #: A Monday, 2026-01-05, 00:00 UTC.
 EPOCH = 1_767_571_200.0
 
-#: What one percent of this drive is worth.
+#: Bytes written per percent of wear.
 BYTES_PER_RATIO = 300e12
 
 
 @dataclass(frozen=True)
 class Load:
-    """rate: mean wear a day, as a ratio. noise: sigma of the days' lognormal."""
+    """rate: mean wear per day as a ratio. noise: sigma of the lognormal distribution of days."""
 
     rate: float
     weekly: float = 0.3
@@ -26,7 +26,7 @@ class Load:
 
 
 class SimulatedDrive:
-    """One drive's true wear, known at every instant of its days, and what it says of it."""
+    """The true wear of one drive at every moment, and the wear that the drive reports."""
 
     def __init__(self, load: Load, days: int, chance: random.Random) -> None:
         self.load = load
@@ -38,7 +38,7 @@ class SimulatedDrive:
             * chance.lognormvariate(-(load.noise**2) / 2, load.noise)
             for day in range(days)
         ]
-        #: At midnight of each day.
+        #: The wear at midnight of each day.
         self.wear = list(itertools.accumulate(amounts, initial=begin))
 
     @property
@@ -47,7 +47,7 @@ class SimulatedDrive:
 
     @property
     def left_seconds(self) -> float:
-        """The truth: what is left, at the mean rate."""
+        """The true remaining time at the mean rate."""
         return (1 - self.wear[-1]) / self.load.rate * DAY
 
     def wear_at(self, day: float) -> float:
@@ -65,7 +65,8 @@ class SimulatedDrive:
         )
 
     def looked_at(self, step: float = 0.01, poll_days: float = 0.01) -> list[WearObservation]:
-        """As history keeps it: one reading a day, and for percents both sides of every step."""
+        """The observations that the wear history keeps: one per day, and for a counter of whole
+        percents those before and after every step."""
         instants = {float(day) for day in range(self.days + 1)}
         if step >= 0.01:
             first, last = (math.floor(wear / step) for wear in (self.wear[0], self.wear[-1]))

@@ -1,4 +1,4 @@
-"""How worn an ATA drive is: the standard's figure, each make's rule, and the known pitfalls."""
+"""The wear of ATA drives: the standard's figure, the rule of each make, and known misreadings."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def family_rule(percent: float, step: float = 1.0) -> Endurance:
     return Endurance(ratio, EnduranceSource.FAMILY_RULE, step_ratio)
 
 
-#: A drive for every row of the table: (make, attribute), who it is, its row, percent used.
+#: A drive for every row of the table: (make, attribute), identity, attribute, percent used.
 RULED: tuple[tuple[str, DriveIdentity, AtaAttribute, float], ...] = (
     (
         "intel_dell",
@@ -341,8 +341,8 @@ def test_every_rule_of_the_table_is_exercised_above() -> None:
     assert {(rule.make, rule.attribute) for rule in WEAR_RULES} == ruled
 
 
-def test_the_table_is_sound() -> None:
-    """Makes and formulas exist, each row has a source, and no make lacks a rule by oversight."""
+def test_the_table_is_consistent() -> None:
+    """Makes and formulas exist, each row has a source, and no make lacks a rule by mistake."""
     makes = {make.name for make in MAKES}
     ruled = {rule.make for rule in WEAR_RULES}
     assert {"apple", "jmicron", "sandisk_small", "warpdrive"} == makes ^ ruled
@@ -375,13 +375,13 @@ def test_the_table_is_sound() -> None:
         ("QEMU HARDDISK", None),
     ],
 )
-def test_a_drive_that_an_old_database_does_not_know_is_known_by_its_model(
+def test_the_model_identifies_a_drive_that_an_old_database_does_not_list(
     model: str, make: str | None
 ) -> None:
     assert make == identify_make(drive(None, model))
 
 
-def test_old_and_new_names_of_a_family_are_one_make() -> None:
+def test_old_and_new_names_of_a_family_are_the_same_make() -> None:
     for family in (
         "Micron 5100 Pro / 5200 SSDs",
         "Micron 5100 Pro / 52x0 / 5300 SSDs",
@@ -397,57 +397,57 @@ def test_old_and_new_names_of_a_family_are_one_make() -> None:
         assert "intel" == identify_make(drive(family))
 
 
-# The standard's own figure.
+# The figure of the standard.
 
 
-def test_the_standards_own_figure_comes_first() -> None:
+def test_the_percentage_used_indicator_is_used_first() -> None:
     worn = [row(177, "Wear_Leveling_Count", 83)]
     assert Endurance(0.19, EnduranceSource.ATA_DEVSTAT) == ata_endurance(
         statistics((7, 8, 19)), SAMSUNG, worn
     )
 
 
-def test_a_figure_that_the_drive_calls_invalid_is_not_taken() -> None:
+def test_a_statistic_marked_invalid_is_not_used() -> None:
     worn = [row(177, "Wear_Leveling_Count", 83)]
     assert family_rule(17) == ata_endurance(statistics((7, 8, 0), valid=False), SAMSUNG, worn)
 
 
-def test_more_than_all_of_the_endurance_can_be_used() -> None:
+def test_used_endurance_can_exceed_100_percent() -> None:
     found = ata_endurance(statistics((7, 8, 255)), SAMSUNG, [])
     assert Endurance(2.55, EnduranceSource.ATA_DEVSTAT) == found
 
 
-def test_a_figure_beyond_one_byte_is_a_fault_and_no_wear() -> None:
+def test_a_percentage_above_one_byte_is_a_fault() -> None:
     fields = statistics((7, 8, 256))
     assert ata_endurance(fields, SAMSUNG, []) is None
     assert 1 == len(fields.faults)
 
 
-def test_what_turns_does_not_wear() -> None:
+def test_a_hard_disk_has_no_wear() -> None:
     turning = drive("Samsung based SSDs", rotational=True)
     worn = [row(177, "Wear_Leveling_Count", 83)]
     assert ata_endurance(statistics((7, 8, 19)), turning, worn) is None
     assert family_endurance(turning, worn) is None
 
 
-# Intel's finer source.
+# Intel's finer attribute, 226.
 
 
 @pytest.mark.parametrize(
     ("value", "raw", "percent", "step"),
     [
-        (43, 58_880, 57.5, 1 / 1024),  # agrees: 57 and 57.5
-        (22, 80_640, 78.75, 1 / 1024),  # past 65535
+        (43, 58_880, 57.5, 1 / 1024),  # the two agree: 57 and 57.5
+        (22, 80_640, 78.75, 1 / 1024),  # above 65535
         (85, 65_535, 15, 1),  # not valid
-        (80, 2_048, 20, 1),  # the workload timer was set later
-        (80, 18_000, 20, 1),  # by a little: 17.6
-        (100, 102_400, 0, 1),  # 100 % of a new drive, as Dell's
-        (99, 0, 1, 1),  # nothing there
+        (80, 2_048, 20, 1),  # the workload timer started later
+        (80, 18_000, 20, 1),  # slightly later: 17.6
+        (100, 102_400, 0, 1),  # 100 % on a new drive, as with Dell's firmware
+        (99, 0, 1, 1),  # no count
         (1, 112_640, 110, 1 / 1024),  # 233 stops at 1
         (1, 40_000, 99, 1),
     ],
 )
-def test_intel_is_read_in_thousandths_where_both_sources_agree(
+def test_intel_wear_is_finer_if_both_attributes_agree(
     value: int, raw: int, percent: float, step: float
 ) -> None:
     found = family_endurance(
@@ -462,16 +462,16 @@ def test_intel_is_read_in_thousandths_where_both_sources_agree(
     assert pytest.approx(step / 100) == found.step_ratio
 
 
-def test_an_invalid_workload_is_no_wear_where_there_is_nothing_else() -> None:
+def test_an_invalid_workload_value_yields_no_wear() -> None:
     intel_540 = drive("Intel 540 Series SSDs")
     assert family_endurance(intel_540, [row(226, "Workld_Media_Wear_Indic", 100, 65_535)]) is None
 
 
-# The pitfalls of wear on SATA, by number.
+# Known misreadings of wear on SATA, by number (p1 to p7).
 
 
-def test_p1_smartctls_own_endurance_is_not_taken() -> None:
-    """smartctl 7.5 guesses 0 % from a normalized value that is stuck at 100."""
+def test_p1_endurance_used_of_smartctl_is_not_used() -> None:
+    """smartctl 7.5 reports 0 % for a normalized value that is stuck at 100."""
     report: Json = {
         "endurance_used": {"current_percent": 0},
         "spare_available": {"current_percent": 100},
@@ -500,21 +500,21 @@ def test_p1_smartctls_own_endurance_is_not_taken() -> None:
         (drive("Silicon Motion based SSDs"), row(177, "Wear_Leveling_Count", 100, 350)),
     ],
 )
-def test_p2_an_id_means_nothing_without_the_make(
+def test_p2_the_meaning_of_an_id_depends_on_the_make(
     identity: DriveIdentity, attribute: AtaAttribute
 ) -> None:
     assert family_endurance(identity, [attribute]) is None
 
 
-def test_p3_what_counts_up_is_not_read_as_what_is_left() -> None:
-    """A new WD drive has the value 1, and Micron's *Remain counts what is used in raw."""
+def test_p3_a_value_that_counts_up_is_not_remaining_life() -> None:
+    """A new WD drive has value 1. The raw value of Micron's *Remain attribute is used life."""
     new = row(230, "Media_Wearout_Indicator", 1, 0x0001_0001_0015)
     assert family_rule(0.21, step=0.01) == family_endurance(WD, [new])
     assert family_rule(19) == family_endurance(MX500, [row(202, "Percent_Lifetime_Remain", 81, 19)])
     assert family_rule(80) == family_endurance(PHISON, [row(231, "SSD_Life_Left", 20, 80)])
 
 
-def test_p4_packed_raw_values_are_not_read_whole() -> None:
+def test_p4_packed_raw_values_are_unpacked() -> None:
     packed = 0x1907_0001_1907
     assert family_rule(25.07, step=0.01) == family_endurance(
         WD, [row(230, "Media_Wearout_Indicator", 25, packed, "0x190700011907")]
@@ -528,13 +528,13 @@ def test_p4_packed_raw_values_are_not_read_whole() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 0, 101, 200, 253, 255])
-def test_p5_a_value_that_is_not_supported_is_no_wear(value: int | None) -> None:
+def test_p5_a_value_that_is_not_supported_yields_no_wear(value: int | None) -> None:
     assert family_endurance(SAMSUNG, [row(177, "Wear_Leveling_Count", value, 300)]) is None
     assert family_endurance(INTEL, [row(233, "Media_Wearout_Indicator", value)]) is None
     assert family_endurance(PHISON, [row(231, "SSD_Life_Left", value, 0)]) is None
 
 
-def test_p5_toshiba_counts_from_200_so_100_is_not_supported_there() -> None:
+def test_p5_toshiba_counts_down_from_200_and_100_is_not_supported() -> None:
     toshiba = drive("Toshiba HG6 Series SSD")
     assert family_rule(0) == family_endurance(toshiba, [row(173, "Erase_Count", 200)])
     assert family_endurance(toshiba, [row(173, "Erase_Count", 100)]) is None
@@ -551,7 +551,7 @@ def test_p5_toshiba_counts_from_200_so_100_is_not_supported_there() -> None:
         drive(None, "EXAMPLE SATA 480"),
     ],
 )
-def test_p6_a_make_without_a_wear_attribute_tells_no_wear(identity: DriveIdentity) -> None:
+def test_p6_a_make_without_a_wear_attribute_has_no_wear(identity: DriveIdentity) -> None:
     table = [
         row(5, "Reallocated_Sector_Ct"),
         row(173, "Erase_Count", 100, 12),
@@ -563,8 +563,8 @@ def test_p6_a_make_without_a_wear_attribute_tells_no_wear(identity: DriveIdentit
     assert ata_endurance(NOTHING, identity, table) is None
 
 
-def test_p7_wear_is_the_drives_own_and_not_what_was_written() -> None:
-    """A drive may wear by time: little written, 2 % used."""
+def test_p7_wear_is_not_calculated_from_written_bytes() -> None:
+    """A drive can wear with time: little was written, and 2 % is used."""
     table = [
         row(177, "Wear_Leveling_Count", 98, 99),
         row(241, "Total_LBAs_Written", 99, 600_000_000),
@@ -572,18 +572,18 @@ def test_p7_wear_is_the_drives_own_and_not_what_was_written() -> None:
     assert family_rule(2) == family_endurance(SAMSUNG, table)
 
 
-# Rows that mean something else than their make's.
+# Attributes with another meaning than usual for the make.
 
 
-def test_micron_rows_whose_halves_disagree_mean_something_else() -> None:
-    """Under Dell's firmware 202 is another thing: 100 and 444."""
+def test_micron_attributes_whose_values_disagree_are_not_used() -> None:
+    """With Dell's firmware 202 has another meaning: value 100 with raw 444."""
     table = [row(202, "Percent_Lifetime_Remain", 100, 44), row(245, "Unknown_Attribute", 100, 98)]
     assert family_endurance(MICRON, table) is None
     dell = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs", "MTFDDAV240TDU", "D3DJ004")
     assert family_rule(2) == family_endurance(dell, table)
 
 
-def test_all_of_a_micron_may_be_used_up() -> None:
+def test_a_micron_drive_can_be_fully_worn() -> None:
     worn_out = row(202, "Percent_Lifetime_Remain", 0, 112)
     assert family_rule(112) == family_endurance(MICRON, [worn_out])
 
@@ -600,7 +600,7 @@ def test_all_of_a_micron_may_be_used_up() -> None:
         (row(173, "Drive_Life_Used%", 100, 23), 23),
     ],
 )
-def test_a_family_without_a_rule_is_guessed_by_a_name_that_speaks_of_life(
+def test_an_unknown_make_is_read_by_an_attribute_name_with_life(
     attribute: AtaAttribute, percent: float
 ) -> None:
     found = family_endurance(drive("Example Flash Works SSDs"), [attribute])
@@ -610,7 +610,7 @@ def test_a_family_without_a_rule_is_guessed_by_a_name_that_speaks_of_life(
 @pytest.mark.parametrize(
     "attribute",
     [
-        row(231, "SSD_Life_Left", 100, 70),  # stuck, or something else
+        row(231, "SSD_Life_Left", 100, 70),  # stuck, or another meaning
         row(231, "SSD_Life_Left", 0, 74),
         row(173, "Percent_Life_Used", 100, 101),
         row(178, "SSD_LifeLeft(0.01%)", 97, 9_700),
@@ -620,7 +620,7 @@ def test_a_family_without_a_rule_is_guessed_by_a_name_that_speaks_of_life(
         row(177, "Wear_Leveling_Count", 95, 95),
     ],
 )
-def test_a_name_that_does_not_settle_it_is_no_wear(attribute: AtaAttribute) -> None:
+def test_an_ambiguous_attribute_yields_no_wear(attribute: AtaAttribute) -> None:
     assert family_endurance(drive("Example Flash Works SSDs"), [attribute]) is None
 
 
@@ -650,7 +650,7 @@ def test_any_table_yields_a_ratio_in_range_or_none(
         max_leaves=20,
     )
 )
-def test_any_device_statistics_are_a_fault_at_most(log: object) -> None:
+def test_any_device_statistics_yield_a_value_or_a_fault(log: object) -> None:
     fields = Fields({"ata_device_statistics": log})
     found = ata_endurance(fields, SAMSUNG, [])
     assert found is None or EnduranceSource.ATA_DEVSTAT == found.source

@@ -1,4 +1,4 @@
-"""Who a drive says it is."""
+"""The identity that a drive reports."""
 
 import pytest
 from hypothesis import given
@@ -10,13 +10,13 @@ from tests.drives.reports import ata, nvme, scsi, with_value, without
 
 
 @pytest.mark.parametrize("protocol", ["NVMe", "nvme", "NVME"])
-def test_the_protocol_is_known_in_any_case(protocol: str) -> None:
+def test_the_protocol_name_is_case_insensitive(protocol: str) -> None:
     report = with_value(nvme(), ("device", "protocol"), protocol)
     assert Protocol.NVME is parse_report(report).identity.protocol
 
 
 @pytest.mark.parametrize("protocol", [None, "", "Unknown", 7, ["ATA"]])
-def test_a_protocol_that_is_not_named_shows_in_the_logs(protocol: object) -> None:
+def test_the_logs_show_the_protocol_if_it_is_not_named(protocol: object) -> None:
     found = [
         parse_report(with_value(report, ("device", "protocol"), protocol)).identity.protocol
         for report in (nvme(), ata(), scsi())
@@ -25,7 +25,7 @@ def test_a_protocol_that_is_not_named_shows_in_the_logs(protocol: object) -> Non
 
 
 @pytest.mark.parametrize("type_", ["nvme", "sat", "scsi", "sntrealtek", "megaraid,0"])
-def test_a_type_alone_says_nothing_of_the_protocol(type_: str) -> None:
+def test_the_device_type_does_not_show_the_protocol(type_: str) -> None:
     assert parse_report({"device": {"type": type_}}).identity.protocol is None
 
 
@@ -46,7 +46,7 @@ def test_a_type_alone_says_nothing_of_the_protocol(type_: str) -> None:
         (12, None),
     ],
 )
-def test_placeholders_are_no_serial_numbers(printed: object, serial: str | None) -> None:
+def test_placeholders_are_not_serial_numbers(printed: object, serial: str | None) -> None:
     assert serial == parse_report(with_value(ata(), ("serial_number",), printed)).identity.serial
 
 
@@ -64,12 +64,12 @@ def test_placeholders_are_no_serial_numbers(printed: object, serial: str | None)
         ("0x500a1b2000000001", None),
     ],
 )
-def test_an_ata_name_reads_as_in_sysfs(wwn: object, text: str | None) -> None:
+def test_an_ata_wwn_has_the_notation_of_sysfs(wwn: object, text: str | None) -> None:
     assert text == parse_report(with_value(ata(), ("wwn",), wwn)).identity.wwn
 
 
 @given(st.integers(0, (1 << 24) - 1), st.integers(1, (1 << 36) - 1))
-def test_every_ata_name_has_16_digits(oui: int, unique: int) -> None:
+def test_every_ata_wwn_has_16_digits(oui: int, unique: int) -> None:
     wwn = parse_report(
         with_value(ata(), ("wwn",), {"naa": 5, "oui": oui, "id": unique})
     ).identity.wwn
@@ -92,11 +92,11 @@ def test_every_ata_name_has_16_digits(oui: int, unique: int) -> None:
         ("", None),
     ],
 )
-def test_a_logical_units_designator_reads_as_in_sysfs(printed: str, text: str | None) -> None:
+def test_a_scsi_wwn_has_the_notation_of_sysfs(printed: str, text: str | None) -> None:
     assert text == parse_report(with_value(scsi(), ("logical_unit_id",), printed)).identity.wwn
 
 
-def test_the_lowest_namespace_names_an_nvme_drive() -> None:
+def test_the_wwn_of_an_nvme_drive_is_that_of_its_lowest_namespace() -> None:
     namespaces = [
         {"id": 3, "eui64": {"oui": 1, "ext_id": 3}},
         {"id": 1},
@@ -107,32 +107,34 @@ def test_the_lowest_namespace_names_an_nvme_drive() -> None:
     assert "eui.0000010000000002" == parse_report(report).identity.wwn
 
 
-def test_an_eui_64_of_nothing_but_0_is_none() -> None:
+def test_an_eui_64_of_zeros_is_none() -> None:
     report = with_value(nvme(), ("nvme_namespaces", 0, "eui64"), {"oui": 0, "ext_id": 0})
     assert parse_report(report).identity.wwn is None
 
 
-def test_an_nvme_drives_capacity_is_the_whole_drives() -> None:
-    """`user_capacity` is the namespace that was asked."""
+def test_the_capacity_of_an_nvme_drive_is_that_of_the_whole_drive() -> None:
+    """`user_capacity` is the capacity of one namespace."""
     assert 960_197_124_096 == parse_report(nvme()).identity.capacity_bytes
     namespace = parse_report(without(nvme(), "nvme_total_capacity")).identity
     assert 480_000_000_000 == namespace.capacity_bytes
 
 
 @pytest.mark.parametrize("nothing", [0, None, -1, "?"])
-def test_no_capacity_is_unknown(nothing: object) -> None:
+def test_a_capacity_of_0_is_none(nothing: object) -> None:
     report = with_value(ata(), ("user_capacity", "bytes"), nothing)
     assert parse_report(report).identity.capacity_bytes is None
 
 
-def test_the_namespaces_block_size_serves_where_there_is_no_general_one() -> None:
+def test_the_block_size_of_the_namespace_is_the_fallback() -> None:
     assert 4096 == parse_report(without(nvme(), "logical_block_size")).identity.logical_block_bytes
 
 
 @pytest.mark.parametrize(
     ("rate", "rotational"), [(0, False), (1, False), (5400, True), (None, None), ("?", None)]
 )
-def test_a_drive_that_turns_is_no_ssd(rate: object, rotational: bool | None) -> None:
+def test_rotation_rate_distinguishes_hard_disks_from_ssds(
+    rate: object, rotational: bool | None
+) -> None:
     assert (
         rotational is parse_report(with_value(ata(), ("rotation_rate",), rate)).identity.rotational
     )
@@ -142,7 +144,7 @@ def test_every_nvme_drive_is_an_ssd() -> None:
     assert parse_report(nvme()).identity.rotational is False
 
 
-def test_sats_vendor_is_no_part_of_the_model() -> None:
+def test_the_vendor_of_sat_is_not_part_of_the_model() -> None:
     report = scsi() | {
         "scsi_vendor": "ATA",
         "scsi_product": "EXAMPLE SATA SSD",
@@ -151,5 +153,5 @@ def test_sats_vendor_is_no_part_of_the_model() -> None:
     assert "EXAMPLE SATA SSD" == parse_report(report).identity.model
 
 
-def test_vendor_and_product_name_a_drive_without_a_model() -> None:
+def test_vendor_and_product_are_the_model_if_there_is_none() -> None:
     assert "EXAMPLE SASSSD800" == parse_report(without(scsi(), "scsi_model_name")).identity.model

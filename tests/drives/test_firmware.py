@@ -1,4 +1,4 @@
-"""Firmware with known faults: the drives that have it are told, the ones with the fix are not."""
+"""Firmware with known defects: drives with a defective release are detected, fixed ones are not."""
 
 import re
 
@@ -11,7 +11,7 @@ from exporter.drives.health import DriveHealth, DriveIdentity
 
 HOUR = 3600.0
 
-#: A drive of each rule: its slug, model, a release with the fault, releases without.
+#: A drive for each rule: name, model, a defective release, and releases without the defect.
 AFFECTED = (
     ("hpe-sas-32768-hours", "HP VO0480JFDGT", "HPD6", ("HPD8", "HPD9", "HPDA")),
     ("hpe-sas-32768-hours", "VO015300JWSSV", "HPD1", ("HPD8",)),
@@ -30,7 +30,7 @@ def found(
 
 
 @pytest.mark.parametrize(("name", "model", "firmware", "fixed"), AFFECTED)
-def test_a_drive_is_told_of_its_fault_until_it_has_the_fix(
+def test_only_defective_releases_have_an_issue(
     name: str, model: str, firmware: str, fixed: tuple[str, ...]
 ) -> None:
     assert [name] == [issue.name for issue in found(model, firmware)]
@@ -42,7 +42,7 @@ def test_every_rule_of_the_table_is_exercised_above() -> None:
     assert {rule.name for rule in FIRMWARE_RULES} == {name for name, *_ in AFFECTED}
 
 
-def test_the_table_is_sound() -> None:
+def test_the_table_is_consistent() -> None:
     for rule in FIRMWARE_RULES:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
         assert rule.source
@@ -52,7 +52,7 @@ def test_the_table_is_sound() -> None:
 @pytest.mark.parametrize(
     ("model", "firmware"),
     [
-        ("HPE VO000960RWUFB", "HPD4"),  # another model of HPE's
+        ("HPE VO000960RWUFB", "HPD4"),  # another HPE model
         ("EK0800JVYPN", "HPD7"),
         ("VO0480JFDGTX", "HPD4"),
         ("Samsung SSD 980 1TB", "3B2QGXA7"),
@@ -64,19 +64,19 @@ def test_the_table_is_sound() -> None:
         ("", ""),
     ],
 )
-def test_other_drives_have_none(model: str | None, firmware: str | None) -> None:
+def test_other_drives_have_no_issue(model: str | None, firmware: str | None) -> None:
     assert () == found(model, firmware)
 
 
 @pytest.mark.parametrize(
     ("age_hours", "hours_left"), [(32_000.0, 768.0), (32_768.0, 0.0), (50_000.0, 0.0)]
 )
-def test_a_fault_that_waits_for_an_age_says_how_long(age_hours: float, hours_left: float) -> None:
+def test_hours_left_until_a_defect_with_an_age(age_hours: float, hours_left: float) -> None:
     (issue,) = found("VO1920JFDGV", "HPD2", DriveHealth(power_on_seconds=age_hours * HOUR))
     assert hours_left == issue.hours_left
 
 
-def test_hours_are_not_known_of_a_drive_without_an_age_or_a_fault_without_an_hour() -> None:
+def test_hours_left_are_none_without_an_age() -> None:
     (ageless,) = found("VO1920JFDGV", "HPD2")
     assert ageless.hours_left is None
     (timeless,) = found("Samsung SSD 990 PRO 2TB", "0B2QJXD7", DriveHealth(power_on_seconds=HOUR))
@@ -84,6 +84,6 @@ def test_hours_are_not_known_of_a_drive_without_an_age_or_a_fault_without_an_hou
 
 
 @given(st.none() | st.text(max_size=40), st.none() | st.text(max_size=16))
-def test_any_model_and_release_are_looked_up(model: str | None, firmware: str | None) -> None:
+def test_any_model_and_release_yield_known_issues(model: str | None, firmware: str | None) -> None:
     for issue in found(model, firmware):
         assert issue.name in {rule.name for rule in FIRMWARE_RULES}

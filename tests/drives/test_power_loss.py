@@ -1,4 +1,4 @@
-"""Whether the capacitor that guards a drive's cache passes its own test."""
+"""The self-check of the power-loss protection of ATA drives."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ INTEL = drive("Intel S3520 Series SSDs")
 
 
 def capacitor(value: int | None, number: int = 175, failed: str = "") -> AtaAttribute:
-    """Raw: microseconds, minutes since the test, and how many tests there were."""
+    """The raw value packs microseconds, minutes since the test, and the number of tests."""
     raw = 9_000 + (120 << 16) + (2_500 << 32)
     return row(
         number,
@@ -33,12 +33,12 @@ def test_a_capacitor_passes_or_fails_by_the_normalized_value(number: int) -> Non
     assert ata_power_loss(INTEL, [capacitor(100, number, failed="past")]) is True
 
 
-def test_a_test_that_was_too_hot_says_nothing() -> None:
+def test_a_test_that_was_too_hot_is_ignored() -> None:
     assert ata_power_loss(INTEL, [capacitor(11)]) is None
 
 
 @pytest.mark.parametrize("value", [None, 0, 253])
-def test_a_value_that_is_not_supported_says_nothing(value: int | None) -> None:
+def test_a_value_that_is_not_supported_is_ignored(value: int | None) -> None:
     assert ata_power_loss(INTEL, [capacitor(value)]) is None
 
 
@@ -46,7 +46,7 @@ def test_one_failed_row_of_two_is_a_failure() -> None:
     assert ata_power_loss(INTEL, [capacitor(100, 175), capacitor(1, 235)]) is False
 
 
-#: An attribute of each rule: id, name, reading.
+#: One attribute for each rule: id, name, reading.
 NAMED = (
     (175, "Power_Loss_Cap_Test"),
     (235, "PLP_Tests_Min_Us"),
@@ -61,7 +61,7 @@ NAMED = (
 
 
 @pytest.mark.parametrize(("number", "name"), NAMED)
-def test_each_make_has_a_name_for_it(number: int, name: str) -> None:
+def test_the_attribute_names_of_each_make_are_recognized(number: int, name: str) -> None:
     identity = drive("Example Flash Works SSDs")
     assert ata_power_loss(identity, [row(number, name, 100, threshold=10)]) is True
     assert ata_power_loss(identity, [row(number, name, 5, threshold=10)]) is False
@@ -69,7 +69,7 @@ def test_each_make_has_a_name_for_it(number: int, name: str) -> None:
 
 
 @pytest.mark.parametrize(("raw", "healthy"), [(0, False), (1, True), (2, None), (77, None)])
-def test_an_intrepid_says_whether_it_is_charged(raw: int, healthy: bool | None) -> None:
+def test_an_ocz_intrepid_reports_its_charge(raw: int, healthy: bool | None) -> None:
     identity = drive("OCZ Intrepid 3000 SSDs")
     assert healthy is ata_power_loss(identity, [row(230, "SuperCap_Charge_Status", raw=raw)])
 
@@ -80,7 +80,7 @@ def test_every_rule_of_the_table_is_exercised_above() -> None:
     assert {"threshold", "intel", "charge"} == {rule.reading for rule in POWER_LOSS_RULES}
 
 
-def test_an_intel_that_the_database_does_not_know_is_known_by_its_model() -> None:
+def test_the_model_identifies_an_intel_drive_that_the_database_does_not_list() -> None:
     identity = drive(None, "INTEL SSDSC2KB480GZ")
     misnamed = row(175, "Program_Fail_Count_Chip", 1, 1 << 40, threshold=10, prefailure=True)
     assert ata_power_loss(identity, [misnamed]) is False
@@ -89,7 +89,7 @@ def test_an_intel_that_the_database_does_not_know_is_known_by_its_model() -> Non
     assert ata_power_loss(drive(None, "EXAMPLE"), [misnamed]) is None
 
 
-def test_a_drive_without_a_capacitor_says_nothing() -> None:
+def test_a_drive_without_a_capacitor_yields_none() -> None:
     assert ata_power_loss(INTEL, []) is None
     assert ata_power_loss(drive(rotational=True), [capacitor(1)]) is None
 

@@ -1,4 +1,4 @@
-"""Whatever smartctl prints: what is not understood costs itself."""
+"""Any smartctl output: a field that cannot be parsed affects only itself."""
 
 import dataclasses
 import json
@@ -15,8 +15,8 @@ from tests.drives.reports import JSON, ata, nvme, paths, scsi, with_value
 
 EXAMPLES = (nvme(), ata(), scsi())
 
-#: Where a report hangs together: who reads the protocol wrongly, or takes the drive to be asleep,
-#: reads all else wrongly too.
+#: Fields that all others depend on: with a wrong protocol or power mode, every other field is
+#: wrong too.
 OF_THE_WHOLE = {("device",), ("device", "protocol"), ("smartctl",)}
 
 
@@ -29,7 +29,7 @@ def fields_of(report: DriveReport) -> dict[str, Any]:
 
 
 @given(JSON)
-def test_any_value_gives_records(value: Any) -> None:
+def test_any_json_value_yields_a_report(value: Any) -> None:
     report = parse_report(value)
     if not isinstance(value, dict):
         assert (DriveIdentity(), DriveHealth()) == (report.identity, report.health)
@@ -37,7 +37,7 @@ def test_any_value_gives_records(value: Any) -> None:
 
 
 @given(st.data())
-def test_any_value_at_any_place_costs_at_most_what_stands_there(data: st.DataObject) -> None:
+def test_any_value_at_any_path_affects_only_dependent_fields(data: st.DataObject) -> None:
     good = data.draw(st.sampled_from(EXAMPLES))
     path = data.draw(st.sampled_from(list(paths(good))))
     broken = parse_report(with_value(good, path, data.draw(JSON)))
@@ -49,12 +49,12 @@ def test_any_value_at_any_place_costs_at_most_what_stands_there(data: st.DataObj
 
 
 @given(st.dictionaries(st.sampled_from([str(p[0]) for e in EXAMPLES for p in paths(e)]), JSON))
-def test_known_keys_with_any_values_give_sound_records(report: dict[str, Any]) -> None:
+def test_known_keys_with_any_values_yield_valid_records(report: dict[str, Any]) -> None:
     is_sound(parse_report(report))
 
 
 def is_sound(report: DriveReport) -> None:
-    """No negative count, no number that is none, no sensor without a reading, no empty name."""
+    """True if there is no negative count, no NaN, no sensor without a value and no empty name."""
     for name, value in fields_of(report).items():
         if isinstance(value, int | float):
             assert not math.isnan(value), name
@@ -64,14 +64,14 @@ def is_sound(report: DriveReport) -> None:
     assert all(-40 <= each <= 150 and each != 0 for each in report.health.temperatures.values())
 
 
-#: What depends on which make a drive is of.
+#: Fields that depend on the make of the drive.
 OF_THE_MAKE = {
     *("endurance", "spare_ratio", "spare_threshold_ratio", "host_read", "host_written"),
     *("nand_written", "media_errors", "reallocated_sectors", "pending_sectors", "plp_healthy"),
     *("program_failures", "erase_failures", "interface_errors", "unsafe_shutdowns"),
 }
 
-#: What rests on each of a report's keys, and on nothing that stands elsewhere.
+#: The fields that depend on each key of a report.
 RESTS_ON = {
     "nvme_smart_health_information_log": {
         *("healthy", "endurance", "spare_ratio", "spare_threshold_ratio", "temperatures"),
@@ -129,13 +129,13 @@ def depends_on(path: tuple[str | int, ...]) -> set[str]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_key_of_a_future_version_does_no_harm(example: dict[str, Any]) -> None:
+def test_unknown_keys_are_ignored(example: dict[str, Any]) -> None:
     future = example | {"json_format_version": [9, 9], "spare_available": {"current_percent": 3}}
     assert parse_report(example) == parse_report(future)
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_a_report_cut_after_any_key_keeps_what_is_left(example: dict[str, Any]) -> None:
+def test_a_report_truncated_after_any_key_keeps_the_rest(example: dict[str, Any]) -> None:
     keys = list(example)
     for end in range(len(keys)):
         report = parse_report({key: example[key] for key in keys[:end]})
@@ -143,24 +143,24 @@ def test_a_report_cut_after_any_key_keeps_what_is_left(example: dict[str, Any]) 
 
 
 @pytest.mark.parametrize("depth", [100, 900])
-def test_a_value_nested_deeply_is_a_fault_like_any_other(depth: int) -> None:
+def test_a_deeply_nested_value_is_a_fault(depth: int) -> None:
     nested = json.loads("[" * depth + "]" * depth)
     report = parse_report(with_value(nvme(), ("serial_number",), nested))
     assert (None, 1) == (report.identity.serial, len(report.faults))
 
 
-def test_a_fault_stands_once_however_often_its_field_is_read() -> None:
+def test_a_fault_is_reported_once() -> None:
     log = ("nvme_smart_health_information_log", "available_spare")
     assert 1 == len(parse_report(with_value(nvme(), log, "all")).faults)
 
 
-def test_a_fault_says_where_and_what() -> None:
+def test_a_fault_contains_path_and_value() -> None:
     report = parse_report(with_value(ata(), ("smart_status", "passed"), "yes"))
     assert ("smart_status.passed: 'yes' is not usable",) == report.faults
 
 
 @pytest.mark.parametrize("value", [[], None, 12, "text", True, 1.5])
-def test_what_is_no_object_is_a_fault_and_nothing_else(value: Any) -> None:
+def test_a_report_that_is_not_an_object_is_only_a_fault(value: Any) -> None:
     report = parse_report(value)
     assert (DriveIdentity(), DriveHealth(), 1) == (
         report.identity,
@@ -169,8 +169,8 @@ def test_what_is_no_object_is_a_fault_and_nothing_else(value: Any) -> None:
     )
 
 
-def test_records_are_values() -> None:
-    """Equal reports give equal records, so that a change can be seen."""
+def test_equal_reports_yield_equal_records() -> None:
+    """Equal reports yield equal records, so that a change can be detected."""
     assert parse_report(nvme()) == parse_report(nvme())
     assert WrittenBytes is type(parse_report(nvme()).health.host_written)
     assert SelfTest is type(parse_report(nvme()).health.self_test)

@@ -1,4 +1,4 @@
-"""What smartctl says of its run, and why SMART is not to be had."""
+"""Messages of smartctl, and the reason why SMART data cannot be read."""
 
 import pytest
 
@@ -11,23 +11,23 @@ def unreadable(report: Report) -> str:
     return parse_report(report).health.unreadable
 
 
-def test_a_run_that_succeeds_complains_of_nothing() -> None:
+def test_a_successful_run_has_no_messages() -> None:
     health = parse_report(ata()).health
     assert (0, (), "") == (health.exit_status, health.messages, health.unreadable)
 
 
 @pytest.mark.parametrize("status", [0, 4, 64, 216, 255])
-def test_the_exit_status_is_kept_as_it_is(status: int) -> None:
+def test_the_exit_status_is_kept(status: int) -> None:
     assert status == parse_report(ata() | smartctl(status=status)).health.exit_status
 
 
 @pytest.mark.parametrize("status", [-1, 256, "much", None, [4]])
-def test_an_exit_status_that_is_none_is_0(status: object) -> None:
+def test_an_invalid_exit_status_is_0(status: object) -> None:
     report = with_value(ata(), ("smartctl", "exit_status"), status)
     assert 0 == parse_report(report).health.exit_status
 
 
-def test_a_complaint_leaves_what_was_read() -> None:
+def test_an_error_message_does_not_hide_health_values() -> None:
     complaint = "Read Device Statistics page 0x00 failed"
     health = parse_report(ata() | smartctl(complaint, status=4)).health
     assert ((complaint,), "", {"drive": 33.0}) == (
@@ -37,13 +37,13 @@ def test_a_complaint_leaves_what_was_read() -> None:
     )
 
 
-def test_a_message_stands_once_and_messages_have_an_end() -> None:
+def test_messages_are_unique_and_limited() -> None:
     assert ("a",) == parse_report(smartctl("a", "a", "a")).health.messages
     assert 20 == len(parse_report(smartctl(*(f"message {n}" for n in range(500)))).health.messages)
 
 
-def test_the_drive_databases_warning_is_taken_from_the_text() -> None:
-    """No version prints it in a field of its own; `--json=o` adds the text."""
+def test_the_warning_of_the_drive_database_is_read_from_the_text_output() -> None:
+    """No version prints it in a JSON field; `--json=o` adds the text output."""
     report = ata()
     report["smartctl"]["output"] = [
         "Local Time is:    today",
@@ -61,13 +61,13 @@ def test_the_drive_databases_warning_is_taken_from_the_text() -> None:
     assert (warning,) == parse_report(report).health.messages
 
 
-def test_a_warning_may_be_the_last_of_the_text() -> None:
+def test_a_warning_may_end_the_text_output() -> None:
     report = with_value(ata(), ("smartctl", "output"), ["==> WARNING: a", "b"])
     assert ("WARNING: a b",) == parse_report(report).health.messages
 
 
 @pytest.mark.parametrize("output", [None, "==> WARNING: x", 3, {"a": 1}, [None, 3, ["==>"]]])
-def test_text_that_is_none_warns_of_nothing(output: object) -> None:
+def test_invalid_text_output_has_no_warning(output: object) -> None:
     assert () == parse_report(with_value(ata(), ("smartctl", "output"), output)).health.messages
 
 
@@ -84,16 +84,16 @@ def test_text_that_is_none_warns_of_nothing(output: object) -> None:
     ],
 )
 @pytest.mark.parametrize("type_", [("sat", "ATA"), ("scsi", "SCSI")])
-def test_a_drive_left_asleep_has_a_power_mode_and_nothing_else(
+def test_a_sleeping_drive_has_only_a_power_mode(
     words: str, mode: str, type_: tuple[str, str]
 ) -> None:
-    """`-n standby,3`: the exit status is no bit field then."""
+    """With `-n standby,3` the exit status is not a bit field."""
     report = smartctl(f"Device is in {words} mode, exit(3)", status=3, severity="information")
     report |= device(*type_)
     assert DriveHealth(power_mode=mode) == parse_report(report).health
 
 
-def test_a_drive_left_asleep_is_who_it_was() -> None:
+def test_a_sleeping_drive_has_an_identity() -> None:
     report = smartctl("Device is in STANDBY mode, exit(3)", status=3) | device("sat", "ATA")
     report["power_mode"] = {"ata_value": 0, "name": "STANDBY"}
     found = parse_report(report)
@@ -114,14 +114,14 @@ def test_a_drive_left_asleep_is_who_it_was() -> None:
         ([], None),
     ],
 )
-def test_the_power_mode_of_a_drive_that_answers(printed: object, mode: str | None) -> None:
+def test_the_power_mode_of_a_drive_that_was_read(printed: object, mode: str | None) -> None:
     report = parse_report(ata() | {"power_mode": printed})
     assert mode == report.health.power_mode
     assert {"drive": 33.0} == report.health.temperatures
 
 
 def without_smart(vendor: str, **more: object) -> Report:
-    """A disk that has a name and a size, as SCSI knows it."""
+    """A SCSI disk with a name but without SMART data."""
     return {
         **smartctl(status=4),
         **device("scsi", "SCSI"),
@@ -135,40 +135,40 @@ def without_smart(vendor: str, **more: object) -> Report:
     }
 
 
-def test_a_sata_drive_seen_as_plain_scsi_is_reported_as_that() -> None:
-    """Without CAP_SYS_RAWIO smartctl ends with status 0 and no SMART."""
+def test_a_sata_drive_read_as_plain_scsi_is_detected() -> None:
+    """Without CAP_SYS_RAWIO smartctl exits with status 0 and prints no SMART data."""
     words = unreadable(without_smart("ATA"))
     assert "SATA drive that answers as plain SCSI" in words
     assert "CAP_SYS_RAWIO" in words
 
 
-def test_it_is_reported_also_where_the_bridge_says_something() -> None:
+def test_a_sata_drive_read_as_plain_scsi_is_detected_despite_health_values() -> None:
     assert "plain SCSI" in unreadable(without_smart("ATA", smart_status={"passed": True}))
 
 
-def test_smartctl_7_3_leaves_out_whose_it_is_and_it_is_reported_all_the_same() -> None:
+def test_a_sata_drive_read_as_plain_scsi_is_detected_without_vendor() -> None:
     report = without_smart("ATA")
     for key in ("scsi_vendor", "scsi_product", "scsi_model_name"):
         del report[key]
     assert "CAP_SYS_RAWIO" in unreadable(report)
 
 
-def test_a_disk_without_smart_says_so() -> None:
+def test_a_scsi_disk_without_smart_is_unreadable() -> None:
     assert "it does not support SMART" in unreadable(without_smart("QEMU"))
 
 
-def test_an_ata_drive_without_smart_says_so() -> None:
+def test_an_ata_drive_without_smart_is_unreadable() -> None:
     report = smartctl(status=4) | device("sat", "ATA") | {"smart_support": {"available": False}}
     assert "the drive reports that it does not support SMART" == unreadable(report)
 
 
-def test_smart_that_is_switched_off_can_be_switched_on() -> None:
+def test_disabled_smart_has_a_remedy() -> None:
     report = without(ata(), "smart_status", "ata_smart_attributes", "temperature", "power_on_time")
     report["smart_support"]["enabled"] = False
     assert "smartctl -s on" in unreadable(report)
 
 
-def test_a_scsi_drive_whose_warnings_are_off_is_still_read() -> None:
+def test_a_scsi_drive_with_disabled_warnings_is_readable() -> None:
     assert "" == unreadable(with_value(scsi(), ("smart_support", "enabled"), value=False))
 
 
@@ -199,7 +199,7 @@ def test_a_scsi_drive_whose_warnings_are_off_is_still_read() -> None:
         ("/dev/sdx: Unknown device type 'foo'", "smartctl reports: /dev/sdx: Unknown device type"),
     ],
 )
-def test_a_complaint_that_explains_itself_is_put_in_words(message: str, words: str) -> None:
+def test_known_messages_are_explained(message: str, words: str) -> None:
     assert words in unreadable(smartctl(message, status=2))
 
 
@@ -211,8 +211,8 @@ def test_a_complaint_that_explains_itself_is_put_in_words(message: str, words: s
         (0, "reports no health values"),
     ],
 )
-def test_a_drive_that_only_says_who_it_is_is_not_healthy_by_that(status: int, words: str) -> None:
-    """As a drive that belongs to a RAID volume does, seen beside its controller."""
+def test_a_drive_with_only_an_identity_is_not_healthy(status: int, words: str) -> None:
+    """A drive of a RAID volume reports this if it is not read through its controller."""
     report = without_smart("EXAMPLE") | smartctl(status=status)
     del report["smart_support"]
     found = parse_report(report).health
@@ -220,17 +220,17 @@ def test_a_drive_that_only_says_who_it_is_is_not_healthy_by_that(status: int, wo
     assert found.healthy is None
 
 
-def test_a_device_that_does_not_open_has_no_name() -> None:
+def test_a_device_that_cannot_be_opened_is_unreadable() -> None:
     assert "cannot open the device" in unreadable(smartctl(status=2) | device("sat", "ATA"))
 
 
-def test_limits_alone_are_no_health() -> None:
+def test_temperature_limits_alone_are_not_health_values() -> None:
     report = without(nvme(), "nvme_smart_health_information_log", "smart_status", "power_on_time")
     report["temperature"] = {"op_limit_max": 75}
     assert "no health values" in unreadable(report)
 
 
-def test_an_empty_report_explains_nothing() -> None:
+def test_an_empty_report_has_no_reason() -> None:
     assert (DriveIdentity(), DriveHealth()) == (
         parse_report({}).identity,
         parse_report({}).health,

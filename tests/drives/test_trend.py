@@ -1,4 +1,4 @@
-"""A line through a counter, and how far its slope can be trusted."""
+"""The line through a counter, and the error of its slope."""
 
 import random
 
@@ -13,7 +13,7 @@ def points(*pairs: tuple[float, float]) -> list[Point]:
     return [Point(seconds, value) for seconds, value in pairs]
 
 
-def test_a_straight_line_is_itself() -> None:
+def test_a_straight_line_has_its_slope_and_no_error() -> None:
     assert Trend(2.0, 0.0) == fit_trend(points((0, 1), (1, 3), (2, 5), (3, 7)))
 
 
@@ -31,8 +31,8 @@ def test_a_vector_by_hand() -> None:
     assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
 
 
-def test_waits_scatter_where_the_values_are_given() -> None:
-    """As (0, 0), (1, 1), (2, 3) with the axes exchanged, and so is the scatter of increments."""
+def test_times_have_the_scatter_if_values_are_fixed() -> None:
+    """The points (0, 0), (1, 1), (2, 3) with the axes exchanged."""
     line = fit_trend(points((0, 0), (1, 1), (3, 2)), by_value=True)
     assert line is not None
     assert pytest.approx(6.314 * 0.36515, rel=1e-4) == line.spread
@@ -49,12 +49,12 @@ def test_waits_scatter_where_the_values_are_given() -> None:
     ],
     ids=["none", "two", "flat", "falling", "one instant"],
 )
-def test_what_does_not_rise_has_no_trend(pairs: list[tuple[float, float]]) -> None:
+def test_points_without_a_rise_have_no_trend(pairs: list[tuple[float, float]]) -> None:
     assert fit_trend(points(*pairs)) is None
 
 
 @pytest.mark.parametrize("by_value", [False, True])
-def test_more_data_narrow_the_spread(by_value: bool) -> None:
+def test_more_data_reduce_the_spread(by_value: bool) -> None:
     chance = random.Random(4)
     instants = [0.0]
     for _ in range(100):
@@ -66,8 +66,8 @@ def test_more_data_narrow_the_spread(by_value: bool) -> None:
     assert 0 < many.spread < few.spread
 
 
-def test_a_wandering_counter_is_not_trusted_as_its_residuals_would() -> None:
-    """The true rate lies within the spread in nine of ten runs, whichever error there is."""
+def test_the_spread_covers_a_random_walk() -> None:
+    """The true rate is within the spread in nine of ten runs, for both kinds of error."""
     chance = random.Random(5)
     for wanders in (True, False):
         held = 0
@@ -83,6 +83,6 @@ def test_a_wandering_counter_is_not_trusted_as_its_residuals_would() -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e11), st.floats(0, 1e18))), st.booleans())
-def test_any_points_have_an_answer(pairs: list[tuple[float, float]], by_value: bool) -> None:
+def test_any_points_yield_a_trend_or_none(pairs: list[tuple[float, float]], by_value: bool) -> None:
     line = fit_trend(points(*sorted(pairs)), by_value=by_value)
     assert line is None or (line.rate > 0 and line.spread >= 0)

@@ -1,4 +1,4 @@
-"""What counts as one run of a wear counter, what as a step, and what as a jump."""
+"""Resets, steps and implausible jumps of a wear counter."""
 
 from dataclasses import replace
 
@@ -42,49 +42,49 @@ def suspects(*looks: WearObservation) -> list[bool]:
     return [rise.suspect for rise in over(*looks).rises]
 
 
-def test_all_of_the_window_is_one_run() -> None:
+def test_observations_within_the_window_are_kept() -> None:
     looks = (look(-400), look(-200, 0.2), look(0, 0.2))
     assert looks == run(*looks)
 
 
-def test_what_is_older_than_the_window_or_of_the_future_is_left_out() -> None:
+def test_older_and_future_observations_are_dropped() -> None:
     assert (look(-400),) == run(look(-400.1), look(-400), look(0.1))
 
 
-def test_a_wear_level_that_falls_begins_a_new_run() -> None:
-    """A firmware update, or an erased drive."""
+def test_a_falling_wear_level_is_a_reset() -> None:
+    """The cause is a firmware update, or a secure erase."""
     assert (look(-2, 0.1), look(-1, 0.11)) == run(look(-3, 0.5), look(-2, 0.1), look(-1, 0.11))
 
 
-def test_written_bytes_that_fall_begin_a_new_run() -> None:
+def test_falling_written_bytes_are_a_reset() -> None:
     looks = (look(-3, written=500), look(-2, written=7), look(-1, written=9))
     assert looks[1:] == run(*looks)
 
 
-def test_a_counter_of_another_resolution_begins_a_new_run() -> None:
-    """Another log or rule is read since."""
+def test_another_resolution_is_a_reset() -> None:
+    """The cause is that another log or rule is used."""
     assert (look(-2, 0.112, step=0.001),) == run(look(-3, 0.1), look(-2, 0.112, step=0.001))
 
 
-def test_a_report_without_the_counts_ends_no_run() -> None:
+def test_an_observation_without_counts_is_not_a_reset() -> None:
     looks = (look(-3, 0.1, written=5), look(-2, None, step=None), look(-1, 0.1, written=5))
     assert looks == run(*looks)
 
 
-def test_a_drive_that_tells_no_wear_has_no_counter() -> None:
+def test_a_drive_without_wear_has_no_counter() -> None:
     assert WearCounter.from_observations((look(-1, None),), NOW, 0.03, 0.95) is None
     assert WearCounter.from_observations((look(-1, 0.1, step=None),), NOW, 0.03, 0.95) is None
     assert WearCounter.from_observations((), NOW, 0.03, 0.95) is None
 
 
-def test_a_step_lies_halfway_between_the_looks_about_it() -> None:
+def test_a_step_is_halfway_between_two_observations() -> None:
     counter = over(look(-3, 0.1), look(-2, 0.1), look(-1, 0.11), look(0, 0.11))
     (rise,) = counter.rises
     expected = Rise(replace(rise.point, seconds=NOW - 1.5 * DAY, value=0.11), DAY, suspect=False)
     assert expected == rise
 
 
-def test_three_points_in_a_day_are_wear_and_four_a_defect() -> None:
+def test_three_points_in_a_day_are_wear_and_four_are_suspect() -> None:
     assert [False] == suspects(look(-1, 0.04), look(-0.5, 0.07))
     assert [True] == suspects(look(-1, 0.04), look(-0.5, 0.08))
     four = [look(hour / 24, 0.1 + hour / 100) for hour in range(-4, 1)]
@@ -92,13 +92,13 @@ def test_three_points_in_a_day_are_wear_and_four_a_defect() -> None:
     assert [False] * 3 == suspects(*four[1:])
 
 
-def test_what_rose_while_nobody_looked_counts_by_its_days() -> None:
+def test_the_limit_for_a_rise_grows_with_the_days_of_a_gap() -> None:
     assert [False] == suspects(look(-20, 0.1), look(0, 0.5))
     assert [True] == suspects(look(-10, 0.1), look(0, 0.5))
 
 
-def test_a_jump_is_left_out_of_the_points() -> None:
-    """As on the 990 PRO of 2022: 98 to 94 in a night, and by the drive's own wear after."""
+def test_a_suspect_rise_is_subtracted_from_the_points() -> None:
+    """A 990 PRO of 2022 fell from 98 to 94 % in one night, and then wore normally."""
     counter = over(look(-40, 0.02), look(-20, 0.03), look(-19, 0.09), look(-1, 0.1))
     assert counter.suspect
     assert [False, True, False] == [rise.suspect for rise in counter.rises]
@@ -106,12 +106,12 @@ def test_a_jump_is_left_out_of_the_points() -> None:
     assert 0.1 == counter.used_ratio
 
 
-def test_the_wall_is_the_axis_of_a_host_that_is_always_on() -> None:
+def test_wall_time_is_the_axis_for_a_host_that_is_always_on() -> None:
     counter = over(look(-10, powered_days=90), look(0, powered_days=100))
     assert (NOW, 1.0) == (counter.now, counter.wall_ratio)
 
 
-def test_the_drives_own_hours_are_the_axis_of_a_host_that_is_off_at_night() -> None:
+def test_power_on_time_is_the_axis_for_a_host_that_is_off_at_night() -> None:
     counter = over(look(-12, powered_days=100), look(-2, powered_days=105), look(0))
     assert (NOW, 1.0) == (counter.now, counter.wall_ratio), "one look without hours"
     counter = over(look(-10, powered_days=100), look(0, powered_days=105))
@@ -121,7 +121,7 @@ def test_the_drives_own_hours_are_the_axis_of_a_host_that_is_off_at_night() -> N
 
 
 @pytest.mark.parametrize("powered", [(0, 0), (5, 4), (0, 9.6), (0, 40)])
-def test_hours_that_stand_still_go_back_or_run_too_fast_are_no_axis(
+def test_implausible_power_on_time_is_not_the_axis(
     powered: tuple[float, float],
 ) -> None:
     before, after = powered

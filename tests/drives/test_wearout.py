@@ -1,4 +1,4 @@
-"""When a drive is worn out: each method by hand, and all of them on simulated drives."""
+"""The wear-out estimate: each method calculated by hand, and all methods on simulated drives."""
 
 import itertools
 import random
@@ -17,7 +17,7 @@ from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
 RULES = WearoutRules()
 UNCLAMPED = replace(RULES, max_seconds=1e15)
 
-#: Bytes written a day, where nothing else is said.
+#: Bytes written per day, by default.
 DAILY = 10**11
 
 
@@ -31,7 +31,7 @@ def look(
 
 
 def stepped(*days: float, first: float = 0.10) -> list[WearObservation]:
-    """A look at the start, and both looks about each step, a quarter of an hour apart."""
+    """Observations at the start, and before and after each step, a quarter of an hour apart."""
     looks = [look(days[0] - 5, first)]
     for index, day in enumerate(days):
         used = round(first + index / 100, 4)
@@ -53,7 +53,7 @@ def days(found: WearoutEstimate) -> list[float]:
 
 
 def test_steps_by_hand() -> None:
-    """A step every 10 days, the third, to 13 %, 5 days ago: 87 steps of 10 days from then.
+    """A step every 10 days. The third one, to 13 %, was 5 days ago: 87 steps of 10 days are left.
 
     Each instant is known to a quarter of an hour in 20 days, so the rate to 900 s / 20 d; the last
     step to half of that, and a counter that rounds up has one step more to go.
@@ -79,7 +79,7 @@ def test_an_overdue_step_by_hand() -> None:
 
 
 def test_fraction_by_hand() -> None:
-    """0.05 points a day, read to 0.01: 88.5 to go; the rise of 1.5 points is known to 0.01."""
+    """0.05 points per day with a resolution of 0.01: 88.5 points are left."""
     looks = [look(day, 0.1 + 0.0005 * day, 0.0001) for day in range(31)]
     found = at(looks, 30)
     unsure = 1 + 0.0001 / 0.015
@@ -89,7 +89,7 @@ def test_fraction_by_hand() -> None:
 
 
 def test_lifetime_ratio_by_hand() -> None:
-    """10 TB were 10 %, so 90 TB are left, at 0.1 TB a day; 10 % is 9 to 11."""
+    """10 TB used 10 %, so 90 TB are left, at 0.1 TB per day. 10 % means 9 to 11 %."""
     looks = [look(day, 0.1, written=10**13 + (day - 14) * DAILY) for day in range(15)]
     found = at(looks, 14)
     assert WearoutMethod.LIFETIME_RATIO == found.method
@@ -97,7 +97,7 @@ def test_lifetime_ratio_by_hand() -> None:
 
 
 def test_rated_tbw_by_hand() -> None:
-    """100 TB are warranted, 10 TB written, 0.1 TB a day."""
+    """100 TB are warranted, 10 TB are written, at 0.1 TB per day."""
     looks = [look(day, None, None, 10**13 + (day - 14) * DAILY) for day in range(15)]
     assert estimate_wearout(looks, EPOCH + 14 * DAY, RULES) is None
     found = estimate_wearout(looks, EPOCH + 14 * DAY, RULES, rated_bytes=10**14)
@@ -106,7 +106,7 @@ def test_rated_tbw_by_hand() -> None:
     assert pytest.approx([900, 900, 900]) == days(found)
 
 
-def test_the_best_method_that_the_data_allow_is_taken() -> None:
+def test_the_best_method_with_enough_data_is_used() -> None:
     looks = stepped(10, 20, 30)
     assert WearoutMethod.STEPS == at(looks, 30.1).method
     assert estimate_wearout(looks[:-1], EPOCH + 30 * DAY, RULES) is None, "two steps"
@@ -139,32 +139,32 @@ def test_the_best_method_that_the_data_allow_is_taken() -> None:
         *("too new", "fraction too short", "fraction too coarse", "two steps"),
     ],
 )
-def test_what_says_too_little_says_nothing(looks: list[WearObservation]) -> None:
+def test_too_little_data_yields_no_estimate(looks: list[WearObservation]) -> None:
     last = looks[-1].at if looks else EPOCH
     assert estimate_wearout(looks, last, RULES) is None
 
 
 @pytest.mark.parametrize("used", [1.0, 1.3, 2.55])
-def test_endurance_that_is_used_up_has_no_date(used: float) -> None:
+def test_used_up_endurance_yields_no_estimate(used: float) -> None:
     looks = [*stepped(10, 20, 30), look(31, used, written=10**13), look(33, used, written=10**14)]
     assert estimate_wearout(looks, EPOCH + 33 * DAY, RULES, rated_bytes=10**16) is None
     rated = [look(day, None, None, 10**13 + day) for day in range(3)]
     assert estimate_wearout(rated, EPOCH + 3 * DAY, RULES, rated_bytes=10**13) is None
 
 
-def test_no_more_than_ten_years_are_said() -> None:
+def test_an_estimate_is_at_most_ten_years() -> None:
     found = at(stepped(100, 200, 300), 301, RULES)
     assert [3650.0] * 3 == days(found)
 
 
-def test_a_counter_that_fell_begins_anew() -> None:
-    """The two steps before say nothing of the drive that it is now."""
+def test_a_reset_restarts_the_estimate() -> None:
+    """The two earlier steps do not describe the present drive."""
     looks = [*stepped(10, 20, first=0.5), *stepped(40, 50)]
     assert estimate_wearout(looks, EPOCH + 51 * DAY, RULES) is None
     assert at(stepped(40, 50, 60), 61) == at([*looks, *stepped(40, 50, 60)[5:]], 61)
 
 
-def test_a_jump_is_no_wear_but_what_it_took_is_gone() -> None:
+def test_a_suspect_rise_reduces_the_remaining_endurance_but_not_the_rate() -> None:
     looks = stepped(10, 20, 30)
     jumped = [*looks, look(31, 0.13), look(31.2, 0.23)]
     found = at(jumped, 35)
@@ -174,8 +174,8 @@ def test_a_jump_is_no_wear_but_what_it_took_is_gone() -> None:
     assert pytest.approx(0.76 / 0.001 - 5, rel=0.001) == at(later, 45).mid_seconds / DAY
 
 
-def test_a_host_that_is_off_at_night_wears_by_its_own_hours() -> None:
-    """On for half of the time, but for a fortnight of holidays after the second step."""
+def test_a_host_that_is_off_at_night_wears_by_power_on_time() -> None:
+    """The host is on half of the time, except for two weeks off after the second step."""
     calendar = {5: 5.0, 15: 10.0, 25: 15.0, 49: 20.0}
     looks = [
         WearObservation(EPOCH + day * DAY, powered * DAY, 0.1 + index / 100, 0.01)
@@ -184,13 +184,13 @@ def test_a_host_that_is_off_at_night_wears_by_its_own_hours() -> None:
     wall = at([replace(seen, power_on_seconds=None) for seen in looks], 49)
     own = at(looks, 49)
     share = 15 / 44
-    # Nobody looked between the steps, so each lies half a step before the look.
+    # There is no observation between the steps, so each lies half a step before one.
     assert pytest.approx((0.87 / 0.01 * 5 - 2.5) / share) == own.mid_seconds / DAY
     assert own.high_seconds - own.low_seconds < wall.high_seconds - wall.low_seconds
 
 
-def test_what_nobody_saw_widens_the_estimate() -> None:
-    """The same steps, looked at every quarter of an hour or once in five days."""
+def test_gaps_between_observations_widen_the_estimate() -> None:
+    """The same steps, observed every quarter of an hour or once in five days."""
     fine, coarse = (
         at(stepped(10, 20, 30), 35),
         at([look(d, 0.1 + d // 10 / 100) for d in range(0, 36, 5)], 35),
@@ -200,7 +200,7 @@ def test_what_nobody_saw_widens_the_estimate() -> None:
 
 
 @pytest.mark.parametrize("seen", [2, 13])
-def test_a_rate_of_less_than_two_weeks_is_known_to_a_factor_of_two(seen: int) -> None:
+def test_a_rate_over_less_than_two_weeks_has_a_factor_of_two(seen: int) -> None:
     looks = [look(day, 0.5, written=10**13 + day * DAILY) for day in range(seen + 1)]
     low, mid, high = days(at(looks, seen))
     assert low <= mid / 2
@@ -208,8 +208,8 @@ def test_a_rate_of_less_than_two_weeks_is_known_to_a_factor_of_two(seen: int) ->
 
 
 @given(st.floats(0, 5), st.floats(0.01, 200))
-def test_a_step_that_does_not_come_puts_the_date_off(more: float, later: float) -> None:
-    """And before it is due, time passes as it does."""
+def test_an_overdue_step_increases_the_estimate(more: float, later: float) -> None:
+    """Before it is due, the remaining time decreases with the time that passes."""
     looks = stepped(10, 20, 30)
     before, after = at(looks, 30.1 + more), at(looks, 30.1 + more + later)
     gone = min(later, 9.9 - more) * DAY
@@ -229,7 +229,7 @@ def test_a_faster_drive_is_worn_out_earlier(every: float, faster: float) -> None
 
 
 @given(st.integers(0, 50), st.integers(1, 40))
-def test_a_drive_that_is_worn_more_is_worn_out_earlier(used: int, more: int) -> None:
+def test_a_more_worn_drive_is_worn_out_earlier(used: int, more: int) -> None:
     young = at(stepped(10, 20, 31, first=used / 100), 33)
     old = at(stepped(10, 20, 31, first=(used + more) / 100), 33)
     assert old.low_seconds < young.low_seconds
@@ -249,8 +249,10 @@ _LOOKS = st.builds(
 
 @settings(max_examples=300)
 @given(st.lists(_LOOKS, max_size=20), st.none() | st.integers(0, 1 << 70))
-def test_any_observations_have_an_answer(looks: list[WearObservation], rated: int | None) -> None:
-    """low <= mid <= high, within ten years, whatever a drive says."""
+def test_any_observations_yield_a_valid_estimate_or_none(
+    looks: list[WearObservation], rated: int | None
+) -> None:
+    """low <= mid <= high, within ten years, for any observations."""
     looks.sort(key=lambda seen: seen.at)
     found = estimate_wearout(looks, EPOCH, RULES, rated)
     if found is not None:
@@ -258,7 +260,7 @@ def test_any_observations_have_an_answer(looks: list[WearObservation], rated: in
         assert found.high_seconds <= RULES.max_seconds
 
 
-#: A way to simulate drives: the load, the days seen, the counter's resolution, and the method.
+#: A simulation: the load, the observed days, the resolution of the counter, and the method.
 _RUNS = [
     (Load(0.001), 30, 0.01, WearoutMethod.STEPS),
     (Load(0.0003), 90, 0.01, WearoutMethod.STEPS),
@@ -281,10 +283,10 @@ _RUNS = [
     _RUNS,
     ids=[f"{m.value} {load.rate:%} {d} d noise {load.noise}" for load, d, _, m in _RUNS],
 )
-def test_the_truth_lies_between_low_and_high(
+def test_the_true_time_is_between_low_and_high(
     load: Load, seen_days: int, step: float, method: WearoutMethod
 ) -> None:
-    """In four of five drives and more; the interval is meant for nine of ten."""
+    """For at least four of five drives. The interval is designed for nine of ten."""
     chance, held, all_of_them = random.Random(7), 0, 0
     for _ in range(150):
         drive = SimulatedDrive(load, seen_days, chance)
@@ -297,7 +299,7 @@ def test_the_truth_lies_between_low_and_high(
 
 
 def naive_seconds(drive: SimulatedDrive) -> float:
-    """As PromQL's deriv() does it: a line through every reading, four a day."""
+    """The method of PromQL's deriv(): a line through every reading, four per day."""
     readings = [drive.reading(quarter / 4, 0.01) for quarter in range(drive.days * 4)]
     used = [seen.used_ratio or 0.0 for seen in readings]
     line = statistics.linear_regression([seen.at for seen in readings], used)
@@ -305,8 +307,8 @@ def naive_seconds(drive: SimulatedDrive) -> float:
 
 
 @pytest.mark.parametrize(("rate", "seen_days"), [(0.0003, 90), (0.0001, 390), (0.001, 30)])
-def test_steps_say_more_than_all_readings_together(rate: float, seen_days: int) -> None:
-    """Half as far off, in the middle, from what was really written in the days seen."""
+def test_steps_are_more_precise_than_all_readings(rate: float, seen_days: int) -> None:
+    """The median error is half as large, compared with the writes in the observed days."""
     chance = random.Random(3)
     ours, naive = [], []
     for _ in range(100):
@@ -321,8 +323,8 @@ def test_steps_say_more_than_all_readings_together(rate: float, seen_days: int) 
     assert statistics.median(ours) < 0.75 * statistics.median(naive)
 
 
-def test_an_estimate_settles_as_days_go_by() -> None:
-    """The interval of a month's steps is wider than that of a year's."""
+def test_the_interval_narrows_with_time() -> None:
+    """The interval after one month is wider than after one year."""
     drive = SimulatedDrive(Load(0.001), 360, random.Random(1))
     looks = drive.looked_at()
     widths = []

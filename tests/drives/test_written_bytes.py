@@ -1,12 +1,13 @@
-"""Bytes read and written: the unit from the standard, the make or the name."""
+"""Bytes read and written: the unit, its source, and its check against the kernel."""
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from exporter.drives import smart_report
 from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
 from exporter.drives.makes import MAKES
-from exporter.drives.written_bytes import AtaWritten, ata_written
+from exporter.drives.written_bytes import AtaWritten, ata_written, unit_matches_kernel
 from exporter.drives.written_table import (
     GB,
     GIB,
@@ -20,10 +21,13 @@ from exporter.drives.written_table import (
 )
 from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
 
+#: Seconds.
+HOUR = 3600.0
+
 SAMSUNG = drive("Samsung based SSDs")
 MICRON = drive("Micron 5100 / 52x0 / 5300 / 5400 SSDs")
 
-#: A drive of each make that has rules.
+#: A drive for each make that has rules.
 DRIVES = {
     "intel_dell": drive("Dell Certified Intel S3520 Series SSDs"),
     "intel": drive("Intel 730 and DC S35x0/3610/3700 Series SSDs"),
@@ -71,7 +75,7 @@ def counted(written: AtaWritten, counter: str) -> WrittenBytes | None:
     "rule", WRITTEN_RULES, ids=lambda r: f"{r.make}-{r.counter}-{r.attributes}"
 )
 def test_each_rule_reads_its_make(rule: WrittenRule) -> None:
-    """Rows are named as LBAs, so that what the rule does not say would be told by the name."""
+    """The rows are named as LBAs, so that a read by name would yield another number."""
     table = [row(number, "Total_LBAs_Written", 100, 1_000) for number in rule.attributes]
     found = counted(ata_written(NOTHING, DRIVES[rule.make], table), rule.counter)
     if rule.unit == UNKNOWN:
@@ -82,13 +86,13 @@ def test_each_rule_reads_its_make(rule: WrittenRule) -> None:
     assert WrittenBytes(total, unit, UnitSource.FAMILY_RULE) == found
 
 
-def test_the_table_is_sound() -> None:
+def test_the_table_is_consistent() -> None:
     assert set() == {rule.make for rule in WRITTEN_RULES} - {make.name for make in MAKES}
     assert {"host_read", "host_written", "nand_written"} == {r.counter for r in WRITTEN_RULES}
     assert [] == [rule for rule in WRITTEN_RULES if len(rule.source) < 6]
 
 
-def test_the_standards_sectors_come_first() -> None:
+def test_device_statistics_are_used_first() -> None:
     table = [row(241, "Total_LBAs_Written", 100, 5)]
     four_k = drive("Samsung based SSDs", block=4096)
     written = ata_written(statistics((1, 0x18, 1_000), (1, 0x28, 2_000)), four_k, table)
@@ -96,20 +100,20 @@ def test_the_standards_sectors_come_first() -> None:
     assert WrittenBytes(8_192_000, 4096, UnitSource.STANDARD) == written.host_read
 
 
-def test_statistics_that_are_not_valid_leave_the_attribute() -> None:
+def test_the_attribute_is_used_if_statistics_are_not_valid() -> None:
     table = [row(241, "Total_LBAs_Written", 100, 5)]
     written = ata_written(statistics((1, 0x18, 1_000), valid=False), SAMSUNG, table)
     assert WrittenBytes(5 * 512, 512, UnitSource.FAMILY_RULE) == written.host_written
 
 
-def test_dells_intel_counts_32_mib_though_the_name_says_lbas() -> None:
+def test_intel_drives_of_dell_count_32_mib_despite_their_lba_name() -> None:
     written = ata_written(
         NOTHING, DRIVES["intel_dell"], [row(241, "Total_LBAs_Written", 100, 1_000)]
     )
     assert WrittenBytes(1_000 * MIB_32, MIB_32, UnitSource.FAMILY_RULE) == written.host_written
 
 
-def test_wd_counts_slc_writes_apart_and_both_are_the_flashs() -> None:
+def test_slc_and_tlc_writes_of_wd_are_added() -> None:
     table = [row(233, "NAND_GB_Written_TLC", 100, 70), row(234, "NAND_GB_Written_SLC", 100, 30)]
     written = ata_written(NOTHING, DRIVES["wd"], table)
     assert WrittenBytes(100 * GIB, GIB, UnitSource.FAMILY_RULE) == written.nand_written
@@ -127,17 +131,17 @@ def micron_rows(sectors: int, host_pages: int, own_pages: int) -> list[AtaAttrib
 
 
 @pytest.mark.parametrize("make", ["micron_5000", "micron_client"])
-def test_micron_counts_the_hosts_pages_and_its_own(make: str) -> None:
+def test_host_and_internal_pages_of_micron_are_added(make: str) -> None:
     written = ata_written(NOTHING, DRIVES[make], micron_rows(32_000, 1_000, 2_170))
     assert WrittenBytes(3_170 << 14, 1 << 14, UnitSource.FAMILY_RULE) == written.nand_written
     assert WrittenBytes(32_000 * SECTOR, SECTOR, UnitSource.FAMILY_RULE) == written.host_written
 
 
-def test_pages_of_another_size_are_not_taken_for_16_kib() -> None:
+def test_pages_of_another_size_are_not_used() -> None:
     assert ata_written(NOTHING, MICRON, micron_rows(60_000, 1_000, 10)).nand_written is None
 
 
-def test_pages_without_sectors_to_check_them_are_no_bytes() -> None:
+def test_pages_without_sectors_to_check_them_are_not_used() -> None:
     assert ata_written(NOTHING, MICRON, micron_rows(32_000, 1_000, 10)[1:]).nand_written is None
     assert ata_written(NOTHING, SAMSUNG, micron_rows(32_000, 1_000, 10)).nand_written is None
 
@@ -165,9 +169,7 @@ def test_pages_without_sectors_to_check_them_are_no_bytes() -> None:
         ("Total_NAND_Writes_GiB", "nand_written", GIB),
     ],
 )
-def test_a_name_that_says_its_unit_is_believed_where_no_rule_is(
-    name: str, counter: str, unit: int
-) -> None:
+def test_a_name_with_a_unit_is_used_if_there_is_no_rule(name: str, counter: str, unit: int) -> None:
     written = ata_written(NOTHING, drive("Example Flash Works SSDs"), [row(200, name, raw=7)])
     assert WrittenBytes(7 * unit, unit, UnitSource.NAME) == counted(written, counter)
 
@@ -183,12 +185,12 @@ def test_a_name_that_says_its_unit_is_believed_where_no_rule_is(
         "Unknown_Attribute",
     ],
 )
-def test_a_name_without_a_unit_is_no_bytes(name: str) -> None:
+def test_a_name_without_a_unit_is_not_used(name: str) -> None:
     identity = drive("Example Flash Works SSDs")
     assert AtaWritten() == ata_written(NOTHING, identity, [row(241, name, raw=7)])
 
 
-def test_a_disk_that_turns_counts_logical_sectors() -> None:
+def test_a_hard_disk_counts_logical_sectors() -> None:
     disk = drive("Seagate Exos X18", "ST18000NM000J", rotational=True)
     written = ata_written(NOTHING, disk, [row(241, "Total_LBAs_Written", 100, 2_000)])
     assert WrittenBytes(2_000 * 512, 512, UnitSource.NAME) == written.host_written
@@ -198,11 +200,11 @@ def test_a_disk_that_turns_counts_logical_sectors() -> None:
 
 
 @pytest.mark.parametrize("raw", [0, 0xFFFF_FFFF, 0xFFFF_FFFF_FFFF, 1 << 63])
-def test_a_counter_that_does_not_count_is_none(raw: int) -> None:
+def test_an_invalid_count_is_none(raw: int) -> None:
     assert AtaWritten() == ata_written(NOTHING, SAMSUNG, [row(241, "Total_LBAs_Written", raw=raw)])
 
 
-def test_a_statistic_of_zero_leaves_the_attribute() -> None:
+def test_the_attribute_is_used_if_the_statistic_is_0() -> None:
     table = [row(241, "Total_LBAs_Written", 100, 5)]
     written = ata_written(statistics((1, 0x18, 0)), SAMSUNG, table)
     assert WrittenBytes(5 * 512, 512, UnitSource.FAMILY_RULE) == written.host_written
@@ -217,8 +219,8 @@ def test_any_table_yields_positive_bytes_or_none(
         assert found is None or (0 < found.bytes <= 1 << 62 and found.unit_bytes >= 1)
 
 
-def test_more_bytes_than_the_link_can_have_carried_are_of_another_unit() -> None:
-    """A disk of 10,645 hours that claims 31 PB read: 813 MB/s for all its life over 600 MB/s."""
+def test_more_bytes_than_the_link_can_carry_are_rejected() -> None:
+    """31 PB in 10,645 hours would be 813 MB/s over a link of 600 MB/s."""
     rows = [
         {"id": 9, "name": "Power_On_Hours", "value": 88, "worst": 88, "thresh": 0,
          "raw": {"value": 10_645, "string": "10645"}},
@@ -239,3 +241,62 @@ def test_more_bytes_than_the_link_can_have_carried_are_of_another_unit() -> None
     ).health
     assert found.host_read is None
     assert found.host_written is not None
+
+
+# The check of the unit against the count of the kernel.
+
+
+@pytest.mark.parametrize(
+    ("smart", "unit", "kernel", "expected"),
+    [
+        (100 * GIB, GIB, 100 * GIB, True),
+        (99 * GIB, GIB, 100 * GIB, True),
+        (50 * GIB, GIB, 100 * GIB, True),
+        (200 * GIB, GIB, 100 * GIB, True),
+        (49 * GIB, GIB, 100 * GIB, False),
+        (201 * GIB, GIB, 100 * GIB, False),
+    ],
+)
+def test_counts_within_a_factor_of_two_match(
+    smart: int, unit: int, kernel: int, expected: bool
+) -> None:
+    assert expected is unit_matches_kernel(smart, unit, kernel, HOUR)
+
+
+@pytest.mark.parametrize(
+    ("true_unit", "believed_unit"), [(MIB_32, GIB), (GIB, MIB_32), (512, GIB), (GIB, 512)]
+)
+def test_a_wrong_unit_is_detected(true_unit: int, believed_unit: int) -> None:
+    """Either count may be the larger one."""
+    kernel = 100 * GIB
+    counted = kernel // true_unit
+    assert unit_matches_kernel(counted * believed_unit, believed_unit, kernel, HOUR) is False
+    assert unit_matches_kernel(counted * true_unit, true_unit, kernel, HOUR) is True
+
+
+@pytest.mark.parametrize(
+    ("smart", "kernel", "seconds"),
+    [
+        (100 * GIB, 100 * GIB, HOUR - 1),  # some drives update their counters once an hour
+        (19 * GIB, 19 * GIB, HOUR),  # the rounding error is too large
+        (0, 0, HOUR),
+        (100 * GIB, 0, HOUR),  # others wrote
+        (-GIB, 100 * GIB, HOUR),  # the counter went backward
+        (100 * GIB, -GIB, HOUR),
+    ],
+)
+def test_too_little_growth_is_undecided(smart: int, kernel: int, seconds: float) -> None:
+    assert unit_matches_kernel(smart, GIB, kernel, seconds) is None
+
+
+@given(st.integers(), st.integers(), st.integers(), st.floats(allow_nan=False))
+def test_any_numbers_yield_a_result(smart: int, unit: int, kernel: int, seconds: float) -> None:
+    assert unit_matches_kernel(smart, unit, kernel, seconds) in (True, False, None)
+
+
+@given(st.integers(21, 10**6), st.sampled_from([512, 512_000, MIB_32, GIB]), st.floats(0, 0.99))
+def test_the_right_unit_is_never_rejected(units: int, unit: int, begun: float) -> None:
+    """The counter may start anywhere within a step."""
+    kernel = units * unit
+    counted = int(begun + units)
+    assert unit_matches_kernel(counted * unit, unit, kernel, HOUR) is True

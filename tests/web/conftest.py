@@ -1,4 +1,4 @@
-"""Certificates as an operator makes them, with openssl."""
+"""Fixtures: certificates that openssl creates, and web configuration files."""
 
 import ssl
 import subprocess
@@ -59,5 +59,5 @@ def web_yml(tmp_path: Path) -> Callable[[str], Path]:
 
 @pytest.fixture
 def trusting(pki: Path) -> ssl.SSLContext:
-    """A client that trusts the CA, and has no certificate of its own."""
+    """The context of a client that trusts the CA and has no certificate."""
     return ssl.create_default_context(cafile=pki / "ca.pem")

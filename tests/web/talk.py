@@ -1,4 +1,4 @@
-"""A plain HTTP client on a bare socket, so that tests see every byte."""
+"""An HTTP client on a plain socket, so that tests can check every byte."""
 
 import contextlib
 import socket
@@ -65,14 +65,14 @@ class Answer:
 
 
 def answer(link: socket.socket, received: bytes = b"", *, head_only: bool = False) -> Answer:
-    """The next answer; `rest` are bytes of the one after it."""
+    """Read the next response. `rest` contains bytes of the one after it."""
     while b"\r\n\r\n" not in received:
         received += more(link)
     head, _, begun = received.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
     length = 0 if head_only else int(headers["content-length"])
-    # In place: TLS brings 16 KB at a time, and to copy 30 MB for each takes seconds.
+    # A bytearray: TLS returns 16 KB per read, and copying 30 MB for each read takes seconds.
     body = bytearray(begun)
     while len(body) < length:
         body += more(link)
@@ -87,7 +87,7 @@ def more(link: socket.socket) -> bytes:
 
 
 def closed(link: socket.socket, seconds: float = 2.0) -> bool:
-    """Whether the server ends the connection within that time; what it still says is dropped."""
+    """True if the server closes the connection within this time. Ignores received data."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
         link.settimeout(left)

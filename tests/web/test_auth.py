@@ -1,3 +1,5 @@
+"""Basic authentication and its cache."""
+
 import base64
 
 import bcrypt
@@ -41,18 +43,18 @@ def auth() -> BasicAuth:
         ("", False),
     ],
 )
-def test_only_a_known_user_with_the_password_is_right(
+def test_only_a_known_user_with_the_right_password_is_valid(
     auth: BasicAuth, value: str, *, right: bool
 ) -> None:
     assert right == auth.verify(value)
     assert right == auth.is_cached(value)
 
 
-def test_nothing_is_remembered_before_it_was_checked(auth: BasicAuth) -> None:
+def test_credentials_are_not_cached_before_they_are_checked(auth: BasicAuth) -> None:
     assert not auth.is_cached(field("alice", "sword:fish") + " ")
 
 
-def test_what_is_remembered_is_bounded_and_holds_no_password(hashed: str) -> None:
+def test_the_cache_is_limited_and_contains_no_password(hashed: str) -> None:
     auth = BasicAuth({"alice": hashed})
     values = [field("alice", "swordfish") + " " * n for n in range(70)]
     assert all(auth.verify(value) for value in values)
@@ -63,13 +65,13 @@ def test_what_is_remembered_is_bounded_and_holds_no_password(hashed: str) -> Non
     assert values[-1].split()[1] not in memory
 
 
-def test_an_unknown_user_costs_what_the_most_expensive_one_costs() -> None:
+def test_an_unknown_user_takes_as_long_as_the_most_expensive_one() -> None:
     costs = {f"user{n}": bcrypt.hashpw(b"x", bcrypt.gensalt(n)).decode() for n in (4, 6, 5)}
     assert costs["user6"] == BasicAuth(costs)._unknown_user_hash
 
 
 @given(st.text())
-def test_any_field_is_right_or_wrong(text: str) -> None:
+def test_any_field_is_valid_or_not(text: str) -> None:
     auth = BasicAuth({"alice": "$2b$04$" + "." * 53})
     assert not auth.is_cached(text)
     assert not auth.verify(text)

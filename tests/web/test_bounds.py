@@ -1,4 +1,4 @@
-"""What one client can take of the server, and that it ends."""
+"""The limits on what one client can use, and the eviction of connections."""
 
 import base64
 import os
@@ -50,14 +50,14 @@ def many(
         yield [opened.enter_context(connect(server, source)) for _ in range(count)]
 
 
-def test_a_silent_client_is_closed_at_the_deadline_without_a_word() -> None:
+def test_a_silent_client_is_closed_at_the_deadline_without_a_response() -> None:
     with serving(limits=QUICK) as server, connect(server) as link:
         start = time.monotonic()
         assert b"" == link.recv(100)
         assert 0.3 < time.monotonic() - start < 0.8
 
 
-def test_a_request_that_is_too_slow_is_told_so_whatever_it_drips() -> None:
+def test_a_slow_request_receives_408() -> None:
     with serving(limits=QUICK) as server, connect(server) as link:
         start = time.monotonic()
         link.settimeout(0.05)
@@ -74,7 +74,7 @@ def test_a_request_that_is_too_slow_is_told_so_whatever_it_drips() -> None:
         assert closed(link)
 
 
-def test_a_kept_connection_idles_longer_than_a_request_may_last_but_not_for_ever() -> None:
+def test_the_idle_timeout_is_longer_than_the_request_timeout() -> None:
     with serving(limits=QUICK) as server, connect(server) as link:
         link.sendall(GET)
         assert PAGE == answer(link).body
@@ -86,7 +86,7 @@ def test_a_kept_connection_idles_longer_than_a_request_may_last_but_not_for_ever
         assert 0.6 < time.monotonic() - start < 1.2
 
 
-def test_the_second_request_of_a_connection_has_its_own_deadline() -> None:
+def test_each_request_of_a_connection_has_its_own_deadline() -> None:
     with serving(limits=QUICK) as server, connect(server) as link:
         link.sendall(GET + GET[:10])
         got = answer(link)
@@ -94,7 +94,7 @@ def test_the_second_request_of_a_connection_has_its_own_deadline() -> None:
         assert late.startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_client_that_reads_its_answer_too_slowly_is_reset() -> None:
+def test_a_client_that_reads_its_response_too_slowly_is_reset() -> None:
     with serving(big, limits=QUICK) as server, connect(server) as link:
         link.sendall(GET.replace(b"/metrics", b"/big"))
         link.recv(1)
@@ -102,13 +102,13 @@ def test_a_client_that_reads_its_answer_too_slowly_is_reset() -> None:
         assert PAGE == ask(server).body
 
 
-def test_a_client_that_reads_a_large_answer_gets_all_of_it() -> None:
+def test_a_client_receives_all_of_a_large_response() -> None:
     limits = ClientLimits(request_seconds=20)
     with serving(big, limits=limits) as server:
         assert BIG.body == ask(server, GET.replace(b"/metrics", b"/big")).body
 
 
-def test_a_large_answer_arrives_whole_through_tls(
+def test_a_client_receives_all_of_a_large_response_over_tls(
     pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
@@ -118,7 +118,7 @@ def test_a_large_answer_arrives_whole_through_tls(
             assert BIG.body == ask(server, request, trusting).body
 
 
-def test_an_answer_that_takes_too_long_is_a_503_and_its_late_result_is_dropped() -> None:
+def test_a_response_that_takes_too_long_is_a_503() -> None:
     release = threading.Event()
 
     def respond(_request: Request) -> Response:
@@ -135,7 +135,7 @@ def test_an_answer_that_takes_too_long_is_a_503_and_its_late_result_is_dropped()
         assert 200 == ask(server).status
 
 
-def test_a_tls_handshake_that_does_not_end_is_closed_and_holds_up_nobody(
+def test_an_unfinished_tls_handshake_is_closed_and_does_not_delay_others(
     pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
@@ -150,7 +150,7 @@ def test_a_tls_handshake_that_does_not_end_is_closed_and_holds_up_nobody(
         assert closed(torn, 1.0)
 
 
-def test_a_full_server_lets_go_the_oldest_that_has_not_asked() -> None:
+def test_a_full_server_evicts_the_oldest_connection_without_a_request() -> None:
     with serving(limits=ClientLimits(connections=8)) as server, many(server, 8) as silent:
         assert eventually(lambda: held(server) == 8)
         with connect(server) as link:
@@ -161,7 +161,7 @@ def test_a_full_server_lets_go_the_oldest_that_has_not_asked() -> None:
             assert 8 == held(server)
 
 
-def test_a_kept_connection_survives_a_herd_of_silent_ones() -> None:
+def test_a_keep_alive_connection_survives_many_silent_ones() -> None:
     with serving(limits=ClientLimits(connections=8)) as server, connect(server) as link:
         link.sendall(GET)
         assert PAGE == answer(link).body
@@ -171,7 +171,7 @@ def test_a_kept_connection_survives_a_herd_of_silent_ones() -> None:
             assert PAGE == answer(link).body
 
 
-def test_a_herd_of_idle_connections_makes_room_for_a_slow_newcomer() -> None:
+def test_many_idle_connections_are_evicted_for_a_slow_new_one() -> None:
     with serving(limits=ClientLimits(connections=8)) as server, many(server, 20) as herd:
         for link in herd:
             try:
@@ -185,7 +185,7 @@ def test_a_herd_of_idle_connections_makes_room_for_a_slow_newcomer() -> None:
             assert PAGE == answer(slow).body
 
 
-def test_a_herd_of_one_address_crowds_out_its_like_and_not_another_address() -> None:
+def test_many_connections_of_one_address_do_not_evict_another_address() -> None:
     with (
         serving(limits=ClientLimits(connections=8)) as server,
         connect(server, "127.0.0.2") as slow,
@@ -196,7 +196,7 @@ def test_a_herd_of_one_address_crowds_out_its_like_and_not_another_address() -> 
         assert PAGE == answer(slow).body
 
 
-def test_a_client_in_the_middle_of_its_handshake_outlasts_a_herd_of_silent_ones(
+def test_a_client_within_its_handshake_survives_many_silent_ones(
     pki: Path, web_yml: Callable[[str], Path], trusting: ssl.SSLContext
 ) -> None:
     text = f"tls_server_config: {{cert_file: {pki}/server.pem, key_file: {pki}/server.key}}"
@@ -220,7 +220,7 @@ def test_a_client_in_the_middle_of_its_handshake_outlasts_a_herd_of_silent_ones(
             assert more(link)
 
 
-def test_an_answer_that_was_given_can_be_read_after_its_connection_made_room() -> None:
+def test_a_sent_response_can_be_read_after_its_connection_was_evicted() -> None:
     body = b"x" * 200_000
 
     def metrics() -> Response:
@@ -240,7 +240,7 @@ def test_an_answer_that_was_given_can_be_read_after_its_connection_made_room() -
             assert [body] * 4 == [answer(link).body for link in links]
 
 
-def test_slow_readers_make_room_for_a_newcomer() -> None:
+def test_slow_readers_are_evicted_for_a_new_connection() -> None:
     with serving(big, limits=ClientLimits(connections=8)) as server, many(server, 8) as readers:
         for link in readers:
             link.sendall(GET.replace(b"/metrics", b"/big"))
@@ -248,7 +248,7 @@ def test_slow_readers_make_room_for_a_newcomer() -> None:
         assert PAGE == ask(server).body
 
 
-def test_a_server_whose_workers_all_hang_says_503_and_never_queues_without_bound() -> None:
+def test_a_server_whose_workers_hang_responds_503_and_limits_its_queue() -> None:
     release = threading.Event()
 
     def respond(_request: Request) -> Response:
@@ -265,7 +265,7 @@ def test_a_server_whose_workers_all_hang_says_503_and_never_queues_without_bound
         assert [200] * 8 == [answer(link).status for link in links]
 
 
-def test_who_comes_while_all_workers_are_only_busy_waits_and_is_answered() -> None:
+def test_a_new_client_waits_while_all_workers_are_busy() -> None:
     def respond(_request: Request) -> Response:
         time.sleep(0.05)
         return Response(200, "text/plain", PAGE)
@@ -288,7 +288,7 @@ def no_descriptor_left() -> Iterator[None]:
         os.close(lowest)
 
 
-def test_without_descriptors_the_server_waits_and_does_not_spin(
+def test_without_free_descriptors_the_server_waits_without_spinning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with serving() as server, ExitStack() as opened:
@@ -307,7 +307,7 @@ def test_without_descriptors_the_server_waits_and_does_not_spin(
     assert "LimitNOFILE=" in caplog.text
 
 
-def test_without_descriptors_a_scrape_takes_the_one_of_a_silent_client() -> None:
+def test_without_free_descriptors_a_scrape_evicts_a_silent_client() -> None:
     with serving() as server, connect(server) as silent, socket.socket() as scraper:
         assert eventually(lambda: held(server) == 1)
         with no_descriptor_left():
@@ -323,9 +323,7 @@ def authorized(password: str) -> bytes:
     return GET[:-2] + b"Authorization: Basic " + field + b"\r\n\r\n"
 
 
-def test_wrong_passwords_are_refused_and_the_right_one_is_let_in(
-    web_yml: Callable[[str], Path], hashed: str
-) -> None:
+def test_only_the_right_password_is_accepted(web_yml: Callable[[str], Path], hashed: str) -> None:
     with serving(web_config=web_yml(f"basic_auth_users: {{alice: {hashed}}}")) as server:
         statuses = [
             ask(server, request).status
@@ -335,7 +333,7 @@ def test_wrong_passwords_are_refused_and_the_right_one_is_let_in(
         assert ask(server).headers["www-authenticate"].startswith("Basic realm=")
 
 
-def test_a_flood_of_wrong_passwords_is_bounded_and_does_not_hold_up_who_is_known(
+def test_a_flood_of_wrong_passwords_does_not_delay_authenticated_clients(
     web_yml: Callable[[str], Path],
 ) -> None:
     slow = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(10)).decode()
@@ -355,7 +353,7 @@ def test_a_flood_of_wrong_passwords_is_bounded_and_does_not_hold_up_who_is_known
     assert {401, 503} == statuses
 
 
-def test_the_same_password_at_once_is_let_in_everywhere(web_yml: Callable[[str], Path]) -> None:
+def test_many_requests_with_the_same_password_are_accepted(web_yml: Callable[[str], Path]) -> None:
     slow = bcrypt.hashpw(b"swordfish", bcrypt.gensalt(10)).decode()
     with (
         serving(web_config=web_yml(f"basic_auth_users: {{alice: {slow}}}")) as server,

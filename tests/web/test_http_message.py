@@ -1,3 +1,5 @@
+"""Parsing of requests and rendering of responses."""
+
 from http import HTTPStatus
 
 import pytest
@@ -18,13 +20,13 @@ def head(*lines: str) -> bytes:
     return "\r\n".join(lines).encode("latin-1")
 
 
-def test_a_request_has_its_path_its_query_and_lower_case_fields() -> None:
+def test_a_request_has_path_query_and_lower_case_header_names() -> None:
     text = head("GET /metrics?a=%20&b HTTP/1.1", "Host: db1:10177", "ACCEPT:  text/plain \t")
     request = Request("GET", "/metrics", "a=%20&b", {"host": "db1:10177", "accept": "text/plain"})
     assert (request, True) == parse_request(text)
 
 
-def test_a_field_that_stands_twice_is_one_list() -> None:
+def test_a_repeated_field_is_one_list() -> None:
     text = head("GET / HTTP/1.1", "Host: x", "Accept: a", "Accept: b")
     assert "a, b" == parse_request(text)[0].headers["accept"]
 
@@ -39,7 +41,7 @@ def test_a_field_that_stands_twice_is_one_list() -> None:
         ("GET / HTTP/1.0", "Connection: keep-alive", False),
     ],
 )
-def test_a_connection_is_kept_unless_the_client_wants_it_closed(
+def test_a_connection_is_kept_unless_the_client_requests_its_close(
     line: str, field: str, *, kept: bool
 ) -> None:
     assert kept == parse_request(head(line, "Host: x", field))[1]
@@ -93,18 +95,18 @@ def test_a_target_may_be_absolute(target: str, path: str, query: str) -> None:
         (["PRI * HTTP/2.0", "Host: x"], 505),
     ],
 )
-def test_what_is_no_plain_get_is_refused(lines: list[str], status: int) -> None:
+def test_other_requests_than_plain_get_and_head_are_refused(lines: list[str], status: int) -> None:
     with pytest.raises(BadRequest) as e:
         parse_request(head(*lines))
     assert status == e.value.status
 
 
-def test_a_content_length_of_nothing_is_no_body() -> None:
+def test_a_content_length_of_0_is_accepted() -> None:
     assert parse_request(head("GET / HTTP/1.1", "Host: x", "Content-Length: 0"))[1]
 
 
 @given(st.binary(max_size=300))
-def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
     try:
         request, _ = parse_request(data)
     except BadRequest:
@@ -120,7 +122,7 @@ def test_any_bytes_are_a_request_or_refused(data: bytes) -> None:
         )
     )
 )  # fmt: skip
-def test_any_heap_of_http_is_a_request_without_a_body_or_refused(parts: list[bytes]) -> None:
+def test_any_http_like_text_is_parsed_without_a_body_or_refused(parts: list[bytes]) -> None:
     try:
         request, _ = parse_request(b"".join(parts))
     except BadRequest:
@@ -130,8 +132,8 @@ def test_any_heap_of_http_is_a_request_without_a_body_or_refused(parts: list[byt
     assert not any("\n" in text or "\r" in text for text in request.headers.values())
 
 
-def test_long_runs_of_spaces_are_parsed_in_no_time() -> None:
-    """A pattern that tries every split of 8,000 spaces would hold the loop for seconds."""
+def test_long_runs_of_spaces_are_parsed_quickly() -> None:
+    """A pattern that tries every split of 8,000 spaces would block the loop for seconds."""
     with pytest.raises(BadRequest):
         parse_request(b"GET / HTTP/1.1\r\nHost: x\r\nX:" + b" \t" * 200_000 + b"\x00")
 
@@ -143,7 +145,7 @@ def rendered(response: Response, *, body: bool = True, keep: bool = True) -> byt
     )
 
 
-def test_an_answer_has_its_fields_and_its_body() -> None:
+def test_a_response_has_header_fields_and_a_body() -> None:
     expected = (
         b"HTTP/1.1 200 OK\r\n"
         b"Date: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
@@ -170,13 +172,13 @@ def test_the_body_is_not_copied() -> None:
 
 
 @pytest.mark.parametrize("bad", ["a\r\nX: 1", "a\n", "\x00", "\N{SNOWMAN}"])
-def test_a_field_cannot_smuggle_in_another(bad: str) -> None:
+def test_a_field_cannot_contain_another_field(bad: str) -> None:
     with pytest.raises(ValueError, match=r"control characters|latin-1"):
         rendered(Response(200, bad, b""))
     with pytest.raises(ValueError, match=r"control characters|latin-1"):
         rendered(Response(200, "text/plain", b"", (("X", bad),)))
 
 
-def test_a_line_of_text_says_what_it_is() -> None:
+def test_a_plain_text_response_has_its_content_type() -> None:
     expected = Response(404, "text/plain; charset=utf-8", b"No.\n", (("A", "b"),))
     assert expected == plain_response(HTTPStatus.NOT_FOUND, "No.", ("A", "b"))

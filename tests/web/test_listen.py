@@ -1,3 +1,5 @@
+"""Listen addresses."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +29,7 @@ def test_an_address_is_a_host_and_a_port(text: str, expected: tuple[str, int]) -
     ["", "10177", "host", "host:", ":http", "::1:80", "[::1]", "[host]:80", "h:65536", "h:-1",
      "h:+1", "h: 80", "http://h:80", "h:٣", "h:000000080", "a b:80", "[::1:80", "h:8\n", "\n:80"],
 )  # fmt: skip
-def test_what_is_no_address_is_refused_with_a_remedy(text: str) -> None:
+def test_an_invalid_address_is_an_error_with_a_remedy(text: str) -> None:
     with pytest.raises(ConfigError, match="HOST:PORT"):
         parse_address(text)
 

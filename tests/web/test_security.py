@@ -1,3 +1,5 @@
+"""Reloads of the web configuration."""
+
 import base64
 import logging
 import os
@@ -27,7 +29,7 @@ def get(password: str) -> bytes:
 
 
 def install(pki: Path, place: Path, name: str) -> None:
-    """Put a certificate in place as certbot does: whole files, renamed over the old ones."""
+    """Install a certificate as certbot does: rename complete files over the old ones."""
     for end in ("pem", "key"):
         shutil.copy(pki / f"{name}.{end}", place / "new")
         os.replace(place / "new", place / f"cert.{end}")
@@ -50,7 +52,7 @@ def web_config(pki: Path, tmp_path: Path) -> Path:
     return path
 
 
-def test_a_new_certificate_is_served_from_the_next_handshake_on(
+def test_a_new_certificate_is_used_from_the_next_handshake(
     pki: Path, tmp_path: Path, web_config: Path, trusting: ssl.SSLContext
 ) -> None:
     with serving(web_config=web_config) as server:
@@ -79,7 +81,7 @@ def test_a_bad_certificate_keeps_the_old_one_and_is_logged_once(
 def test_between_a_new_certificate_and_its_key_the_old_pair_is_served(
     pki: Path, tmp_path: Path, web_config: Path, trusting: ssl.SSLContext
 ) -> None:
-    # Two writes within a tick of the file system's clock (4 ms) would have one time.
+    # Two writes within one tick of the clock of the file system (4 ms) have the same time.
     for end in ("pem", "key"):
         os.utime(tmp_path / f"cert.{end}", (1, 1))
     with serving(web_config=web_config) as server:
@@ -89,7 +91,7 @@ def test_between_a_new_certificate_and_its_key_the_old_pair_is_served(
         assert "server2" == subject(server, trusting)
 
 
-def test_changed_users_count_from_the_next_request_on_even_on_an_open_connection(
+def test_changed_users_apply_from_the_next_request_on_an_open_connection(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "web.yml"
@@ -109,7 +111,7 @@ def test_changed_users_count_from_the_next_request_on_even_on_an_open_connection
     ["", "http_server_config: {}\n", TLS, users("x")],
     ids=["empty", "neither", "tls", "users"],
 )
-def test_a_file_caught_half_written_never_opens_the_door(
+def test_a_half_written_file_never_removes_protection(
     web_config: Path, trusting: ssl.SSLContext, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     web_config.write_text(TLS + users("old"))
@@ -120,7 +122,7 @@ def test_a_file_caught_half_written_never_opens_the_door(
     assert "reload the service (SIGHUP) if that is intended" in caplog.text
 
 
-def test_an_explicit_reload_may_drop_the_password(tmp_path: Path) -> None:
+def test_an_explicit_reload_can_remove_the_password(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     with serving(web_config=path) as server:
@@ -130,7 +132,7 @@ def test_an_explicit_reload_may_drop_the_password(tmp_path: Path) -> None:
         assert PAGE == ask(server).body
 
 
-def test_a_reload_forgets_who_was_let_in(tmp_path: Path) -> None:
+def test_a_reload_empties_the_cache_of_credentials(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     live = ReloadableSecurity(path)
@@ -141,7 +143,7 @@ def test_a_reload_forgets_who_was_let_in(tmp_path: Path) -> None:
     assert not live.current.auth.is_cached(field)
 
 
-def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_config: Path) -> None:
+def test_a_changed_file_does_not_remove_client_certificates(pki: Path, web_config: Path) -> None:
     kind = f"client_auth_type: RequireAndVerifyClientCert, client_ca_file: {pki}/ca.pem"
     sans = ", client_allowed_sans: [a]"
     web_config.write_text(TLS.replace("}", f", {kind}{sans}}}"))
@@ -155,7 +157,7 @@ def test_client_certificates_are_not_dropped_by_a_changed_file(pki: Path, web_co
     assert before is not live.current
 
 
-def test_a_configuration_that_vanishes_stays_in_force(tmp_path: Path) -> None:
+def test_a_deleted_configuration_stays_in_force(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
     with serving(web_config=path) as server:
@@ -163,7 +165,7 @@ def test_a_configuration_that_vanishes_stays_in_force(tmp_path: Path) -> None:
         assert 401 == ask(server).status
 
 
-def test_configured_fields_are_on_every_answer(tmp_path: Path) -> None:
+def test_configured_fields_are_in_every_response(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text("http_server_config: {headers: {X-Frame-Options: deny}}\n" + users("old"))
     with serving(web_config=path) as server:

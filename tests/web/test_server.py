@@ -1,3 +1,5 @@
+"""The server as a client sees it."""
+
 import errno
 import logging
 import socket
@@ -15,7 +17,7 @@ from exporter.web.server import HttpServer
 from tests.web.talk import GET, PAGE, QUICK, answer, ask, closed, connect, page, serving
 
 
-def test_curl_gets_the_page_and_the_status_of_another_path() -> None:
+def test_curl_reads_the_page_and_a_404() -> None:
     with serving() as server:
         url = "http://{}:{}".format(*server.addresses[0])
         code = ["-s", "-w", "%{http_code}"]
@@ -26,7 +28,7 @@ def test_curl_gets_the_page_and_the_status_of_another_path() -> None:
     assert [PAGE + b"200", b"No such page.\n404"] == got
 
 
-def test_an_answer_has_its_date_its_type_and_its_length() -> None:
+def test_a_response_has_date_type_and_length() -> None:
     with serving() as server:
         got = ask(server)
     assert (200, "text/plain", str(len(PAGE))) == (
@@ -39,7 +41,7 @@ def test_an_answer_has_its_date_its_type_and_its_length() -> None:
     assert "server" not in got.headers
 
 
-def test_respond_is_given_the_request() -> None:
+def test_respond_receives_the_request() -> None:
     seen: list[Request] = []
 
     def respond(request: Request) -> Response:
@@ -52,7 +54,7 @@ def test_respond_is_given_the_request() -> None:
     assert got.body.startswith(b"web-respond")
 
 
-def test_head_has_the_fields_of_get_and_no_body() -> None:
+def test_head_returns_the_fields_of_get_without_a_body() -> None:
     with serving() as server, connect(server) as link:
         link.sendall(GET.replace(b"GET", b"HEAD") + GET)
         first = answer(link, head_only=True)
@@ -67,7 +69,7 @@ def test_a_connection_serves_one_request_after_another() -> None:
             assert PAGE == answer(link).body
 
 
-def test_pipelined_requests_are_answered_in_their_order() -> None:
+def test_pipelined_requests_are_answered_in_order() -> None:
     def respond(request: Request) -> Response:
         time.sleep(0.02 if request.query == "0" else 0)
         return Response(200, "text/plain", request.query.encode())
@@ -86,7 +88,7 @@ def test_pipelined_requests_are_answered_in_their_order() -> None:
     assert [str(n) if n % 3 else "quick" for n in range(99)] == bodies
 
 
-def test_a_request_that_comes_byte_by_byte_is_answered() -> None:
+def test_a_request_sent_byte_by_byte_is_answered() -> None:
     with serving() as server, connect(server) as link:
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in b"\r\n" + GET:
@@ -94,7 +96,7 @@ def test_a_request_that_comes_byte_by_byte_is_answered() -> None:
         assert PAGE == answer(link).body
 
 
-def test_a_client_that_has_ended_its_side_is_still_answered() -> None:
+def test_a_client_that_closed_its_sending_side_is_answered() -> None:
     with serving() as server, connect(server) as link:
         link.sendall(GET)
         link.shutdown(socket.SHUT_WR)
@@ -103,7 +105,7 @@ def test_a_client_that_has_ended_its_side_is_still_answered() -> None:
 
 
 @pytest.mark.parametrize("line", [b"GET /metrics HTTP/1.0", b"GET /metrics HTTP/1.1"])
-def test_a_connection_is_closed_when_the_client_says_so(line: bytes) -> None:
+def test_a_connection_is_closed_on_request(line: bytes) -> None:
     with serving() as server, connect(server) as link:
         link.sendall(line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
         got = answer(link)
@@ -124,9 +126,7 @@ def test_a_connection_is_closed_when_the_client_says_so(line: bytes) -> None:
         (b"GET / HTTP/3.0\r\nHost: x\r\n\r\n", 505),
     ],
 )
-def test_what_is_no_plain_get_is_refused_and_its_connection_closed(
-    request_: bytes, status: int
-) -> None:
+def test_a_refused_request_closes_its_connection(request_: bytes, status: int) -> None:
     with serving() as server, connect(server) as link:
         link.sendall(request_ + GET)
         got = answer(link)
@@ -137,7 +137,7 @@ def test_what_is_no_plain_get_is_refused_and_its_connection_closed(
         assert 200 == ask(server).status
 
 
-def test_a_method_that_is_not_allowed_is_told_which_are() -> None:
+def test_a_refused_method_receives_the_allowed_ones() -> None:
     with serving() as server:
         got = ask(server, b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert (405, "GET, HEAD") == (got.status, got.headers["allow"])
@@ -152,7 +152,7 @@ def test_a_method_that_is_not_allowed_is_told_which_are() -> None:
         lambda _request: Response(7, "text/plain", b""),
     ],
 )
-def test_a_failing_page_is_a_500_and_one_line_in_the_log(
+def test_an_exception_is_a_500_and_one_log_record(
     respond: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(respond) as server:  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ def test_a_failing_page_is_a_500_and_one_line_in_the_log(
     assert len(records[0].getMessage()) < 300
 
 
-def test_a_fast_path_is_answered_while_all_workers_are_busy() -> None:
+def test_a_fast_path_responds_while_all_workers_are_busy() -> None:
     release = threading.Event()
 
     def respond(_request: Request) -> Response:
@@ -185,7 +185,7 @@ def test_a_fast_path_is_answered_while_all_workers_are_busy() -> None:
             link.close()
 
 
-def test_a_port_in_use_is_one_line_with_a_remedy() -> None:
+def test_a_port_in_use_is_an_error_with_a_remedy() -> None:
     with serving() as server:
         second = HttpServer(server.addresses, page)
         with pytest.raises(ConfigError) as e:
@@ -196,12 +196,12 @@ def test_a_port_in_use_is_one_line_with_a_remedy() -> None:
 
 
 @pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid", "a" * 70 + ".b", "a..b"])
-def test_an_address_that_is_not_ours_is_a_config_error(host: str) -> None:
+def test_an_address_of_another_host_is_a_config_error(host: str) -> None:
     with pytest.raises(ConfigError, match="cannot listen on "):
         HttpServer([(host, 0)], page).start()
 
 
-def test_where_one_address_cannot_be_had_none_is_kept() -> None:
+def test_no_address_stays_bound_if_one_fails() -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = probe.getsockname()
     with pytest.raises(ConfigError):
@@ -210,7 +210,7 @@ def test_where_one_address_cannot_be_had_none_is_kept() -> None:
         assert errno.ECONNREFUSED == link.connect_ex(free)
 
 
-def test_a_server_listens_on_all_its_addresses_and_an_empty_host_is_all_interfaces() -> None:
+def test_a_server_listens_on_all_addresses_and_all_interfaces() -> None:
     server = HttpServer([("127.0.0.1", 0), ("", 0)], page)
     server.start()
     try:
@@ -222,7 +222,7 @@ def test_a_server_listens_on_all_its_addresses_and_an_empty_host_is_all_interfac
         server.stop()
 
 
-def test_stop_closes_everything_within_half_a_second_even_while_a_page_hangs() -> None:
+def test_stop_takes_half_a_second_even_if_a_page_hangs() -> None:
     release = threading.Event()
 
     def respond(_request: Request) -> Response:
@@ -244,7 +244,7 @@ def test_stop_closes_everything_within_half_a_second_even_while_a_page_hangs() -
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.one_of(st.binary(max_size=60), st.just(GET), st.just(b"\r\n\r\n")), max_size=6))
-def test_any_bytes_on_a_connection_leave_the_server_serving(parts: list[bytes]) -> None:
+def test_any_bytes_on_a_connection_leave_the_server_running(parts: list[bytes]) -> None:
     with serving(limits=QUICK) as server:
         with connect(server) as link:
             try:

@@ -1,4 +1,4 @@
-"""The first page's table."""
+"""The table of the status page."""
 
 from pathlib import Path
 
@@ -26,18 +26,18 @@ def drive(label: str = "sdx", **known: object) -> WatchedDrive:
     return WatchedDrive(label=label, serial="S1", address=f"/dev/{label} -d sat", **known)  # type: ignore[arg-type]
 
 
-def test_a_device_without_smart_has_its_work_only(tmp_path: Path) -> None:
+def test_a_device_without_smart_has_only_its_activity(tmp_path: Path) -> None:
     machine = watched(tmp_path)
     assert [("sdx", "", "ssd", "", "", "0", "0%", "none")] == table(machine)
 
 
-def test_health_and_wear_stand_beside_the_work(tmp_path: Path) -> None:
+def test_health_and_wear_are_shown(tmp_path: Path) -> None:
     worn = Endurance(0.31, EnduranceSource.ATA_DEVSTAT)
     fine = drive(up=True, health=DriveHealth(healthy=True, endurance=worn))
     assert [("passed", "31%")] == [row[3:5] for row in table(watched(tmp_path), fine)]
 
 
-def test_what_is_wrong_is_said_in_a_word(tmp_path: Path) -> None:
+def test_each_problem_has_one_word(tmp_path: Path) -> None:
     machine = watched(tmp_path)
     for its, said in (
         (drive(up=True, health=DriveHealth(healthy=False)), "FAILING"),
@@ -48,7 +48,7 @@ def test_what_is_wrong_is_said_in_a_word(tmp_path: Path) -> None:
         assert [said] == [row[3] for row in table(machine, its)]
 
 
-def test_drives_that_are_no_block_device_and_those_that_are_gone_come_after(tmp_path: Path) -> None:
+def test_drives_without_a_block_device_and_missing_drives_come_last(tmp_path: Path) -> None:
     behind = drive("bus/0:megaraid,3", up=True, health=DriveHealth(healthy=True), blocks=("sdx",))
     gone = drive("sdb", is_missing=True)
     rows = table(watched(tmp_path), behind, gone)

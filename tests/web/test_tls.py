@@ -1,3 +1,5 @@
+"""TLS settings and TLS connections."""
+
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +45,7 @@ def verifying(pki: Path, sans: str = "") -> str:
         ({"curve_preferences": ("P256",)}, "use one of CurveP256"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_naming_the_key_and_the_remedy(
+def test_an_unusable_setting_is_an_error_with_key_and_remedy(
     pki: Path, changes: dict[str, str | tuple[str, ...]], expected: str
 ) -> None:
     (pki / "torn.pem").write_bytes((pki / "server.pem").read_bytes()[:200])
@@ -57,14 +59,14 @@ def test_what_cannot_be_kept_is_refused_naming_the_key_and_the_remedy(
     assert "\n" not in str(e.value)
 
 
-def test_a_client_of_the_ca_reads_the_page(
+def test_a_client_that_trusts_the_ca_reads_the_page(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     with serving(web_config=web_yml(yml(pki))) as server:
         assert PAGE == ask(server, context=trusting).body
 
 
-def test_the_versions_and_the_suite_are_those_configured(
+def test_versions_and_cipher_suite_are_as_configured(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     suite = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
@@ -79,13 +81,13 @@ def test_the_versions_and_the_suite_are_those_configured(
         assert "ECDHE-ECDSA-AES256-GCM-SHA384" == (secured.cipher() or ("",))[0]
 
 
-def test_suites_of_tls_13_alone_exclude_the_older_version(pki: Path) -> None:
+def test_cipher_suites_of_tls_13_only_exclude_tls_12(pki: Path) -> None:
     files = (pki / "server.pem", pki / "server.key")
     made = make_tls(TlsConfig(*files, cipher_suites=("TLS_AES_128_GCM_SHA256",)))
     assert ssl.TLSVersion.TLSv1_3 == made.context.minimum_version
 
 
-def test_a_client_without_a_certificate_or_with_a_strangers_is_turned_away(
+def test_a_client_without_a_valid_certificate_is_refused(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     with serving(web_config=web_yml(verifying(pki))) as server:
@@ -107,7 +109,7 @@ def test_a_client_without_a_certificate_or_with_a_strangers_is_turned_away(
         (", client_allowed_sans: ['*.example', client]", False),
     ],
 )
-def test_a_client_certificate_must_bear_an_allowed_name(
+def test_a_client_certificate_must_contain_an_allowed_name(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext, sans: str, *, admitted: bool
 ) -> None:
     trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
@@ -119,7 +121,7 @@ def test_a_client_certificate_must_bear_an_allowed_name(
                 ask(server, context=trusting)
 
 
-def test_plain_http_and_garbage_on_the_tls_port_end_that_connection_only(
+def test_plain_http_on_the_tls_port_ends_only_that_connection(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     with serving(web_config=web_yml(yml(pki))) as server:
@@ -130,7 +132,7 @@ def test_plain_http_and_garbage_on_the_tls_port_end_that_connection_only(
         assert PAGE == ask(server, context=trusting).body
 
 
-def test_a_refused_request_ends_with_a_proper_close_of_tls(
+def test_a_refused_request_ends_with_close_notify(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     with (
@@ -148,7 +150,7 @@ def test_a_refused_request_ends_with_a_proper_close_of_tls(
 def test_pipelined_requests_in_one_tls_record_are_all_answered(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
-    """What TLS has decrypted and not handed over yet wakes no selector."""
+    """The selector does not report data that TLS has decrypted but not returned yet."""
     with (
         serving(web_config=web_yml(yml(pki))) as server,
         connect(server) as link,

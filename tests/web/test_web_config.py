@@ -1,3 +1,5 @@
+"""The web configuration file."""
+
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -15,7 +17,7 @@ HASH = "$2y$10$" + "a" * 53
 WHERE = Path("/etc/ssd-exporter/web.yml")
 
 
-def test_the_whole_format_is_read_with_paths_relative_to_the_file() -> None:
+def test_all_settings_are_read_and_paths_are_relative_to_the_file() -> None:
     text = f"""
 tls_server_config:
   cert_file: server.pem
@@ -61,11 +63,11 @@ basic_auth_users:
     ["", "# nothing\n", "{}", "null", "tls_server_config:\n", "tls_server_config: {}",
      "basic_auth_users: {}", "http_server_config: {headers: }", "http_server_config: {http2: }"],
 )  # fmt: skip
-def test_what_is_empty_asks_for_nothing(text: str) -> None:
+def test_an_empty_configuration_requires_nothing(text: str) -> None:
     assert WebConfig() == parse(text, WHERE)
 
 
-def test_hashes_are_not_printed() -> None:
+def test_repr_omits_hashes() -> None:
     assert HASH not in repr(parse(f"basic_auth_users: {{a: {HASH}}}", WHERE))
 
 
@@ -106,7 +108,7 @@ def test_hashes_are_not_printed() -> None:
         ("text", "not a mapping"),
     ],
 )
-def test_a_mistake_is_told_in_one_line_with_its_place_and_remedy(text: str, expected: str) -> None:
+def test_an_error_has_one_line_with_position_and_remedy(text: str, expected: str) -> None:
     with pytest.raises(ConfigError) as e:
         parse(text, WHERE)
     assert expected in str(e.value)
@@ -114,7 +116,7 @@ def test_a_mistake_is_told_in_one_line_with_its_place_and_remedy(text: str, expe
     assert str(WHERE) in str(e.value)
 
 
-def test_an_error_never_repeats_a_password() -> None:
+def test_an_error_never_contains_a_password() -> None:
     with pytest.raises(ConfigError) as e:
         parse("basic_auth_users: {alice: swordfish}", WHERE)
     assert "swordfish" not in str(e.value)
@@ -134,7 +136,7 @@ yaml_like = st.recursive(
 
 
 @given(st.one_of(st.text(), yaml_like))
-def test_any_text_is_a_configuration_or_a_config_error(text: str) -> None:
+def test_any_text_is_parsed_or_a_config_error(text: str) -> None:
     told = ""
     try:
         parse(text, WHERE)
@@ -152,7 +154,7 @@ def test_any_text_is_a_configuration_or_a_config_error(text: str) -> None:
         (lambda path: path.write_bytes(b"#" * (1 << 20 | 1)), "larger than 1 MiB"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_a_config_error(
+def test_an_unreadable_file_is_a_config_error(
     tmp_path: Path, make: Callable[[Path], None], expected: str
 ) -> None:
     path = tmp_path / "web.yml"
@@ -227,7 +229,7 @@ def accepted_by_promtool(path: Path) -> bool:
 
 
 @pytest.mark.real
-def test_promtool_agrees_on_what_is_a_web_configuration(pki: Path) -> None:
+def test_promtool_accepts_the_same_configurations(pki: Path) -> None:
     assert shutil.which("promtool"), "apt-get install prometheus"
     path = pki / "web.yml"
     for text in AGREED:
@@ -247,9 +249,7 @@ def test_promtool_agrees_on_what_is_a_web_configuration(pki: Path) -> None:
         "tls_server_config: {min_version: TLS13}",
     ],
 )
-def test_only_what_would_be_less_safe_than_it_looks_is_refused_beyond_promtool(
-    pki: Path, text: str
-) -> None:
+def test_only_insecure_settings_are_refused_beyond_promtool(pki: Path, text: str) -> None:
     path = pki / "web.yml"
     path.write_text(text)
     assert (True, False) == (accepted_by_promtool(path), accepted_by_us(path))

@@ -1,4 +1,4 @@
-"""What ATA drives count of errors, and what they have in reserve."""
+"""Event counters and spare blocks of ATA drives."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def counted(identity: DriveIdentity, *table: AtaAttribute) -> AtaCounts:
     return ata_counts(NOTHING, identity, table)
 
 
-#: One attribute per row of the table and spelling: counter, id and name.
+#: One attribute for each rule and spelling: counter, id and name.
 NAMED = (
     ("media_errors", 187, "Reported_Uncorrect"),
     ("media_errors", 187, "Reported_Uncorr_Errors"),
@@ -98,7 +98,7 @@ def test_an_attribute_that_the_database_names_is_counted(
     }
 
 
-#: Drives that an old database does not know: counter, id, model.
+#: Drives that an old database does not list: counter, id, model.
 UNNAMED = (
     ("media_errors", 187, "SAMSUNG MZ7L3480HCHQ-00A07"),
     ("media_errors", 187, "INTEL SSDSC2KB480GZ"),
@@ -121,7 +121,7 @@ def test_an_attribute_without_a_name_is_counted_by_make(
 
 def test_every_rule_of_the_table_is_exercised_above() -> None:
     exercised = {(counter, number) for counter, number, _ in (*NAMED, *UNNAMED)}
-    exercised.add(("reallocated_sectors", 170))  # and below, for its pair
+    exercised.add(("reallocated_sectors", 170))  # tested below, with its pair of counts
     unexercised = [
         rule
         for rule in COUNT_RULES
@@ -132,7 +132,7 @@ def test_every_rule_of_the_table_is_exercised_above() -> None:
     assert set() == {m for rule in COUNT_RULES for m in (*rule.makes, *rule.not_makes)} - makes
 
 
-def test_the_standards_counters_come_first() -> None:
+def test_device_statistics_are_used_before_attributes() -> None:
     fields = statistics((4, 0x08, 3), (6, 0x18, 12))
     counts = ata_counts(
         fields,
@@ -143,11 +143,11 @@ def test_the_standards_counters_come_first() -> None:
     assert 12 == counts.interface_errors
 
 
-def test_a_standard_counter_of_zero_is_a_count() -> None:
+def test_a_device_statistic_of_zero_is_a_count() -> None:
     assert 0 == ata_counts(statistics((4, 0x08, 0)), SAMSUNG, []).media_errors
 
 
-# The pitfalls.
+# Known misreadings, by number (p1 to p8).
 
 
 @pytest.mark.parametrize(
@@ -167,18 +167,18 @@ def test_a_standard_counter_of_zero_is_a_count() -> None:
         (7, "seven", None),
     ],
 )
-def test_p4_a_packed_raw_value_is_its_first_number_or_none(
+def test_p4_a_packed_raw_value_yields_its_first_number_or_none(
     raw: int, text: str, expected: int | None
 ) -> None:
     assert expected == event_count(row(5, "Reallocated_Sector_Ct", raw=raw, text=text))
 
 
-def test_p4_of_phisons_pair_the_grown_bad_blocks_are_counted() -> None:
+def test_p4_phison_pairs_yield_the_later_bad_blocks() -> None:
     pair = row(170, "Bad_Blk_Ct_Lat/Erl", raw=(3 << 24) + 40, text="3/40")
     assert 3 == counted(PHISON, pair).reallocated_sectors
 
 
-def test_p4_unaligned_accesses_are_no_program_failures() -> None:
+def test_p4_unaligned_accesses_are_not_program_failures() -> None:
     packed = row(181, "Program_Fail_Cnt_Total", raw=4_294_993_511_000)
     assert counted(drive(None, "M4-CT256M4SSD2"), packed).program_failures is None
     named = row(181, "Non4k_Aligned_Access", raw=12, text="0 4 8")
@@ -211,25 +211,25 @@ def test_p4_unaligned_accesses_are_no_program_failures() -> None:
         (SAMSUNG, row(1, "Raw_Read_Error_Rate", raw=12), "media_errors"),
     ],
 )
-def test_p2_an_id_does_not_count_what_its_name_does_not_say(
+def test_p2_an_id_with_another_name_is_not_counted(
     identity: DriveIdentity, attribute: AtaAttribute, counter: str
 ) -> None:
     assert getattr(counted(identity, attribute), counter) is None
 
 
-def test_p8_entries_of_the_error_log_are_no_media_errors() -> None:
-    """Benign commands make entries; so does one that the drive does not know."""
+def test_p8_error_log_entries_are_not_media_errors() -> None:
+    """Harmless commands add entries, and so does a command that the drive does not support."""
     log = {"ata_smart_error_log": {"summary": {"count": 4_711, "logged_count": 5}}}
     assert AtaCounts() == ata_counts(Fields(log), SAMSUNG, [])
 
 
-def test_heads_that_retract_are_no_power_loss() -> None:
+def test_head_retracts_are_not_unsafe_shutdowns() -> None:
     retract = row(192, "Power-Off_Retract_Count", raw=87)
     assert counted(DISK, retract).unsafe_shutdowns is None
     assert counted(drive("Silicon Motion based SSDs"), retract).unsafe_shutdowns is None
 
 
-def test_what_turns_has_no_flash_to_fail_and_no_reserve() -> None:
+def test_a_hard_disk_has_no_flash_counters_and_no_spare() -> None:
     counts = counted(
         DISK,
         row(5, "Reallocated_Sector_Ct", raw=8),
@@ -246,7 +246,7 @@ def test_what_turns_has_no_flash_to_fail_and_no_reserve() -> None:
     assert expected == counts
 
 
-def test_a_count_that_is_hidden_leaves_the_next_row() -> None:
+def test_the_next_attribute_is_used_if_a_count_cannot_be_read() -> None:
     counts = counted(
         MICRON,
         row(187, "Reported_Uncorrect", raw=1 << 40),
@@ -255,7 +255,7 @@ def test_a_count_that_is_hidden_leaves_the_next_row() -> None:
     assert 5 == counts.media_errors
 
 
-# Reserves.
+# Spare blocks.
 
 
 @pytest.mark.parametrize(
@@ -281,22 +281,22 @@ def test_a_count_that_is_hidden_leaves_the_next_row() -> None:
         (SAMSUNG, row(180, "Unused_Rsvd_Blk_Cnt_Tot", 93, 220, threshold=10), 0.93, 0.1),
     ],
 )
-def test_a_reserve_is_its_normalized_value(
+def test_spare_is_read_from_the_normalized_value(
     identity: DriveIdentity, attribute: AtaAttribute, ratio: float, limit: float | None
 ) -> None:
     counts = counted(identity, attribute)
     assert (ratio, limit) == (counts.spare_ratio, counts.spare_threshold_ratio)
 
 
-def test_p5_a_reserve_of_value_zero_is_not_supported() -> None:
-    """Micron's 180 has 0 there with thousands of spare blocks in raw."""
+def test_p5_a_spare_value_of_zero_is_not_supported() -> None:
+    """On Micron drives, 180 has value 0 with thousands of spare blocks in the raw value."""
     unused = row(180, "Unused_Rsvd_Blk_Cnt_Tot", 0, 12_000, prefailure=True)
     assert counted(MICRON, unused).spare_ratio is None
     both = counted(MICRON, unused, row(170, "Reserved_Block_Pct", 100, threshold=10))
     assert 1.0 == both.spare_ratio
 
 
-def test_a_reserve_that_smartctl_names_for_want_of_better_is_none() -> None:
+def test_a_default_name_of_an_unknown_drive_is_not_spare() -> None:
     attribute = row(232, "Available_Reservd_Space", 100)
     assert counted(drive(None, "EXAMPLE SATA 480"), attribute).spare_ratio is None
 

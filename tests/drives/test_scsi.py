@@ -1,4 +1,4 @@
-"""What a SCSI or SAS drive's report means."""
+"""The health values of SCSI and SAS drives."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, phy, scsi, scsi_test, with_value, without
 
 
-def test_every_field_of_a_report_is_understood() -> None:
+def test_every_field_of_a_report_is_parsed() -> None:
     report = parse_report(scsi())
     assert (
         DriveIdentity(
@@ -58,24 +58,24 @@ def health(**changes: Any) -> DriveHealth:
     return parse_report(scsi() | changes).health
 
 
-def test_start_stop_cycles_are_no_power_cycles() -> None:
+def test_start_stop_cycles_are_not_power_cycles() -> None:
     assert health().power_cycles is None
 
 
-def test_errors_add_up_over_what_the_drive_counts() -> None:
+def test_errors_of_all_counters_are_added() -> None:
     report = scsi()
     del report["scsi_error_counter_log"]["verify"]
     assert 5 == parse_report(report).health.media_errors
 
 
-def test_a_sum_with_a_part_that_is_not_usable_is_unknown() -> None:
-    """Without that part it would read as a counter that was set back."""
+def test_a_sum_with_an_invalid_part_is_none() -> None:
+    """A sum without that part would be a counter that goes backward."""
     path = ("scsi_error_counter_log", "write", "total_uncorrected_errors")
     report = parse_report(with_value(scsi(), path, "many"))
     assert (None, 1) == (report.health.media_errors, len(report.faults))
 
 
-def test_a_drive_without_error_counters_has_no_0_errors() -> None:
+def test_without_error_counters_the_errors_are_none() -> None:
     report = parse_report(
         without(scsi(), "scsi_error_counter_log", "scsi_sas_port_0", "scsi_sas_port_1")
     )
@@ -85,7 +85,7 @@ def test_a_drive_without_error_counters_has_no_0_errors() -> None:
 @pytest.mark.parametrize(
     ("text", "bytes_"), [("0.001", 10**6), ("292086.584", 292_086_584 * 10**6)]
 )
-def test_gigabytes_processed_stand_as_text(text: str, bytes_: int) -> None:
+def test_gigabytes_processed_are_parsed_from_text(text: str, bytes_: int) -> None:
     path = ("scsi_error_counter_log", "write", "gigabytes_processed")
     assert WrittenBytes(bytes_, 10**6, UnitSource.STANDARD) == (
         parse_report(with_value(scsi(), path, text)).health.host_written
@@ -93,14 +93,14 @@ def test_gigabytes_processed_stand_as_text(text: str, bytes_: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["0.000", "", "nan", "inf", "-1.000", None, [1]])
-def test_a_drive_that_does_not_count_what_it_processes_has_written_nothing_known(
+def test_0_gigabytes_processed_are_none(
     text: object,
 ) -> None:
     path = ("scsi_error_counter_log", "write", "gigabytes_processed")
     assert parse_report(with_value(scsi(), path, text)).health.host_written is None
 
 
-def test_the_temperature_may_stand_where_7_3_put_it() -> None:
+def test_the_temperature_field_of_smartctl_7_3_is_read() -> None:
     report = without(scsi(), "temperature") | {
         "scsi_temperature": {"current": 41, "drive_trip": 65}
     }
@@ -108,18 +108,18 @@ def test_the_temperature_may_stand_where_7_3_put_it() -> None:
     assert ({"drive": 41.0}, 65.0) == (found.temperatures, found.temperature_warning_celsius)
 
 
-def test_7_3_prints_the_trip_temperature_apart() -> None:
+def test_the_trip_temperature_field_of_smartctl_7_3_is_read() -> None:
     found = health(temperature={"current": 41}, scsi_temperature={"drive_trip": 65})
     assert ({"drive": 41.0}, 65.0) == (found.temperatures, found.temperature_warning_celsius)
 
 
-def test_the_environmental_report_serves_where_no_other_page_has_a_temperature() -> None:
+def test_the_environmental_report_is_the_fallback_for_the_temperature() -> None:
     environment = {"temperature_1": {"parameter_code": 0, "current": 38}}
     found = health(temperature={"current": 0}, scsi_environmental_reports=environment)
     assert {"drive": 38.0} == found.temperatures
 
 
-def test_an_environmental_report_may_not_know_the_temperature() -> None:
+def test_an_unknown_temperature_in_the_environmental_report_is_none() -> None:
     environment = {"temperature_1": {"parameter_code": 0, "current": "unknown"}}
     report = parse_report(
         scsi() | {"temperature": {"current": 0}, "scsi_environmental_reports": environment}
@@ -127,7 +127,7 @@ def test_an_environmental_report_may_not_know_the_temperature() -> None:
     assert ({}, ()) == (report.health.temperatures, report.faults)
 
 
-def test_0_degrees_are_unknown() -> None:
+def test_0_degrees_are_none() -> None:
     found = health(temperature={"current": 0}, scsi_temperature={"drive_trip": 0})
     assert ({}, None) == (found.temperatures, found.temperature_warning_celsius)
 
@@ -137,7 +137,7 @@ def test_a_rotating_drive_has_no_endurance() -> None:
 
 
 @pytest.mark.parametrize(("percent", "ratio"), [(0, 0.0), (100, 1.0), (255, 2.55)])
-def test_more_than_all_of_the_endurance_can_be_used(percent: int, ratio: float) -> None:
+def test_used_endurance_can_exceed_100_percent(percent: int, ratio: float) -> None:
     found = health(scsi_percentage_used_endurance_indicator=percent)
     assert Endurance(ratio, EnduranceSource.SCSI_LOG) == found.endurance
 
@@ -155,17 +155,17 @@ def test_more_than_all_of_the_endurance_can_be_used(percent: int, ratio: float) 
         ("phy enabled; 0 Gbps", None),
     ],
 )
-def test_a_link_carries_what_its_code_leaves(words: str, rate: float | None) -> None:
+def test_the_line_rate_excludes_the_encoding(words: str, rate: float | None) -> None:
     found = health(scsi_sas_port_0={"phy_0": phy(words, 0, 0, 0, 0)})
     assert pytest.approx(rate) == found.link_bytes_per_second
 
 
-def test_the_slowest_of_two_connected_ports_counts() -> None:
+def test_the_slowest_of_two_connected_ports_is_used() -> None:
     port = {"phy_0": phy("phy enabled; 3 Gbps", 0, 0, 0, 0)}
     assert 300e6 == health(scsi_sas_port_1=port).link_bytes_per_second
 
 
-def test_a_drive_that_predicts_its_failure_says_why() -> None:
+def test_a_predicted_failure_has_its_reason_in_the_messages() -> None:
     words = "DATA CHANNEL IMPENDING FAILURE GENERAL HARD DRIVE FAILURE"
     found = health(smart_status={"passed": False, "scsi": {"ie_string": words}})
     assert (False, (words,)) == (found.healthy, found.messages)
@@ -179,29 +179,29 @@ def last_verdict(*results: Report) -> SelfTest | None:
 
 
 @pytest.mark.parametrize("result", [3, 4, 5, 6, 7])
-def test_a_self_test_that_found_a_fault_failed(result: int) -> None:
+def test_a_self_test_with_an_error_failed(result: int) -> None:
     assert SelfTest(passed=False, completed_power_on_seconds=3600.0) == last_verdict(
         scsi_test(result, 1)
     )
 
 
 @pytest.mark.parametrize("result", [1, 2, 8, 14, 15])
-def test_a_self_test_without_a_verdict_leaves_it_to_the_one_before(result: int) -> None:
+def test_self_tests_without_a_result_are_skipped(result: int) -> None:
     found = last_verdict(scsi_test(result, 9), scsi_test(4, 8))
     assert SelfTest(passed=False, completed_power_on_seconds=8 * 3600.0) == found
 
 
-def test_the_last_of_twenty_entries_counts_too() -> None:
+def test_the_last_of_twenty_entries_is_read() -> None:
     found = last_verdict(*(scsi_test(1, 30 - number) for number in range(19)), scsi_test(0, 2))
     assert SelfTest(passed=True, completed_power_on_seconds=7200.0) == found
 
 
-def test_a_timestamp_that_has_run_full_is_no_time() -> None:
-    """SPC: 65,535 hours or more."""
+def test_a_saturated_timestamp_is_none() -> None:
+    """In SPC, 65,535 means "65,535 hours or more"."""
     assert SelfTest(passed=True) == last_verdict(scsi_test(0, 65_535))
 
 
-def test_names_before_7_3_are_known() -> None:
+def test_field_names_before_smartctl_7_3_are_read() -> None:
     report = without(scsi(), "scsi_vendor", "scsi_product", "scsi_model_name", "scsi_revision")
     report |= {
         "vendor": "EXAMPLE",

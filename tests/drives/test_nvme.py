@@ -1,4 +1,4 @@
-"""What an NVMe drive's report means."""
+"""The health values of NVMe drives."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ LOG = "nvme_smart_health_information_log"
 
 
 def logged(**changes: Any) -> DriveHealth:
-    """The health of the example drive with other values in its health log; None leaves one out."""
+    """The health of the example drive with other values in its health log. None removes a field."""
     report = nvme()
     report[LOG] |= changes
     report[LOG] = {key: value for key, value in report[LOG].items() if value is not None}
     return parse_report(report).health
 
 
-def test_every_field_of_a_report_is_understood() -> None:
+def test_every_field_of_a_report_is_parsed() -> None:
     report = parse_report(nvme())
     assert (
         DriveIdentity(
@@ -88,29 +88,29 @@ def test_every_field_of_a_report_is_understood() -> None:
         (32, "persistent_memory"),
     ],
 )
-def test_each_bit_of_the_critical_warning_has_its_name(value: int, warning: str) -> None:
+def test_each_bit_of_the_critical_warning_has_a_name(value: int, warning: str) -> None:
     health = logged(critical_warning=value)
     assert [warning] == [name for name, is_set in health.critical_warnings.items() if is_set]
 
 
-def test_bits_that_no_specification_names_do_no_harm() -> None:
+def test_reserved_bits_of_the_critical_warning_are_ignored() -> None:
     assert not any(logged(critical_warning=0xC0).critical_warnings.values())
 
 
-def test_a_failed_backup_of_volatile_memory_is_a_failed_power_loss_protection() -> None:
+def test_a_failed_backup_of_volatile_memory_is_failed_power_loss_protection() -> None:
     assert logged(critical_warning=16).plp_healthy is False
 
 
-def test_a_clear_critical_warning_does_not_say_that_there_is_power_loss_protection() -> None:
+def test_a_clear_critical_warning_does_not_imply_power_loss_protection() -> None:
     assert logged().plp_healthy is None
 
 
-def test_the_drives_own_verdict_counts_whatever_the_bits_say() -> None:
+def test_the_overall_health_takes_precedence_over_the_warning_bits() -> None:
     assert logged(critical_warning=2).healthy is True
 
 
 @pytest.mark.parametrize(("warning", "healthy"), [(0, True), (2, False), (None, None)])
-def test_without_a_verdict_the_critical_warning_is_one(
+def test_the_critical_warning_is_the_fallback_for_overall_health(
     warning: int | None, healthy: bool | None
 ) -> None:
     report = nvme()
@@ -120,12 +120,12 @@ def test_without_a_verdict_the_critical_warning_is_one(
 
 
 @pytest.mark.parametrize(("percent", "ratio"), [(0, 0.0), (100, 1.0), (130, 1.3), (255, 2.55)])
-def test_more_than_all_of_the_endurance_can_be_used(percent: int, ratio: float) -> None:
+def test_used_endurance_can_exceed_100_percent(percent: int, ratio: float) -> None:
     assert Endurance(ratio, EnduranceSource.NVME_LOG) == logged(percentage_used=percent).endurance
 
 
 def test_an_emulated_drive_has_no_spare_and_no_wear() -> None:
-    """QEMU leaves spare, threshold, percentage used and what was written at 0."""
+    """QEMU reports 0 for spare, threshold, percentage used and data units."""
     health = logged(
         available_spare=0, available_spare_threshold=0, percentage_used=0, data_units_written=0
     )
@@ -137,22 +137,22 @@ def test_an_emulated_drive_has_no_spare_and_no_wear() -> None:
     )
 
 
-def test_a_drive_whose_spare_ran_out_says_so() -> None:
+def test_a_spare_of_0_is_reported() -> None:
     health = logged(available_spare=0)
     assert (0.0, 0.1) == (health.spare_ratio, health.spare_threshold_ratio)
 
 
-def test_a_threshold_of_nothing_is_one_beside_a_spare() -> None:
-    """As Optane drives have it."""
+def test_a_spare_threshold_of_0_is_valid_with_a_spare() -> None:
+    """Optane drives report this."""
     health = logged(available_spare=100, available_spare_threshold=0)
     assert (1.0, 0.0) == (health.spare_ratio, health.spare_threshold_ratio)
 
 
-def test_a_busy_time_of_0_is_one_that_is_not_counted() -> None:
+def test_a_busy_time_of_0_is_none() -> None:
     assert logged(controller_busy_time=0).controller_busy_seconds is None
 
 
-def test_0_degrees_are_unknown_wherever_they_stand() -> None:
+def test_0_degrees_are_none_in_every_field() -> None:
     report = nvme()
     report["temperature"]["current"] = 0
     report[LOG] |= {"temperature": 0, "temperature_sensors": [0, 48]}
@@ -163,24 +163,24 @@ def test_0_degrees_are_unknown_wherever_they_stand() -> None:
 
 
 @pytest.mark.parametrize("celsius", [-273, -41, 151, 65262])
-def test_a_temperature_of_no_drive_is_a_fault(celsius: int) -> None:
+def test_an_impossible_temperature_is_a_fault(celsius: int) -> None:
     report = parse_report(with_value(nvme(), (LOG, "temperature_sensors"), [44, celsius]))
     assert {"drive": 44.0, "1": 44.0} == report.health.temperatures
     assert 1 == len(report.faults)
 
 
-def test_frost_is_a_temperature() -> None:
+def test_a_temperature_below_0_is_valid() -> None:
     assert -8.0 == logged(temperature_sensors=[-8]).temperatures["1"]
 
 
 @pytest.mark.parametrize("key", ["{}", "sensor_{}", "temperature_sensor_{}"])
-def test_sensors_may_stand_in_an_object(key: str) -> None:
+def test_sensors_may_be_an_object(key: str) -> None:
     health = logged(temperature_sensors={key.format(2): 40, key.format(7): 41, "other": 99})
     assert {"drive": 44.0, "2": 40.0, "7": 41.0} == health.temperatures
 
 
 @pytest.mark.parametrize("sensors", [44, "44", True])
-def test_sensors_that_are_no_list_cost_themselves(sensors: object) -> None:
+def test_invalid_sensors_affect_only_themselves(sensors: object) -> None:
     report = parse_report(with_value(nvme(), (LOG, "temperature_sensors"), sensors))
     assert ({"drive": 44.0}, 1) == (report.health.temperatures, len(report.faults))
 
@@ -189,7 +189,7 @@ def test_a_drive_has_at_most_8_sensors() -> None:
     assert {"drive", *"12345678"} == set(logged(temperature_sensors=[30] * 20).temperatures)
 
 
-def test_the_limits_also_stand_beside_the_temperature() -> None:
+def test_the_limits_are_also_read_from_the_temperature_object() -> None:
     report = nvme()
     del report["nvme_composite_temperature_threshold"]
     health = parse_report(report).health
@@ -210,13 +210,13 @@ def test_a_counter_of_128_bits_stays_exact() -> None:
     assert WrittenBytes(units * 512_000, 512_000, UnitSource.STANDARD) == health.host_written
 
 
-def test_a_counter_that_only_stands_as_text_is_read_there() -> None:
+def test_a_counter_printed_only_as_text_is_read() -> None:
     health = logged(data_units_written=None, data_units_written_s="9007199254740993")
     assert health.host_written is not None
     assert 9007199254740993 * 512_000 == health.host_written.bytes
 
 
-def test_counters_of_the_general_keys_serve_where_the_log_lacks_them() -> None:
+def test_general_keys_are_the_fallback_for_counters_of_the_log() -> None:
     health = logged(power_on_hours=None, power_cycles=None, temperature=None)
     assert (8760 * 3600.0, 31, 44.0) == (
         health.power_on_seconds,
@@ -232,27 +232,27 @@ def last_verdict(*table: Report | None) -> SelfTest | None:
 
 
 @pytest.mark.parametrize("result", [5, 6, 7])
-def test_a_self_test_that_found_a_fault_failed(result: int) -> None:
+def test_a_self_test_with_an_error_failed(result: int) -> None:
     assert SelfTest(passed=False, completed_power_on_seconds=3600.0) == last_verdict(
         nvme_test(result, 1)
     )
 
 
 @pytest.mark.parametrize("result", [1, 2, 3, 4, 8, 9, 10, 15])
-def test_a_self_test_without_a_verdict_leaves_it_to_the_one_before(result: int) -> None:
+def test_self_tests_without_a_result_are_skipped(result: int) -> None:
     before = nvme_test(7, 100)
     assert SelfTest(passed=False, completed_power_on_seconds=360_000.0) == last_verdict(
         nvme_test(result, 200), before
     )
 
 
-def test_unused_entries_between_self_tests_are_passed_over() -> None:
+def test_unused_entries_between_self_tests_are_skipped() -> None:
     assert SelfTest(passed=True, completed_power_on_seconds=7200.0) == last_verdict(
         None, None, nvme_test(0, 2)
     )
 
 
-def test_no_self_test_has_no_verdict() -> None:
+def test_without_a_self_test_the_result_is_none() -> None:
     assert last_verdict() is None
 
 

@@ -1,4 +1,4 @@
-"""What an ATA drive's report means, apart from what families of drives mean by their attributes."""
+"""The health values of ATA drives, apart from vendor attributes."""
 
 import copy
 
@@ -9,7 +9,7 @@ from exporter.drives.smart_report import parse_report
 from tests.drives.reports import Report, ata, ata_test, attribute, with_value, without
 
 
-def test_a_report_says_who_the_drive_is() -> None:
+def test_identity_of_an_ata_drive() -> None:
     assert (
         DriveIdentity(
             protocol=Protocol.ATA,
@@ -25,7 +25,7 @@ def test_a_report_says_who_the_drive_is() -> None:
     )
 
 
-def test_what_every_ata_drive_says_is_understood() -> None:
+def test_common_ata_fields_are_parsed() -> None:
     report = parse_report(ata())
     health = report.health
     assert () == report.faults
@@ -44,7 +44,7 @@ def test_what_every_ata_drive_says_is_understood() -> None:
     assert (150e6, 600e6) == (health.link_bytes_per_second, health.link_max_bytes_per_second)
 
 
-def test_the_whole_table_is_kept() -> None:
+def test_all_attributes_are_kept() -> None:
     table = parse_report(ata()).health.attributes
     assert [9, 12, 194] == [each.id for each in table]
     assert (
@@ -65,15 +65,15 @@ def table_of(*rows: object) -> Report:
     return with_value(ata(), ("ata_smart_attributes", "table"), list(rows))
 
 
-def test_a_value_that_the_drive_does_not_print_is_unknown() -> None:
-    """smartctl leaves out value, worst and threshold where the drive database says "---"."""
+def test_a_missing_normalized_value_is_none() -> None:
+    """smartctl omits value, worst and threshold if the drive database formats them as "---"."""
     row = attribute(5, "Reallocated_Sector_Ct", 3)
     del row["value"], row["worst"], row["thresh"], row["when_failed"]
     (kept,) = parse_report(table_of(row)).health.attributes
     assert (None, None, None, "") == (kept.value, kept.worst, kept.threshold, kept.failed)
 
 
-def test_an_attribute_that_fails_now_says_so() -> None:
+def test_a_failing_attribute_is_marked() -> None:
     row = attribute(5, "Reallocated_Sector_Ct", 3)
     row["when_failed"] = "now"
     row["flags"]["prefailure"] = True
@@ -94,42 +94,42 @@ def test_an_attribute_that_fails_now_says_so() -> None:
         {"id": 7, "raw": 12},
     ],
 )
-def test_a_broken_row_costs_itself_alone(broken: object) -> None:
+def test_an_invalid_row_affects_only_itself(broken: object) -> None:
     report = parse_report(table_of(attribute(5, "a", 1), broken, attribute(9, "b", 2)))
     assert [5, 9] == [each.id for each in report.health.attributes]
 
 
-def test_of_two_rows_with_the_same_id_the_first_counts() -> None:
-    """Two would be one series with two values."""
+def test_the_first_of_two_rows_with_the_same_id_is_used() -> None:
+    """Two rows would be one time series with two values."""
     report = parse_report(table_of(attribute(5, "a", 1), attribute(5, "b", 2)))
     assert ["a"] == [each.name for each in report.health.attributes]
     assert 1 == len(report.faults)
 
 
-def test_a_row_without_a_name_has_smartctls_own_for_it() -> None:
+def test_a_row_without_a_name_gets_the_default_name() -> None:
     row = attribute(250, "", 1)
     assert ["Unknown_Attribute"] == [
         each.name for each in parse_report(table_of(row)).health.attributes
     ]
 
 
-def test_the_temperature_is_never_taken_from_a_packed_raw_value() -> None:
+def test_the_temperature_is_never_read_from_a_packed_raw_value() -> None:
     report = ata()
     del report["temperature"]["current"]
     assert {} == parse_report(report).health.temperatures
 
 
-def test_the_summary_error_log_counts_where_there_is_no_extended_one() -> None:
+def test_the_summary_error_log_is_used_without_an_extended_one() -> None:
     report = ata()
     del report["ata_smart_error_log"]["extended"]
     assert 5 == parse_report(report).health.error_log_entries
 
 
-def test_no_error_log_is_no_count_of_0() -> None:
+def test_without_an_error_log_the_count_is_none() -> None:
     assert parse_report(without(ata(), "ata_smart_error_log")).health.error_log_entries is None
 
 
-def test_minutes_that_are_none_leave_the_hours() -> None:
+def test_invalid_minutes_leave_the_hours() -> None:
     assert (
         70_000 * 3600.0
         == parse_report(with_value(ata(), ("power_on_time", "minutes"), 99)).health.power_on_seconds
@@ -144,29 +144,29 @@ def last_verdict(*table: Report, log: str = "standard", hours: int = 900) -> Sel
 
 
 @pytest.mark.parametrize("log", ["standard", "extended"])
-def test_both_logs_know_the_last_self_test(log: str) -> None:
+def test_either_log_yields_the_last_self_test(log: str) -> None:
     assert SelfTest(passed=True, completed_power_on_seconds=3600.0) == last_verdict(
         ata_test(0x00, 1), log=log
     )
 
 
 @pytest.mark.parametrize("status", range(0x30, 0x90, 0x10))
-def test_a_self_test_that_found_a_fault_failed(status: int) -> None:
-    """Also one that a fatal error kept from completing, for which smartctl has no `passed`."""
+def test_a_self_test_with_an_error_failed(status: int) -> None:
+    """Also a test that a fatal error ended, for which smartctl prints no `passed`."""
     found = last_verdict(ata_test(status | 9, 2), ata_test(0x00, 1))
     assert SelfTest(passed=False, completed_power_on_seconds=7200.0) == found
 
 
 @pytest.mark.parametrize("status", [0x19, 0x29, 0x90, 0xE0, 0xF5])
-def test_a_self_test_aborted_interrupted_or_running_leaves_it_to_the_one_before(
+def test_aborted_interrupted_and_running_self_tests_are_skipped(
     status: int,
 ) -> None:
-    """One in progress has `passed` true in the report."""
+    """A running test has `passed` true in the report."""
     found = last_verdict(ata_test(status, 5), ata_test(0x75, 4))
     assert SelfTest(passed=False, completed_power_on_seconds=4 * 3600.0) == found
 
 
-def test_the_extended_log_goes_first() -> None:
+def test_the_extended_self_test_log_is_used_first() -> None:
     report = ata()
     report["ata_smart_self_test_log"]["extended"] = {"table": [ata_test(0x75, 60_000)]}
     found = parse_report(report).health.self_test
@@ -186,7 +186,7 @@ def test_the_extended_log_goes_first() -> None:
         (1, 4_660, 4_660),
     ],
 )
-def test_a_timestamp_of_16_bits_is_carried_on_to_the_drives_age(
+def test_a_wrapped_timestamp_is_extended_by_the_power_on_time(
     age: int, logged: int, hours: int
 ) -> None:
     found = last_verdict(ata_test(0x00, logged), hours=age)
@@ -194,12 +194,12 @@ def test_a_timestamp_of_16_bits_is_carried_on_to_the_drives_age(
 
 
 @pytest.mark.parametrize(("units", "rate"), [(15, 150e6), (30, 300e6), (60, 600e6)])
-def test_a_link_carries_8_of_10_bits(units: int, rate: float) -> None:
+def test_the_sata_line_rate_is_8_of_10_bits(units: int, rate: float) -> None:
     path = ("interface_speed", "current", "units_per_second")
     assert rate == parse_report(with_value(ata(), path, units)).health.link_bytes_per_second
 
 
-def test_a_speed_that_smartctl_does_not_know_is_unknown() -> None:
+def test_a_speed_unknown_to_smartctl_is_none() -> None:
     report = ata()
     report["interface_speed"]["current"] = {"sata_value": 9}
     health = parse_report(report).health
@@ -207,7 +207,7 @@ def test_a_speed_that_smartctl_does_not_know_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("type_", ["sat", "ata", "sat+megaraid,3", "usbjmicron"])
-def test_an_ata_drive_is_one_whatever_stands_between(type_: str) -> None:
+def test_an_ata_drive_behind_a_bridge_is_an_ata_drive(type_: str) -> None:
     report = ata()
     report["device"]["type"] = type_
     assert parse_report(ata()).health == parse_report(report).health
@@ -216,12 +216,12 @@ def test_an_ata_drive_is_one_whatever_stands_between(type_: str) -> None:
 @pytest.mark.parametrize(
     "name", ["nvme_smart_health_information_log", "scsi_grown_defect_list", "anything"]
 )
-def test_what_other_protocols_say_does_not_count(name: str) -> None:
+def test_fields_of_other_protocols_are_ignored(name: str) -> None:
     report = ata() | {name: {"temperature": 99}}
     assert parse_report(ata()).health == parse_report(report).health
 
 
-def test_reading_leaves_the_report_as_it_is() -> None:
+def test_parsing_does_not_change_the_report() -> None:
     report = ata()
     before = copy.deepcopy(report)
     parse_report(report)
