@@ -1,4 +1,4 @@
-"""The matrix of a benchmark: block size × jobs × mode, each cell a bounded run. Pure."""
+"""The matrix of a benchmark: one bounded run per block size, number of jobs and mode. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,25 +7,29 @@ from exporter.errors import ConfigError
 from exporter.measurement.figures import blocks, size, size_bytes
 from exporter.probe.profiles import GIB, KIB, MIB, Engine, Profile, Rw
 
-#: In this order they are run: reads first, while no write has given the drive work of its own.
+#: The modes in the order in which they run. Reads are first: writes cause background work in the
+#: drive, which would slow the reads down.
 MODES = (Rw.RANDREAD, Rw.READ, Rw.RANDRW, Rw.RANDWRITE, Rw.WRITE)
 
 _BLOCK_BYTES = (4 * KIB, 16 * KIB, 128 * KIB, MIB)
 _JOBS = (1, 4)
 
-#: A cell's, at most.
+#: The default time limit of a cell, in seconds.
 SECONDS = 10.0
 
-#: What fio takes to begin and to end.
+#: Added to the time limit of a cell: start and end of fio.
 _START_SECONDS = 0.7
 
-_MOST_CELLS = 400
+#: Limits the run to about an hour at the default time limit of a cell.
+_MAX_CELLS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """What is run. size_bytes: of the file, and what a cell reads or writes at most; seconds: how
-    long a cell takes at most; depth: requests in flight of each job.
+    """The parameters of a benchmark.
+
+    size_bytes: the size of the file, and the most that a cell reads or writes. seconds: the time
+    limit of a cell. depth: the queue depth of each job.
     """
 
     block_bytes: tuple[int, ...] = _BLOCK_BYTES
@@ -36,7 +40,7 @@ class Matrix:
     depth: int = 1
 
     def cells(self) -> tuple[Profile, ...]:
-        """The cells in the order in which they are run."""
+        """The cells in the order in which they run."""
         return tuple(
             self._cell(mode, block, jobs)
             for mode in MODES
@@ -68,64 +72,67 @@ def matrix(
     seconds: float = SECONDS,
     depth: int = 1,
 ) -> Matrix:
-    """The matrix that was asked for; what is left out is as in the whole one.
+    """The requested matrix. Parameters that are empty have the values of `Matrix()`.
 
-    Each text may be several, with commas.
+    Each text may contain several values, separated by commas.
 
     Raises:
-        ConfigError: something is out of bounds, or no such mode.
+        ConfigError: a value is invalid or out of bounds.
     """
-    usual = Matrix()
-    found = Matrix(
-        tuple(_size("--block-size", each) for each in _parts(block_sizes)) or usual.block_bytes,
-        tuple(_count("--jobs", each) for each in _parts(jobs)) or usual.jobs,
-        tuple(_mode(each) for each in _parts(modes)) or usual.modes,
-        _size("--size", size_text) if size_text else usual.size_bytes,
+    default = Matrix()
+    requested = Matrix(
+        tuple(_size("--block-size", part) for part in _parts(block_sizes)) or default.block_bytes,
+        tuple(_count("--jobs", part) for part in _parts(jobs)) or default.jobs,
+        tuple(_mode(part) for part in _parts(modes)) or default.modes,
+        _size("--size", size_text) if size_text else default.size_bytes,
         seconds,
         depth,
     )
-    for block in found.block_bytes:
+    for block in requested.block_bytes:
         if not 512 <= block <= 16 * MIB or block % 512:
             raise ConfigError(
                 f"--block-size is {blocks(block)}",
-                "it must be 512 bytes to 16 MiB, in steps of 512",
+                "it must be 512 bytes to 16 MiB, and a multiple of 512",
             )
-    _within("--jobs", min(found.jobs), max(found.jobs), 1, 16)
+    _within("--jobs", min(requested.jobs), max(requested.jobs), 1, 16)
     _within("--seconds", seconds, seconds, 1, 600)
     _within("--depth", depth, depth, 1, 256)
-    least = max(MIB, max(found.block_bytes) * max(found.jobs))
-    if not least <= found.size_bytes <= 64 * GIB:
+    minimum = max(MIB, max(requested.block_bytes) * max(requested.jobs))
+    if not minimum <= requested.size_bytes <= 64 * GIB:
         raise ConfigError(
-            f"--size is {blocks(found.size_bytes)}",
-            f"it must be {blocks(least)} to 64 GiB: a block for each job at least",
+            f"--size is {blocks(requested.size_bytes)}",
+            f"it must be {blocks(minimum)} to 64 GiB: at least one block per job",
         )
-    if len(found.cells()) > _MOST_CELLS:
-        raise ConfigError(f"{len(found.cells())} cells are too many", f"ask for {_MOST_CELLS}")
-    return found
+    if len(requested.cells()) > _MAX_CELLS:
+        raise ConfigError(
+            f"the matrix has {len(requested.cells())} cells", f"use at most {_MAX_CELLS}"
+        )
+    return requested
 
 
 def seconds_at_most(cells: Iterable[Profile]) -> float:
-    return sum(each.runtime_seconds + _START_SECONDS for each in cells)
+    """The longest time that the cells can take."""
+    return sum(cell.runtime_seconds + _START_SECONDS for cell in cells)
 
 
 def written_at_most(cells: Iterable[Profile]) -> int:
-    """What fio writes, without what the filesystem adds."""
-    return sum(each.written_bytes_at_most for each in cells)
+    """The most bytes that fio writes. The filesystem's own writes are not included."""
+    return sum(cell.written_bytes_at_most for cell in cells)
 
 
 def plan_rows(cells: Sequence[Profile]) -> tuple[tuple[str, ...], ...]:
-    """A row for each block size: what is run, and what it writes and takes at most."""
+    """A row per block size: the jobs, the modes, and the most that they take and write."""
     rows = []
-    for block in dict.fromkeys(each.block_bytes for each in cells):
-        its = [each for each in cells if each.block_bytes == block]
+    for block in dict.fromkeys(cell.block_bytes for cell in cells):
+        of_block = [cell for cell in cells if cell.block_bytes == block]
         rows.append(
             (
                 blocks(block),
-                ", ".join(str(jobs) for jobs in dict.fromkeys(each.jobs for each in its)),
-                ", ".join(mode.value for mode in dict.fromkeys(each.rw for each in its)),
-                str(len(its)),
-                f"{seconds_at_most(its):.0f} s",
-                size(written_at_most(its)),
+                ", ".join(str(jobs) for jobs in dict.fromkeys(cell.jobs for cell in of_block)),
+                ", ".join(mode.value for mode in dict.fromkeys(cell.rw for cell in of_block)),
+                str(len(of_block)),
+                f"{seconds_at_most(of_block):.0f} s",
+                size(written_at_most(of_block)),
             )
         )
     return tuple(rows)
@@ -142,7 +149,7 @@ def _size(flag: str, text: str) -> int:
 
 def _count(flag: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 4):
-        raise ConfigError(f"{flag} is {text[:40]!r}", "it is a number")
+        raise ConfigError(f"{flag} is {text[:40]!r}", "it must be a whole number")
     return int(text)
 
 
@@ -151,11 +158,11 @@ def _mode(text: str) -> Rw:
         if mode.value == text.lower():
             return mode
     listed = ", ".join(mode.value for mode in MODES)
-    raise ConfigError(f"--mode is {text[:40]!r}", f"modes are {listed}")
+    raise ConfigError(f"--mode is {text[:40]!r}", f"the modes are {listed}")
 
 
-def _within(flag: str, low: float, high: float, least: float, most: float) -> None:
-    # Not "out of bounds": NaN is neither below nor above.
-    if not (low >= least and high <= most):
-        wrong = low if not low >= least else high
-        raise ConfigError(f"{flag} is {wrong:g}", f"it must be {least:g} to {most:g}")
+def _within(flag: str, low: float, high: float, minimum: float, maximum: float) -> None:
+    # NaN fails every comparison, so the test is for being within.
+    if not (low >= minimum and high <= maximum):
+        wrong = low if not low >= minimum else high
+        raise ConfigError(f"{flag} is {wrong:g}", f"it must be {minimum:g} to {maximum:g}")

@@ -1,4 +1,4 @@
-"""What a benchmark has found. Pure."""
+"""Builds the report of `ssd-exporter bench`. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.formatting import number
 
-#: A cell that was over sooner says little.
-_LEAST_SECONDS = 1.0
+#: A shorter cell is noted in the report, because its figures are unreliable.
+_MIN_SECONDS = 1.0
 
 _SHARE = HostShareRules()
 
@@ -27,7 +27,7 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class CellOutcome:
-    """What came of one cell. job: None where fio said nothing. problem: empty where all is well."""
+    """The result of one cell. job: None if fio reported none. problem: empty if there was none."""
 
     cell: Profile
     job: JobResult | None
@@ -40,7 +40,7 @@ class CellOutcome:
 
 
 def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
-    """Half a cell is none: what was ended early measured the beginning only."""
+    """The outcome of a run. A cell that was stopped early has no result."""
     version = ended.run.fio_version if ended.run else ""
     if ended.result is not ProfileResult.SUCCESS:
         return CellOutcome(cell, None, version, None, problem)
@@ -54,12 +54,12 @@ def cell_words(cell: Profile) -> str:
 
 
 def plan_table(rows: Sequence[tuple[str, ...]]) -> Table:
-    columns = ("block size", "jobs", "modes", "cells", "takes at most", "fio writes at most")
+    columns = ("block size", "jobs", "modes", "cells", "max time", "max written by fio")
     return Table("", columns, tuple(rows), frozenset({3, 4, 5}))
 
 
 def report(
-    found: Sequence[CellOutcome],
+    outcomes: Sequence[CellOutcome],
     cells: Sequence[Profile],
     *,
     device: str,
@@ -67,47 +67,49 @@ def report(
     data: Mapping[str, Any],
     problem: str,
 ) -> Report:
-    """cells: all that were asked for. data: of the place, for programs. problem: why not all of
-    them were measured; empty where they were.
+    """The report of a benchmark.
+
+    cells: all requested cells. data: JSON values about the location. problem: why some cells were
+    not measured; empty if all were.
     """
-    measured = [each for each in found if each.job is not None]
+    measured = [outcome for outcome in outcomes if outcome.job is not None]
     return Report(
         title=f"Benchmark of {device}",
         verdict=_verdict(measured, len(cells), problem),
         facts=tuple(facts),
-        parts=(_overview(measured, cells), _latencies(measured), *_failures(found)),
+        parts=(_overview(measured, cells), _latencies(measured), *_failures(outcomes)),
         notes=tuple(_notes(measured, cells)),
         data={
             **data,
             "problem": problem or None,
-            "cells": [_data(each) for each in found],
+            "cells": [_data(outcome) for outcome in outcomes],
             "missing_cells": len(cells) - len(measured),
         },
     )
 
 
-def _verdict(measured: Sequence[CellOutcome], asked: int, problem: str) -> str:
+def _verdict(measured: Sequence[CellOutcome], requested: int, problem: str) -> str:
     best = "; ".join(_bests(measured))
     whole = f"{best[:1].upper()}{best[1:]}."
     if not problem:
         return whole
-    return f"{len(measured)} of {asked} cells were measured: {problem}. {whole}"
+    return f"Only {len(measured)} of {requested} cells were measured: {problem}. {whole}"
 
 
 def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
     for mode, words in _NAMES.items():
         op = Op.READ if mode in (Rw.RANDREAD, Rw.READ) else Op.WRITE
-        its = [
-            (result, each.cell)
-            for each in measured
-            if each.cell.rw is mode and (result := each.of(op)) is not None
+        results = [
+            (result, outcome.cell)
+            for outcome in measured
+            if outcome.cell.rw is mode and (result := outcome.of(op)) is not None
         ]
         if mode in (Rw.RANDREAD, Rw.RANDWRITE):
-            rates = [(r.iops, cell) for r, cell in its if r.iops is not None]
+            rates = [(r.iops, cell) for r, cell in results if r.iops is not None]
             unit = "IOPS"
         else:
             rates = [
-                (r.bytes_per_second, cell) for r, cell in its if r.bytes_per_second is not None
+                (r.bytes_per_second, cell) for r, cell in results if r.bytes_per_second is not None
             ]
             unit = "MB/s"
         if rates:
@@ -118,17 +120,17 @@ def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
 
 
 def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Table:
-    """As such a matrix is usually shown: modes side by side."""
-    modes = list(dict.fromkeys(each.rw for each in cells))
-    by_place = {(each.cell.rw, each.cell.block_bytes, each.cell.jobs): each for each in measured}
-    places = dict.fromkeys((each.block_bytes, each.jobs) for each in cells)
+    """A row per block size and number of jobs, a column per mode."""
+    modes = list(dict.fromkeys(cell.rw for cell in cells))
+    by_parameters = {(o.cell.rw, o.cell.block_bytes, o.cell.jobs): o for o in measured}
+    parameters = dict.fromkeys((cell.block_bytes, cell.jobs) for cell in cells)
     rows = [
         (
             blocks(block),
             str(jobs),
-            *(_rates(by_place.get((mode, block, jobs))) for mode in modes),
+            *(_rates(by_parameters.get((mode, block, jobs))) for mode in modes),
         )
-        for block, jobs in places
+        for block, jobs in parameters
     ]
     return Table(
         "IOPS / MB/s",
@@ -138,71 +140,71 @@ def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Tabl
     )
 
 
-def _rates(found: CellOutcome | None) -> str:
-    """Of a mixed cell, reads + writes."""
-    if found is None:
+def _rates(outcome: CellOutcome | None) -> str:
+    """IOPS and MB/s; those of reads + writes for a mixed cell."""
+    if outcome is None:
         return "-"
-    results = [its for op in (Op.READ, Op.WRITE) if (its := found.of(op)) is not None]
+    results = [result for op in (Op.READ, Op.WRITE) if (result := outcome.of(op)) is not None]
     return " + ".join(
-        f"{'-' if its.iops is None else number(its.iops)} / {speed(its.bytes_per_second)}"
-        for its in results
+        f"{'-' if r.iops is None else number(r.iops)} / {speed(r.bytes_per_second)}"
+        for r in results
     )
 
 
 def _latencies(measured: Sequence[CellOutcome]) -> Table:
     rows = []
-    for each in measured:
-        share = "-" if each.host_share is None else f"{each.host_share:.0%}"
-        mode = each.cell.rw.value
+    for outcome in measured:
+        share = "-" if outcome.host_share is None else f"{outcome.host_share:.0%}"
+        mode = outcome.cell.rw.value
         for op in (Op.READ, Op.WRITE):
-            its = each.of(op)
-            if its is not None:
+            result = outcome.of(op)
+            if result is not None:
                 rows.append(
                     (
-                        f"{mode}: {op.value}s" if each.cell.rw is Rw.RANDRW else mode,
-                        blocks(each.cell.block_bytes),
-                        str(each.cell.jobs),
-                        latency(its.p50_seconds),
-                        latency(its.p99_seconds),
-                        latency(its.p999_seconds),
-                        latency(its.max_seconds),
+                        f"{mode}: {op.value}s" if outcome.cell.rw is Rw.RANDRW else mode,
+                        blocks(outcome.cell.block_bytes),
+                        str(outcome.cell.jobs),
+                        latency(result.p50_seconds),
+                        latency(result.p99_seconds),
+                        latency(result.p999_seconds),
+                        latency(result.max_seconds),
                         share,
                     )
                 )
-    columns = ("mode", "block size", "jobs", "p50", "p99", "p99.9", "max", "in the host")
+    columns = ("mode", "block size", "jobs", "p50", "p99", "p99.9", "max", "host share")
     return Table("Latency", columns, tuple(rows), frozenset(range(1, 8)))
 
 
-def _failures(found: Sequence[CellOutcome]) -> Iterator[Table]:
-    rows = [(cell_words(each.cell), each.problem) for each in found if each.job is None]
+def _failures(outcomes: Sequence[CellOutcome]) -> Iterator[Table]:
+    rows = [(cell_words(o.cell), o.problem) for o in outcomes if o.job is None]
     if rows:
-        yield Table("Not measured", ("cell", "why"), tuple(rows))
+        yield Table("Not measured", ("cell", "reason"), tuple(rows))
 
 
 def _notes(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Iterator[str]:
-    if all(each.depth == 1 for each in cells):
+    if all(cell.depth == 1 for cell in cells):
         yield (
-            "A job has one request in flight at a time, so IOPS are bound by latency: a drive does"
-            " more with more jobs, or with --depth."
+            "Each job has one request in flight, so latency limits the IOPS. Use more jobs or"
+            " --depth to measure the maximum of the drive."
         )
-    short = [each for each in measured if each.job and (each.job.seconds or 0) < _LEAST_SECONDS]
+    short = [o for o in measured if o.job and (o.job.seconds or 0) < _MIN_SECONDS]
     if short:
         yield (
-            f"{len(short)} of {len(measured)} cells were over within a second, for they went"
-            " through the whole file: give --size more, to trust them more."
+            f"{len(short)} of {len(measured)} cells ended within a second, because they reached the"
+            " end of the file. Their figures are unreliable; increase --size."
         )
-    if any(each.cell.writes for each in measured):
+    if any(outcome.cell.writes for outcome in measured):
         yield (
-            "This is a fresh burst within a small file: the drive's write cache takes it. What it"
-            " does for hours, ssd-exporter slc and steady-state say."
+            "The writes are a short burst in a small file, which the drive's write cache absorbs."
+            " Use ssd-exporter slc and ssd-exporter steady-state to measure sustained writes."
         )
-    if any(each.host_share is not None for each in measured):
-        yield "In the host: the share of the latency that did not arise in the device."
+    if any(outcome.host_share is not None for outcome in measured):
+        yield "Host share: the part of the latency that arose in the host, not in the device."
 
 
-def _data(found: CellOutcome) -> dict[str, Any]:
-    cell = found.cell
-    ops = found.job.ops if found.job else {}
+def _data(outcome: CellOutcome) -> dict[str, Any]:
+    cell = outcome.cell
+    ops = outcome.job.ops if outcome.job else {}
     return {
         "mode": cell.rw.value,
         "block_bytes": cell.block_bytes,
@@ -210,8 +212,8 @@ def _data(found: CellOutcome) -> dict[str, Any]:
         "depth": cell.depth,
         "engine": cell.engine.value,
         "file_bytes": cell.size_bytes,
-        "seconds": found.job.seconds if found.job else None,
-        "host_share_ratio": found.host_share,
-        "problem": found.problem or None,
-        "ops": {op.value: figures.operation(its) for op, its in ops.items()},
+        "seconds": outcome.job.seconds if outcome.job else None,
+        "host_share_ratio": outcome.host_share,
+        "problem": outcome.problem or None,
+        "ops": {op.value: figures.operation(result) for op, result in ops.items()},
     }

@@ -1,8 +1,6 @@
-"""What a profile is judged by, and how such a figure is said.
+"""Builds the report of `ssd-exporter probe`: the results, compared with the daemon's runs. Pure.
 
-What came of a profile that a person ran, against what the daemon has kept of it. Pure.
-
-What a person's probe has found, against what the daemon has kept. Pure.
+`Quantity` also serves the report of `steady-state`: the quantity by which a profile is judged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,12 +25,15 @@ from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 
-#: As in `probe_rounds`: from this block size on bytes per second are what counts.
+#: From this block size on, a profile is judged by throughput, as in `probe.results`.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
+
+_SHARE = HostShareRules()
+_STEADY = SteadyStateRules()
 
 
 class Quantity(str, Enum):
-    """Of what `probe_rounds.measured` is; the values are its unit, for programs."""
+    """The quantity of `results.round_value`. The values are its unit in the JSON output."""
 
     LATENCY = "seconds"
     THROUGHPUT = "bytes_per_second"
@@ -51,6 +52,7 @@ _WORDS = {
 
 
 def quantity(profile: Profile) -> Quantity:
+    """The quantity by which the profile is judged."""
     if results.is_latency_judged(profile):
         return Quantity.LATENCY
     is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
@@ -58,24 +60,21 @@ def quantity(profile: Profile) -> Quantity:
 
 
 def shown_quantity(profile: Profile, value: float) -> str:
-    """A round's value, with its unit but for IOPS."""
-    its = quantity(profile)
-    if its is Quantity.LATENCY:
+    """A round's value with its unit; IOPS have none."""
+    kind = quantity(profile)
+    if kind is Quantity.LATENCY:
         return latency(value)
-    return f"{speed(value)} MB/s" if its is Quantity.THROUGHPUT else number(value)
-
-
-_SHARE = HostShareRules()
-_STEADY = SteadyStateRules()
+    return f"{speed(value)} MB/s" if kind is Quantity.THROUGHPUT else number(value)
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileComparison:
-    """What came of one profile.
+    """The result of one profile, compared with the daemon's saved runs.
 
-    value: what its history is made of: mean latency, IOPS or bytes per second; None where it was
-        not measured. kept: the mean of those that the daemon has kept; of `steady` ones where there
-        are. change: of `value` against that. is_worse: by more than the kept ones vary.
+    value: the judged quantity (mean latency, IOPS or bytes per second); None if not measured.
+    kept: the mean of the daemon's values, of its steady state if it reached one; None without any.
+    change: the relative difference of `value` to `kept`. is_worse: the difference is larger than
+    the variation of the daemon's values.
     """
 
     profile: Profile
@@ -90,14 +89,14 @@ class ProfileComparison:
 
     @property
     def is_host_limited(self) -> bool:
-        """It says nothing of the drive."""
+        """True if the host limited the run, so that it is no measurement of the drive."""
         return is_host_limited(self.host_share, _SHARE)
 
 
 def compare_profile(
     profile: Profile, ended: RunOutcome, profiles: Sequence[Profile], steady: SteadyState | None
 ) -> ProfileComparison:
-    """profiles: all of the run. steady: of what the daemon has kept; None where it keeps none."""
+    """profiles: all profiles of the run. steady: of the daemon's saved runs; None without any."""
     job, result = ended.job(profile.name), ended.result_of(profile.name)
     if job is None and result is ProfileResult.SUCCESS:
         result = ProfileResult.FAILED
@@ -106,7 +105,7 @@ def compare_profile(
     share = host_share_of_run(ended, profiles, profile.name, _SHARE)
     value = results.round_value(profile, job)
     window = (steady.baseline or steady.window) if steady is not None else None
-    # A run that the host held up says nothing of the drive.
+    # A run that the host limited is no measurement of the drive.
     if value is None or window is None or is_host_limited(share, _SHARE):
         return ProfileComparison(profile, result, job, share, value)
     lower = results.is_latency_judged(profile)
@@ -124,112 +123,113 @@ def compare_profile(
     )
 
 
-_COLUMNS = ("profile", "what", "p50", "p99", "p99.9", "max", "IOPS", "MB/s", "in the host")
+_COLUMNS = ("profile", "what", "p50", "p99", "p99.9", "max", "IOPS", "MB/s", "host share")
 
 
 def report(
-    found: Sequence[ProfileComparison],
+    comparisons: Sequence[ProfileComparison],
     device: str,
     facts: Sequence[tuple[str, str]],
     data: Mapping[str, Any],
     problem: str,
 ) -> Report:
-    """data: of the place, for programs. problem: why the run did not come to its end, or empty."""
-    judged = [each for each in found if each.change is not None]
-    worse = [each for each in judged if each.is_worse]
+    """data: JSON values about the location. problem: why the run did not finish, or empty."""
+    judged = [c for c in comparisons if c.change is not None]
+    worse = [c for c in judged if c.is_worse]
     is_good = None if problem or not judged else not worse
     return Report(
         title=f"Probe of {device}",
-        verdict=_verdict(found, judged, worse, problem),
+        verdict=_verdict(comparisons, judged, worse, problem),
         facts=tuple(facts),
-        parts=tuple(_parts(found)),
-        notes=tuple(_notes(found, judged)),
+        parts=tuple(_parts(comparisons)),
+        notes=tuple(_notes(comparisons, judged)),
         data={
             **data,
             "problem": problem or None,
-            "profiles": {each.profile.name: _data(each) for each in found},
+            "profiles": {c.profile.name: _data(c) for c in comparisons},
         },
         is_good=is_good,
     )
 
 
 def _verdict(
-    found: Sequence[ProfileComparison],
+    comparisons: Sequence[ProfileComparison],
     judged: Sequence[ProfileComparison],
     worse: Sequence[ProfileComparison],
     problem: str,
 ) -> str:
     if problem:
-        return f"Not measured to the end: {problem}."
+        return f"Not measured completely: {problem}."
     if worse:
-        listed = ", ".join(f"{each.profile.name} {_change(each)}" for each in worse)
-        return f"Slower than it was: {listed}. One run may be chance: run it again."
+        listed = ", ".join(f"{c.profile.name} {_change(c)}" for c in worse)
+        return f"Slower than before: {listed}. Run it again to confirm: one run may be an outlier."
     if judged:
-        listed = ", ".join(f"{each.profile.name} {_change(each)}" for each in judged)
-        return f"As fast as it was: {listed}."
-    return f"{'; '.join(filter(None, map(_in_words, found)))}."
+        listed = ", ".join(f"{c.profile.name} {_change(c)}" for c in judged)
+        return f"As fast as before: {listed}."
+    return f"{'; '.join(filter(None, map(_summary, comparisons)))}."
 
 
-def _in_words(found: ProfileComparison) -> str:
-    """What a profile is about, for who knows MySQL and not fio."""
-    op = results.main_op(found.profile)
-    its = found.job.ops.get(op) if found.job else None
-    if its is None:
+def _summary(comparison: ProfileComparison) -> str:
+    """The main figure of a profile."""
+    op = results.main_op(comparison.profile)
+    result = comparison.job.ops.get(op) if comparison.job else None
+    if result is None:
         return ""
-    if not results.is_latency_judged(found.profile) and its.bytes_per_second is not None:
-        return f"{found.profile.name}: {speed(its.bytes_per_second)} MB/s"
-    took = f"{latency(its.p50_seconds)} (median), {latency(its.p99_seconds)} at p99"
-    return f"{found.profile.name}: {took}"
+    if not results.is_latency_judged(comparison.profile) and result.bytes_per_second is not None:
+        return f"{comparison.profile.name}: {speed(result.bytes_per_second)} MB/s"
+    latencies = f"{latency(result.p50_seconds)} (median), {latency(result.p99_seconds)} at p99"
+    return f"{comparison.profile.name}: {latencies}"
 
 
-def _parts(found: Sequence[ProfileComparison]) -> Iterator[Table | Chart]:
-    rows = [row for each in found for row in _rows(each)]
+def _parts(comparisons: Sequence[ProfileComparison]) -> Iterator[Table | Chart]:
+    rows = [row for c in comparisons for row in _rows(c)]
     yield Table("Results", _COLUMNS, tuple(rows), frozenset(range(2, len(_COLUMNS))))
-    compared = tuple(_comparison(each) for each in found if each.kept is not None)
+    compared = tuple(_comparison_row(c) for c in comparisons if c.kept is not None)
     if compared:
-        columns = ("profile", "judged by", "now", "kept", "change", "kept is")
-        yield Table("Against what the daemon has kept", columns, compared, frozenset({2, 3, 4}))
+        title = "Comparison with the daemon's saved runs"
+        columns = ("profile", "judged by", "now", "before", "change", "state before")
+        yield Table(title, columns, compared, frozenset({2, 3, 4}))
     lines = tuple(
-        ChartLine(each.profile.name, _by_percentile(result))
-        for each in found
-        if each.job is not None
-        and (result := each.job.ops.get(results.main_op(each.profile))) is not None
+        ChartLine(c.profile.name, _by_percentile(result))
+        for c in comparisons
+        if c.job is not None
+        and (result := c.job.ops.get(results.main_op(c.profile))) is not None
         and len(result.bins) > 1
     )
     if lines:
         yield Chart(
             "Latency by percentile",
-            "share of the operations that took no longer, %",
+            "percentile of the operations",
             "latency",
             lines,
             y_unit="s",
         )
 
 
-def _rows(found: ProfileComparison) -> Iterator[tuple[str, ...]]:
-    if found.job is None or not found.job.ops:
-        yield found.profile.name, f"not measured: {found.result.value}", *("-",) * 7
+def _rows(comparison: ProfileComparison) -> Iterator[tuple[str, ...]]:
+    if comparison.job is None or not comparison.job.ops:
+        yield comparison.profile.name, f"not measured: {comparison.result.value}", *("-",) * 7
         return
-    share = "-" if found.host_share is None else f"{found.host_share:.0%}"
-    note = "" if found.result is ProfileResult.SUCCESS else f" ({found.result.value})"
-    for op, its in found.job.ops.items():
+    share = "-" if comparison.host_share is None else f"{comparison.host_share:.0%}"
+    note = "" if comparison.result is ProfileResult.SUCCESS else f" ({comparison.result.value})"
+    for op, result in comparison.job.ops.items():
         yield (
-            found.profile.name,
-            f"{_what(found.profile, op)}{note}",
-            latency(its.p50_seconds),
-            latency(its.p99_seconds),
-            latency(its.p999_seconds),
-            latency(its.max_seconds),
-            *_rates(found.profile, its),
-            share if op is results.main_op(found.profile) else "-",
+            comparison.profile.name,
+            f"{_what(comparison.profile, op)}{note}",
+            latency(result.p50_seconds),
+            latency(result.p99_seconds),
+            latency(result.p999_seconds),
+            latency(result.max_seconds),
+            *_rates(comparison.profile, result),
+            share if op is results.main_op(comparison.profile) else "-",
         )
 
 
-def _rates(profile: Profile, its: OpResult) -> tuple[str, str]:
+def _rates(profile: Profile, result: OpResult) -> tuple[str, str]:
     if profile.is_rate_capped:
         return "capped", "capped"
-    iops = "-" if its.iops is None else number(its.iops)
-    return iops, speed(its.bytes_per_second)
+    iops = "-" if result.iops is None else number(result.iops)
+    return iops, speed(result.bytes_per_second)
 
 
 def _what(profile: Profile, op: Op) -> str:
@@ -240,19 +240,24 @@ def _what(profile: Profile, op: Op) -> str:
     return f"{place}{op.value} of {blocks(profile.block_bytes)}{cached}"
 
 
-def _comparison(found: ProfileComparison) -> tuple[str, ...]:
-    profile = found.profile
+def _comparison_row(comparison: ProfileComparison) -> tuple[str, ...]:
+    profile = comparison.profile
 
     def shown(value: float | None) -> str:
         return "-" if value is None else shown_quantity(profile, value)
 
-    by = quantity(profile).words
-    state = "steady" if found.is_kept_steady else "not steady"
-    return profile.name, by, shown(found.value), shown(found.kept), _change(found), state
+    return (
+        profile.name,
+        quantity(profile).words,
+        shown(comparison.value),
+        shown(comparison.kept),
+        _change(comparison),
+        "steady" if comparison.is_kept_steady else "not steady",
+    )
 
 
-def _change(found: ProfileComparison) -> str:
-    return "-" if found.change is None else f"{100 * found.change:+.0f} %"
+def _change(comparison: ProfileComparison) -> str:
+    return "-" if comparison.change is None else f"{100 * comparison.change:+.0f} %"
 
 
 def _by_percentile(result: OpResult) -> tuple[tuple[float, float], ...]:
@@ -263,40 +268,42 @@ def _by_percentile(result: OpResult) -> tuple[tuple[float, float], ...]:
 
 
 def _notes(
-    found: Sequence[ProfileComparison], judged: Sequence[ProfileComparison]
+    comparisons: Sequence[ProfileComparison], judged: Sequence[ProfileComparison]
 ) -> Iterator[str]:
-    if any(each.profile.is_rate_capped for each in found):
+    if any(c.profile.is_rate_capped for c in comparisons):
         yield (
-            "These profiles are capped at few operations a second, so as not to disturb: their"
-            " latency is what counts."
+            "Profiles with a rate cap do few operations per second, in order not to disturb"
+            " production. They are judged by latency."
         )
-    if any(each.profile.sync in (Sync.FSYNC, Sync.FDATASYNC) for each in found):
-        yield "fsync: what a commit of InnoDB waits for; its writes alone go to the page cache."
-    if any(each.host_share is not None for each in found):
-        yield "In the host: the share of the latency that did not arise in the device."
-    for each in found:
-        if each.is_host_limited:
+    if any(c.profile.sync in (Sync.FSYNC, Sync.FDATASYNC) for c in comparisons):
+        yield (
+            "A commit of InnoDB waits for fsync. The writes before it only reach the page cache."
+        )
+    if any(c.host_share is not None for c in comparisons):
+        yield "Host share: the part of the latency that arose in the host, not in the device."
+    for c in comparisons:
+        if c.is_host_limited:
             yield (
-                f"{each.profile.name}: {each.host_share:.0%} of the latency arose outside the"
-                " device, in the host: it says nothing of the drive."
+                f"{c.profile.name}: {c.host_share:.0%} of the latency arose in the host, so the"
+                " result is no measurement of the drive."
             )
     if not judged:
         yield (
-            "Nothing to compare with: the daemon keeps runs of the same drive, firmware and"
-            " profile, and judges from the fifth on."
+            "No comparison: it needs five saved runs of the daemon with the same drive, firmware"
+            " and profile."
         )
 
 
-def _data(found: ProfileComparison) -> dict[str, Any]:
-    profile, ops = found.profile, found.job.ops if found.job else {}
+def _data(comparison: ProfileComparison) -> dict[str, Any]:
+    profile, ops = comparison.profile, comparison.job.ops if comparison.job else {}
     return {
-        "result": found.result.value,
+        "result": comparison.result.value,
         **figures.parameters(profile, profile.engine.value),
-        "host_share_ratio": found.host_share,
-        "value": found.value,
-        "kept_value": found.kept,
-        "is_kept_steady": found.is_kept_steady,
-        "change_ratio": found.change,
-        "is_worse": found.is_worse,
-        "ops": {op.value: figures.operation(its) for op, its in ops.items()},
+        "host_share_ratio": comparison.host_share,
+        "value": comparison.value,
+        "kept_value": comparison.kept,
+        "is_kept_steady": comparison.is_kept_steady,
+        "change_ratio": comparison.change,
+        "is_worse": comparison.is_worse,
+        "ops": {op.value: figures.operation(result) for op, result in ops.items()},
     }

@@ -1,6 +1,6 @@
-"""One probe of a write cache that a person asked for, from the gate to what is kept of it.
+"""Runs the write-cache measurement of `ssd-exporter slc`, from the gate to the saved result.
 
-How much of a write cache is back after a rest, and after a longer one.
+With --recover it then waits and writes again, to measure how much of the cache has recovered.
 """
 
 from collections import deque
@@ -25,21 +25,36 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 
-#: What a write of less shows is noise.
+#: Bounds of the size of a write. A smaller write shows only noise; no write cache is larger.
 MIN_BYTES, MAX_BYTES = 64 * MIB, 4 << 40
 
-#: Of what is free, where nobody says how much may be written.
-_FREE_SHARE = 0.1
+#: The share of the free space that is written by default.
+_FREE_SPACE_RATIO = 0.1
 
-#: A write is waited for until it would be slower than this.
+#: Sets the time limit of a write: the limit is reached if the drive is slower than this.
 _MIN_BYTES_PER_SECOND = 50e6
 
-#: Speed is shown over so many samples.
-_RECENT = 10
+#: The number of samples that the displayed speed is averaged over.
+_SPEED_SAMPLES = 10
+
+#: The interval at which the idle time checks for an interruption.
+_IDLE_STEP_SECONDS = 0.25
+
+#: A drive was idle if other processes wrote less than this share of what it can write.
+_MAX_IDLE_WRITE_RATIO = 0.05
+
+#: If more than this share of a write was fast, all of it counts as fast.
+_COMPLETE_RATIO = 0.98
+
+#: Runs one write until the condition stops it.
+Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 
 
 class SlcProbe:
-    """One directory; `probed` once. state: the directory of the daemon's state."""
+    """Measures the write cache of one directory's drive; `measure` is called once.
+
+    state: the daemon's state directory.
+    """
 
     def __init__(
         self, measurement: Measurement, settings: Settings, profile: Profile, state: Path
@@ -56,50 +71,52 @@ class SlcProbe:
     def measure(
         self, idle_seconds: Sequence[int], *, is_size_given: bool, anyway: bool
     ) -> CacheMeasurement:
-        """Admitted, agreed to, written, judged and kept.
+        """Ask the gate and the user, write, find the cliff, and save the result.
 
-        idle_seconds: the rests before each later write. is_size_given: the profile's size is what
-        a person said. anyway: also on what is no SSD by the kernel's word.
+        idle_seconds: the idle time before each further write. is_size_given: the user gave the
+        size. anyway: measure rotating disks and volumes too.
 
         Raises:
-            ConfigError: it must not be, should not be now, or nobody agreed.
-            SourceError: nothing could be measured.
+            ConfigError: the gate refuses the measurement, or the user did not agree to it.
+            SourceError: nothing was measured.
         """
-        its = self._measurement
+        measurement = self._measurement
         self._warn(anyway=anyway)
-        (profile,) = its.with_engine([self._sized(is_size_given=is_size_given)])
+        (profile,) = measurement.with_engine([self._sized(is_size_given=is_size_given)])
         runs = 1 + len(idle_seconds)
         size = runs * profile.written_bytes_at_most
-        its.admit(profile, size, profile.size_bytes)
-        its.consent(size, runs * profile.runtime_seconds + sum(idle_seconds))
-        begun = its.clock.monotonic()
+        measurement.admit(profile, size, profile.size_bytes)
+        measurement.consent(size, runs * profile.runtime_seconds + sum(idle_seconds))
+        started_at = measurement.clock.monotonic()
         written, ended = self._write(profile)
-        problem = its.problem(ended)
+        problem = measurement.problem(ended)
         if not written.samples:
-            raise CommandError(problem or written.problem or "fio wrote nothing that was seen")
+            raise CommandError(problem or written.problem or "fio wrote nothing")
         cliff = slc_watch.judge_write(written, self._below.capacity_bytes)
         if problem and cliff.result is CliffResult.ABORTED:
             self._notes.append(f"{problem[:1].upper()}{problem[1:]}.")
         if written.is_device_total:
-            self._notes.append("Counted is all that the device wrote, others' writes included.")
-        result = SlcResult(self._below.identities, its.location.device, its.clock.wall(), cliff)
-        earlier = self._keep(result)
-        rungs = self._recovery(cliff, profile, idle_seconds)
-        if rungs:
-            result = replace(result, recovered_bytes=recovered_by_idle_seconds(rungs))
-            earlier = self._keep(result)
-        seconds = its.clock.monotonic() - begun
-        version = ended.run.fio_version if ended.run else "of unknown version"
-        fio = f"{version}, {profile.engine.value}, depth {profile.depth}"
+            self._notes.append("The bytes written include writes of other processes to the device.")
+        result = SlcResult(
+            self._below.identities, measurement.location.device, measurement.clock.wall(), cliff
+        )
+        earlier = self._save(result)
+        steps = self._recovery(cliff, profile, idle_seconds)
+        if steps:
+            result = replace(result, recovered_bytes=recovered_by_idle_seconds(steps))
+            earlier = self._save(result)
+        seconds = measurement.clock.monotonic() - started_at
+        version = ended.run.fio_version if ended.run else "unknown version"
+        fio = f"{version}, {profile.engine.value}, queue depth {profile.depth}"
         return CacheMeasurement(
-            its.location.device,
-            tuple(run_facts.facts(its, self._below, seconds=seconds, fio=fio)),
+            measurement.location.device,
+            tuple(run_facts.facts(measurement, self._below, seconds=seconds, fio=fio)),
             result,
             written.samples,
-            rungs,
+            steps,
             self._notes,
             earlier,
-            run_facts.data(its),
+            run_facts.data(measurement),
         )
 
     def _recovery(
@@ -108,10 +125,10 @@ class SlcProbe:
         if not idle_seconds:
             return []
         if cliff.cache_bytes is None:
-            self._notes.append("No cache has ended that could recover: no rest was waited for.")
+            self._notes.append("Recovery was not measured, because the write cache did not end.")
             return []
         size = max(MIN_BYTES, -(-cliff.cache_bytes // MIB) * MIB)
-        rungs, why = recovery_steps(
+        steps, why = recovery_steps(
             self._measurement,
             cliff,
             replace(profile, size_bytes=min(size, profile.size_bytes)),
@@ -120,107 +137,102 @@ class SlcProbe:
             device_bytes=self._device_bytes,
         )
         if why:
-            self._notes.append(f"The recovery was not measured to its end: {why}.")
-        return rungs
+            self._notes.append(f"The recovery was not measured completely: {why}.")
+        return steps
 
     def _write(
         self, profile: Profile, may_stop: StopCondition | None = None
     ) -> tuple[WatchedWrite, RunOutcome]:
-        """One write of the file from end to end; `may_stop` in the place of what finds a cliff."""
-        its = self._measurement
-        watch = slc_watch.new_detector(profile)
-        recent: deque[TraceSample] = deque(maxlen=_RECENT)
+        """Write the file from start to end. may_stop: replaces the cliff detector."""
+        measurement = self._measurement
+        detector = slc_watch.new_detector(profile)
+        recent: deque[TraceSample] = deque(maxlen=_SPEED_SAMPLES)
         written = 0.0
 
         def observe(sample: TraceSample) -> bool:
             nonlocal written
             written += sample.written_bytes
             recent.append(sample)
-            found = watch.observe(sample)
-            return found is not None if may_stop is None else may_stop(sample)
+            cliff = detector.observe(sample)
+            return cliff is not None if may_stop is None else may_stop(sample)
 
-        def show(_looks: GuardSampler) -> bool:
+        def show(_samples: GuardSampler) -> bool:
             seconds = sum(sample.seconds for sample in recent)
             if seconds:
                 speed = sum(sample.written_bytes for sample in recent) / seconds
-                slower = ", slower than at first" if watch.is_alarmed else ""
-                said = f"{figures.size(written)} written, {figures.speed(speed)} MB/s{slower}"
-                its.show(said, min(written / profile.size_bytes, 1.0))
+                slower = ", slower than at the start" if detector.is_alarmed else ""
+                words = f"{figures.size(written)} written, {figures.speed(speed)} MB/s{slower}"
+                measurement.show(words, min(written / profile.size_bytes, 1.0))
             return True
 
         fio = WatchedFio(
-            its.fio,
-            its.clock,
+            measurement.fio,
+            measurement.clock,
             begin=lambda _profile, _file: observe,
-            over=self._over,
+            over=self._finish,
             device_bytes=self._device_bytes,
         )
         self._written = None
-        file = its.prepare_file(self._name, profile.size_bytes, fill=False)
-        ended = its.run([profile], file, show, fio)
-        found = self._written or WatchedWrite(profile, file, (), was_interrupted=True)
-        return found, ended
+        file = measurement.prepare_file(self._name, profile.size_bytes, fill=False)
+        ended = measurement.run([profile], file, show, fio)
+        write = self._written or WatchedWrite(profile, file, (), was_interrupted=True)
+        return write, ended
 
-    def _over(self, written: WatchedWrite) -> None:
+    def _finish(self, written: WatchedWrite) -> None:
         self._written = written
 
     def _device_bytes(self, _file: Path | None = None) -> int | None:
         disk = target.read_disk(self._settings.path.procfs, self._measurement.location.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
-    def _keep(self, result: SlcResult) -> SlcResult | None:
+    def _save(self, result: SlcResult) -> SlcResult | None:
         try:
             return slc_watch.save_result(self._state, result)
         except OSError as e:
-            self._notes.append(f"The daemon will not show it: {self._state}: {e.strerror or e}.")
+            self._notes.append(
+                f"The result was not saved for the daemon: {self._state}: {e.strerror or e}."
+            )
             return None
 
     def _sized(self, *, is_size_given: bool) -> Profile:
-        """The profile with as much as may be written here."""
+        """The profile with a size that fits the free space, and a time limit for that size."""
         size = self._profile.size_bytes
         free = self._measurement.directory.avail_bytes()
         if not is_size_given and free is not None:
-            size = min(size, int(free * _FREE_SHARE) // MIB * MIB)
+            size = min(size, int(free * _FREE_SPACE_RATIO) // MIB * MIB)
             if size < MIN_BYTES:
                 raise ConfigError(
-                    f"{figures.size(free)} are free, of which a tenth would be written",
-                    "make room, or say how much may be written with --bytes",
+                    f"only {figures.size(free)} free: a tenth of it is too little to measure",
+                    "free some space, or set the size with --bytes",
                 )
         seconds = max(self._profile.runtime_seconds, size / _MIN_BYTES_PER_SECOND)
         return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
 
     def _warn(self, *, anyway: bool) -> None:
-        """Note what else than a cache makes such a curve here.
+        """Add a note for each drive whose speed may drop for another reason than a full cache.
 
         Raises:
-            ConfigError: nobody said that it is to be probed anyway.
+            ConfigError: there is such a drive, and `anyway` is False.
         """
-        found = []
+        warnings = []
         for name, drive in self._below.drives.items():
             configured = self._settings.device.get(name)
             if configured is not None and configured.class_ not in (None, DriveClass.ROTATIONAL):
                 continue
             if drive.kind is DriveClass.ROTATIONAL:
-                found.append(f"{name} is a rotating disk, by the kernel's word")
+                warnings.append(f"{name} is a rotating disk according to the kernel")
             elif drive.volume:
-                found.append(f"{name} is a volume, and whoever provides it may cache writes too")
-        if found and not anyway:
+                warnings.append(f"{name} is a volume whose provider may cache writes")
+        if warnings and not anyway:
             raise ConfigError(
-                f"{'; '.join(found)}: what falls there need not be an SSD's cache",
-                f"add --anyway, or say in the configuration what it is: device.{name}.class",
+                f"{'; '.join(warnings)}: a drop in speed may have a cause other than"
+                " an SSD's cache",
+                f"add --anyway, or set device.{name}.class in the configuration",
             )
-        self._notes += (f"{each}: what falls there need not be an SSD's cache." for each in found)
-
-
-_STEP_SECONDS = 0.25
-
-#: A drive that writes more than this of what it could does not rest.
-_REST_RATIO = 0.05
-
-#: A write so much as this of all was fast is not parted at its very end.
-_WHOLE = 0.98
-
-Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
+        self._notes += (
+            f"{warning}: a drop in speed may have a cause other than an SSD's cache."
+            for warning in warnings
+        )
 
 
 def recovery_steps(
@@ -232,74 +244,74 @@ def recovery_steps(
     write: Write,
     device_bytes: Callable[[], int | None],
 ) -> tuple[list[RecoveryStep], str]:
-    """A rest and a write after it, for each of the rests; and why there are no more of them.
+    """For each idle time: wait, then write. Returns the steps, and why some are missing (or "").
 
-    cliff: what the write before the first rest has shown. profile: writes as much as the cache
-    took, and is ended once it has become slow.
+    cliff: the result of the first write. profile: writes as much as the cache holds; the write
+    stops when it has become slow.
     """
-    rungs: list[RecoveryStep] = []
+    steps: list[RecoveryStep] = []
     for number, seconds in enumerate(idle_seconds, 1):
         before = device_bytes()
-        which = f"rest {number} of {len(idle_seconds)}"
-        if not _rested(measurement, seconds, which):
-            return rungs, f"ended by {measurement.interruption.words}"
-        now = device_bytes()
-        others = None if before is None or now is None else now - before
-        most = _REST_RATIO * (cliff.sustained_bytes_per_second or 0.0) * seconds
+        label = f"idle time {number} of {len(idle_seconds)}"
+        if not _wait_idle(measurement, seconds, label):
+            return steps, f"ended by {measurement.interruption.words}"
+        after = device_bytes()
+        others = None if before is None or after is None else after - before
+        max_others = _MAX_IDLE_WRITE_RATIO * (cliff.sustained_bytes_per_second or 0.0) * seconds
         written, ended = write(profile, until_slow(cliff, profile))
         if problem := measurement.problem(ended):
-            return rungs, problem
+            return steps, problem
         total = sum(sample.written_bytes for sample in written.samples)
-        back = recovered_bytes(written.samples, cliff, slc_watch.RULES)
-        rungs.append(
+        recovered = recovered_bytes(written.samples, cliff, slc_watch.RULES)
+        steps.append(
             RecoveryStep(
                 seconds,
                 int(total),
-                back,
-                is_whole=back is not None and back >= _WHOLE * total,
-                others_bytes=others if others is not None and others > most else None,
+                recovered,
+                is_whole=recovered is not None and recovered >= _COMPLETE_RATIO * total,
+                others_bytes=others if others is not None and others > max_others else None,
             )
         )
-    return rungs, ""
+    return steps, ""
 
 
-def recovered_by_idle_seconds(rungs: Sequence[RecoveryStep]) -> dict[int, int]:
-    """What is kept: of those that can be told, after the drive had rested."""
+def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
+    """Recovered bytes by idle time, for the steps that have a result and an idle drive."""
     return {
-        rung.idle_seconds: rung.recovered_bytes
-        for rung in rungs
-        if rung.recovered_bytes is not None and rung.others_bytes is None
+        step.idle_seconds: step.recovered_bytes
+        for step in steps
+        if step.recovered_bytes is not None and step.others_bytes is None
     }
 
 
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
-    """Ends a later write once it has been slow for as much as the first was watched beyond."""
+    """Stops a further write when it has been slow for the length that confirmed the cliff."""
     rules = slc_watch.WATCH_RULES
-    enough = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)
+    confirm_bytes = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)
     samples: list[TraceSample] = []
-    written = looked_at = 0.0
+    written = judged_at = 0.0
 
     def may_stop(sample: TraceSample) -> bool:
-        nonlocal written, looked_at
+        nonlocal written, judged_at
         samples.append(sample)
         written += sample.written_bytes
-        # The whole is judged at each look: not at every sample.
-        if written - looked_at < enough / rules.pieces:
+        # Judging reads all samples, so it is not done for each sample.
+        if written - judged_at < confirm_bytes / rules.pieces:
             return False
-        looked_at = written
-        back = recovered_bytes(samples, cliff, slc_watch.RULES)
-        return back is not None and written - back >= enough
+        judged_at = written
+        recovered = recovered_bytes(samples, cliff, slc_watch.RULES)
+        return recovered is not None and written - recovered >= confirm_bytes
 
     return may_stop
 
 
-def _rested(measurement: Measurement, seconds: float, which: str) -> bool:
-    """Whether the time went by without anybody ending it."""
+def _wait_idle(measurement: Measurement, seconds: float, label: str) -> bool:
+    """Wait. Returns False if the measurement was interrupted."""
     clock = measurement.clock
-    begun = clock.monotonic()
-    while (left := begun + seconds - clock.monotonic()) > 0:
+    started_at = clock.monotonic()
+    while (left := started_at + seconds - clock.monotonic()) > 0:
         if measurement.interruption.is_set:
             return False
-        measurement.show(f"{which}: the drive rests for {span(left)} more", 1 - left / seconds)
-        clock.sleep(min(_STEP_SECONDS, left))
+        measurement.show(f"{label}: {span(left)} left", 1 - left / seconds)
+        clock.sleep(min(_IDLE_STEP_SECONDS, left))
     return not measurement.interruption.is_set

@@ -1,4 +1,4 @@
-"""What a probe of a write cache says to people. Pure."""
+"""Builds the report of `ssd-exporter slc`. Pure."""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,17 +17,17 @@ from exporter.probe.cache_cliff import (
 from exporter.probe.slc_results import SlcResult
 from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
-#: More points than these are no plainer.
-_MOST_POINTS = 400
+#: Limits the points of the chart; a line with more points is not clearer.
+_MAX_POINTS = 400
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """A later write, after so many seconds without one.
+    """A further write after an idle time.
 
-    recovered_bytes: how much of the cache was back; None where it cannot be told. is_whole: all of
-    the write was fast, so at least so much was. others_bytes: what others wrote meanwhile, where
-    that is so much that the drive did not rest.
+    recovered_bytes: how much of the cache had recovered; None if unknown. is_whole: all of the
+    write was fast, so `recovered_bytes` is a lower bound. others_bytes: bytes that other processes
+    wrote during the idle time, if so many that the drive was not idle; else None.
     """
 
     idle_seconds: int
@@ -39,103 +39,107 @@ class RecoveryStep:
 
 @dataclass(frozen=True, slots=True)
 class CacheMeasurement:
-    """All that one call of the command found.
+    """The results of one run of the command.
 
-    facts: of the drive and the run, as `Report.facts`. trace: the write as it went. earlier: a
-    result that stands, since this one says less.
+    facts: as `Report.facts`. trace: the samples of the first write. recovery: the further writes.
+    earlier: a saved result that remains valid because this one is less informative; else None.
     """
 
     device: str
     facts: tuple[tuple[str, str], ...]
     result: SlcResult
     trace: Sequence[TraceSample]
-    rungs: Sequence[RecoveryStep] = ()
+    recovery: Sequence[RecoveryStep] = ()
     notes: Sequence[str] = ()
     earlier: SlcResult | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def report(found: CacheMeasurement, rules: CliffRules) -> Report:
-    """The whole of it; `data` has base units."""
-    cliff = found.result.cliff
+def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
+    """The report; its `data` is in base units."""
+    cliff = measured.result.cliff
     parts: list[Table | Chart] = []
-    if chart := _chart(found.trace, cliff, rules):
+    if chart := _chart(measured.trace, cliff, rules):
         parts.append(chart)
     if cliff.phases:
         parts.append(_phases(cliff))
-    if found.rungs:
-        parts.append(_rungs(found.rungs))
+    if measured.recovery:
+        parts.append(_recovery_table(measured.recovery))
     return Report(
-        f"Write cache of {found.device}",
+        f"Write cache of {measured.device}",
         verdict(cliff),
-        found.facts,
+        measured.facts,
         tuple(parts),
-        (*found.notes, *_notes(found)),
+        (*measured.notes, *_notes(measured)),
         {
-            "device": found.device,
-            "drives": list(found.result.drives),
-            "timestamp_seconds": found.result.at,
+            "device": measured.device,
+            "drives": list(measured.result.drives),
+            "timestamp_seconds": measured.result.at,
             **_plain(cliff),
-            "recovery": [asdict(rung) for rung in found.rungs],
-            **found.data,
+            "recovery": [asdict(step) for step in measured.recovery],
+            **measured.data,
         },
         is_good={CliffResult.CLIFF: False, CliffResult.FLAT: True}.get(cliff.result),
     )
 
 
 def verdict(cliff: CacheCliff) -> str:
-    """In one sentence."""
+    """The result in one sentence."""
     written = figures.size(cliff.written_bytes)
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     if cliff.result is CliffResult.CLIFF and burst and sustained and cliff.cache_bytes is not None:
         return (
-            f"The write cache ends after {figures.size(cliff.cache_bytes)}: the drive falls from"
+            f"The write cache ends after {figures.size(cliff.cache_bytes)}: the speed drops from"
             f" {figures.speed(burst)} to {figures.speed(sustained)} MB/s,"
-            f" {100 * sustained / burst:.0f} % of its first speed."
+            f" {100 * sustained / burst:.0f} % of the initial speed."
         )
     if cliff.result is CliffResult.FLAT:
         return (
-            f"No write cache ends within {written}, more than any cache of this drive could take:"
+            f"No cliff within {written}, which is more than a write cache of this drive can hold:"
             f" it writes at {figures.speed(burst)} MB/s throughout."
         )
     if cliff.result is CliffResult.RAMP:
         return (
-            "The speed declines slowly over the write, as of a drive that grows hot; the end of a"
-            " cache is a step."
+            "The speed declines slowly during the write, as on a drive that gets hot. At the end of"
+            " a write cache it drops in one step."
         )
     if burst is None:
-        return f"Too little was written to tell anything: {written}."
-    ended = "it was ended early" if cliff.result is CliffResult.ABORTED else "all it may write"
+        return f"Too little was written for a result: {written}."
+    ended = "stopped early" if cliff.result is CliffResult.ABORTED else "the limit"
     return (
-        f"No end of a write cache within {written} ({ended}), at {figures.speed(burst)} MB/s: a"
-        " cache, if there is one, is larger."
+        f"No cliff within {written} ({ended}), at {figures.speed(burst)} MB/s: a write cache, if"
+        " the drive has one, is larger."
     )
 
 
-def _notes(found: CacheMeasurement) -> Iterator[str]:
-    result = found.result.cliff.result
-    if found.earlier is not None:
+def _notes(measured: CacheMeasurement) -> Iterator[str]:
+    result = measured.result.cliff.result
+    if measured.earlier is not None:
         yield (
-            "The result of an earlier probe stands, since this one says less: "
-            + verdict(found.earlier.cliff)
+            "The result of an earlier probe remains valid, because this one is less informative: "
+            + verdict(measured.earlier.cliff)
         )
     if result is CliffResult.BUDGET:
         yield (
-            "A drive that had not recovered from earlier writes looks the same: it runs at the"
-            " speed beyond its cache from the first byte. Let it rest, or write more with --bytes."
+            "A drive that has not recovered from earlier writes shows the same result: it writes at"
+            " the speed without cache from the first byte. Leave it idle for some time and repeat"
+            " the measurement, or write more with --bytes."
         )
     if result is CliffResult.RAMP:
-        yield "Look at its temperature, and probe once more when it is cool."
-    if result is CliffResult.CLIFF and len(found.result.cliff.phases) > 2:
-        yield "It falls more than once: first the cache ends, then what is written is moved too."
-    if found.rungs:
+        yield "Check its temperature, and repeat the measurement when it is cool."
+    if result is CliffResult.CLIFF and len(measured.result.cliff.phases) > 2:
         yield (
-            "A write after a rest is no longer than the cache was: where all of it was fast, at"
-            " least so much was back."
+            "The speed drops more than once: first when the cache is full, then when the drive also"
+            " has to move the cached data."
+        )
+    if measured.recovery:
+        yield (
+            "The write after an idle time is as long as the cache was large. If all of it was fast,"
+            " the recovered size is a lower bound."
         )
     yield (
-        "Sequential writes of 1 MiB, past the page cache, of data that does not compress. The file"
-        " is gone; its blocks are the drive's again once the filesystem is trimmed (fstrim)."
+        "Sequential direct writes of 1 MiB with data that does not compress. The file was removed;"
+        " run fstrim to return its blocks to the drive."
     )
 
 
@@ -143,20 +147,20 @@ def _chart(trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffRules) -
     sizes = [sample.written_bytes for sample in trace]
     if not sizes:
         return None
-    # Finer than the samples are, nothing is known.
-    usual = statistics.median(sizes)
-    coarse = max(rules.bins.least_bin_bytes, usual, sum(sizes) / _MOST_POINTS)
-    every = replace(rules.bins, bin_bytes=int(coarse), short_bytes=0)
-    bins = binned(trace, every)
+    # The bins are not smaller than the samples.
+    sample_bytes = statistics.median(sizes)
+    bin_bytes = max(rules.bins.least_bin_bytes, sample_bytes, sum(sizes) / _MAX_POINTS)
+    chart_rules = replace(rules.bins, bin_bytes=int(bin_bytes), short_bytes=0)
+    bins = binned(trace, chart_rules)
     if len(bins.speeds) < 2:
         return None
     points = tuple(((n + 0.5) * bins.bin_bytes, speed) for n, speed in enumerate(bins.speeds))
-    lines = [ChartLine(f"each {figures.size(bins.bin_bytes)}", points)]
+    lines = [ChartLine(f"mean of {figures.size(bins.bin_bytes)}", points)]
     if steps := tuple(_steps(cliff.phases, bins.written_bytes)):
         lines.append(ChartLine("median of each phase", steps))
     return Chart(
-        "Throughput over what was written",
-        "written since the drive rested",
+        "Throughput over bytes written",
+        "bytes written",
         "throughput",
         tuple(lines),
         tuple(_marks(cliff)),
@@ -178,7 +182,7 @@ def _steps(phases: Sequence[WritePhase], end: int) -> Iterator[tuple[float, floa
 
 
 def _phases(cliff: CacheCliff) -> Table:
-    names: tuple[str, ...] = ("in the cache", "beyond it", "after a second step")
+    names: tuple[str, ...] = ("in the cache", "after the cache", "after a second step")
     if len(cliff.phases) == 1:
         names = ("throughout",)
     rows = (
@@ -194,27 +198,27 @@ def _phases(cliff: CacheCliff) -> Table:
 
 
 def _with_ends(phases: Sequence[WritePhase], end: int) -> Iterator[tuple[WritePhase, int]]:
-    """A ramp has none."""
+    """Each phase with the byte at which it ends. A ramp has no phases."""
     ends = [*(phase.begin_bytes for phase in phases[1:]), end]
     return zip(phases, ends[: len(phases)], strict=True)
 
 
-def _rungs(rungs: Sequence[RecoveryStep]) -> Table:
+def _recovery_table(steps: Sequence[RecoveryStep]) -> Table:
     rows = []
-    for rung in rungs:
-        back = "-" if rung.recovered_bytes is None else figures.size(rung.recovered_bytes)
-        if rung.is_whole and rung.recovered_bytes is not None:
-            back = f"at least {back}"
+    for step in steps:
+        recovered = "-" if step.recovered_bytes is None else figures.size(step.recovered_bytes)
+        if step.is_whole and step.recovered_bytes is not None:
+            recovered = f"at least {recovered}"
         row: tuple[str, ...] = (
-            figures.span(rung.idle_seconds),
-            back,
-            figures.size(rung.written_bytes),
+            figures.span(step.idle_seconds),
+            recovered,
+            figures.size(step.written_bytes),
         )
-        if any(each.others_bytes is not None for each in rungs):
-            others = "" if rung.others_bytes is None else figures.size(rung.others_bytes)
-            row = (*row, others and f"did not rest: others wrote {others}")
+        if any(other.others_bytes is not None for other in steps):
+            others = "" if step.others_bytes is None else figures.size(step.others_bytes)
+            row = (*row, others and f"not idle: other processes wrote {others}")
         rows.append(row)
-    columns = ("after", "cache back", "written", "")[: len(rows[0])]
+    columns = ("idle time", "recovered", "written", "")[: len(rows[0])]
     return Table("Recovery", columns, tuple(rows), frozenset({0, 1, 2}))
 
 

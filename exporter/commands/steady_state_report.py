@@ -1,4 +1,4 @@
-"""What is said of rounds and of SNIA's rule. Pure."""
+"""Builds the report of `ssd-exporter steady-state`. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,14 +12,14 @@ from exporter.probe.profiles import Profile
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
 from exporter.report.content import Band, Chart, ChartLine, Report, Table
 
-#: The axis of a chart.
+#: The unit of the chart's y axis.
 _UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 
 
 @dataclass(frozen=True, slots=True)
 class CompletedRound:
-    """One round. value: see `probe_rounds.measured`. is_host_limited: it is left out, for it says
-    nothing of the drive. when: for people, empty where they came one after the other.
+    """One round. value: as `results.round_value`. is_host_limited: the host limited the round, so
+    that it is not judged. when: the time of the round; empty if the rounds ran consecutively.
     """
 
     value: float
@@ -29,7 +29,7 @@ class CompletedRound:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The rounds of one profile on one drive, and the judgement after the last of them."""
+    """The rounds of one profile on one drive, and the state after the last round."""
 
     profile: Profile
     engine: str
@@ -39,7 +39,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSeries:
-    """All that a report is made of. problem: why there are no more rounds, else empty."""
+    """The content of the report. problem: why the run stopped early; else empty."""
 
     title: str
     series: Sequence[Series]
@@ -49,173 +49,179 @@ class JudgedSeries:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def report(found: JudgedSeries, rules: SteadyStateRules) -> Report:
+def report(judged: JudgedSeries, rules: SteadyStateRules) -> Report:
+    """The report: a verdict, a chart and a table per series."""
     parts: list[Table | Chart] = []
-    for each in found.series:
-        if chart := _chart(each, rules):
+    for series in judged.series:
+        if chart := _chart(series, rules):
             parts.append(chart)
-        parts.append(_table(each))
-    verdicts = [verdict(each, rules) for each in found.series]
+        parts.append(_table(series))
+    verdicts = [verdict(series, rules) for series in judged.series]
     return Report(
-        found.title,
+        judged.title,
         " ".join(
-            [*verdicts, *([f"Not run to the end: {found.problem}."] if found.problem else [])]
+            [
+                *verdicts,
+                *([f"Not all rounds were run: {judged.problem}."] if judged.problem else []),
+            ]
         ),
-        found.facts,
+        judged.facts,
         tuple(parts),
-        (*found.notes, *_notes(found)),
+        (*judged.notes, *_notes(judged)),
         {
-            **found.data,
-            "problem": found.problem or None,
-            "series": [_data(each) for each in found.series],
+            **judged.data,
+            "problem": judged.problem or None,
+            "series": [_data(series) for series in judged.series],
         },
-        is_good=is_good(found.series),
+        is_good=is_good(judged.series),
     )
 
 
-def is_good(found: Sequence[Series]) -> bool | None:
-    """True where all are steady, None where one cannot be judged and none is unsteady."""
-    phases = {each.judgement.phase for each in found}
+def is_good(all_series: Sequence[Series]) -> bool | None:
+    """True if all are steady, False if one is not, None if one has too few rounds."""
+    phases = {series.judgement.phase for series in all_series}
     if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:
         return False
     return True if phases == {SteadyPhase.STEADY} else None
 
 
-def verdict(found: Series, rules: SteadyStateRules) -> str:
-    """In a sentence or two."""
-    name, its = found.profile.name, found.judgement
-    window = its.window
+def verdict(series: Series, rules: SteadyStateRules) -> str:
+    """The state of one series in one to three sentences."""
+    name, state = series.profile.name, series.judgement
+    window = state.window
     if window is None:
-        measured = sum(not each.is_host_limited for each in found.rounds)
-        return f"{name}: {measured} rounds are too few to judge; it takes {rules.rounds}."
-    what = f"over the last {rules.rounds} rounds {_quantity(found.profile)}"
-    said = (
-        f"{what} ranges over {100 * window.range_ratio:.1f} % of its mean (at most"
-        f" {100 * rules.range_ratio:.0f} %) and its line over {100 * window.slope_ratio:.1f} % (at"
-        f" most {100 * rules.slope_ratio:.0f} %)."
+        measured = sum(not done.is_host_limited for done in series.rounds)
+        return f"{name}: {measured} rounds are too few; {rules.rounds} are required."
+    deviations = (
+        f"over the last {rules.rounds} rounds, {_quantity(series.profile)} ranges over"
+        f" {100 * window.range_ratio:.1f} % of its mean (limit {100 * rules.range_ratio:.0f} %),"
+        f" and its linear fit over {100 * window.slope_ratio:.1f} %"
+        f" (limit {100 * rules.slope_ratio:.0f} %)."
     )
-    if its.phase is SteadyPhase.STEADY:
-        return f"{name} is steady at {shown(found.profile, window.mean)}: {said}"
-    if its.phase is SteadyPhase.TRANSITION:
-        return f"{name} is not steady yet: {said}"
+    if state.phase is SteadyPhase.STEADY:
+        return f"{name} is steady at {shown(series.profile, window.mean)}: {deviations}"
+    if state.phase is SteadyPhase.TRANSITION:
+        return f"{name} is not steady yet: {deviations}"
     worse = ""
-    if its.deviation is not None and its.baseline is not None:
+    if state.deviation is not None and state.baseline is not None:
         worse = (
-            f" The last round is {100 * its.deviation.ratio:+.0f} % off the"
-            f" {shown(found.profile, its.baseline.mean)} at which it was steady first."
+            f" The last round deviates by {100 * state.deviation.ratio:+.0f} % from the first"
+            f" steady state, {shown(series.profile, state.baseline.mean)}."
         )
-    said = f"{said[:1].upper()}{said[1:]}{worse}"
-    return f"{name} is unsteady: it has been steady, and is no more. {said}"
+    deviations = f"{deviations[:1].upper()}{deviations[1:]}{worse}"
+    return f"{name} is no longer steady. {deviations}"
 
 
 def shown(profile: Profile, value: float) -> str:
-    """A round's value with its unit."""
+    """A round's value with state unit."""
     is_rate = probe_report.quantity(profile) is Quantity.RATE
     return probe_report.shown_quantity(profile, value) + (" IOPS" if is_rate else "")
 
 
 def _quantity(profile: Profile) -> str:
-    its = probe_report.quantity(profile)
-    return "the rate" if its is Quantity.RATE else f"the {its.words}"
+    kind = probe_report.quantity(profile)
+    return "the rate" if kind is Quantity.RATE else f"the {kind.words}"
 
 
 def described(profile: Profile, engine: str) -> str:
-    """What a round does, for who knows fio."""
+    """The parameters of a round."""
     cached = "direct" if profile.direct else "cached"
-    capped = f", at most {profile.rate_iops} a second" if profile.rate_iops else ""
+    capped = f", at most {profile.rate_iops} IOPS" if profile.rate_iops else ""
     return (
         f"{profile.rw.value} of {blocks(profile.block_bytes)} in {blocks(profile.size_bytes)},"
-        f" {engine}, depth {profile.depth}, jobs {profile.jobs}, {cached}{capped}"
+        f" {engine}, queue depth {profile.depth}, jobs {profile.jobs}, {cached}{capped}"
     )
 
 
-def _chart(found: Series, rules: SteadyStateRules) -> Chart | None:
-    """Numbers of rounds are those of the table; the host's own rounds are dots apart."""
-    numbered = list(enumerate(found.rounds, 1))
-    counted = [(float(n), each.value) for n, each in numbered if not each.is_host_limited]
-    hosts = [(float(n), each.value) for n, each in numbered if each.is_host_limited]
+def _chart(series: Series, rules: SteadyStateRules) -> Chart | None:
+    """The rounds by their number in the table. Rounds that the host limited are a second line."""
+    numbered = list(enumerate(series.rounds, 1))
+    counted = [(float(n), done.value) for n, done in numbered if not done.is_host_limited]
+    limited = [(float(n), done.value) for n, done in numbered if done.is_host_limited]
     if not counted:
         return None
     lines = [ChartLine("rounds", tuple(counted), dots=True)]
-    if hosts:
-        lines.append(ChartLine("bound by the host", tuple(hosts), dots=True))
+    if limited:
+        lines.append(ChartLine("limited by the host", tuple(limited), dots=True))
     bands: tuple[Band, ...] = ()
-    window = found.judgement.window
+    window = series.judgement.window
     if window is not None:
         first, last = counted[-rules.rounds][0], counted[-1][0]
         begin, end = window.fit
-        lines.append(ChartLine("best line through the last rounds", ((first, begin), (last, end))))
+        lines.append(ChartLine("linear fit of the last rounds", ((first, begin), (last, end))))
         bands = _bands(window, rules)
-    its = probe_report.quantity(found.profile)
+    quantity = probe_report.quantity(series.profile)
     return Chart(
-        f"{found.profile.name}: rounds, and the windows of SNIA's rule",
+        f"{series.profile.name}: rounds and the limits of SNIA's rule",
         "round",
-        its.words,
+        quantity.words,
         tuple(lines),
         bands=bands,
-        y_unit=_UNITS[its],
+        y_unit=_UNITS[quantity],
     )
 
 
 def _bands(window: SteadyWindow, rules: SteadyStateRules) -> tuple[Band, Band]:
-    """The range may lie anywhere, so it is drawn around the rounds; the line about their mean."""
+    """The limits: the range, centred on the rounds, and the slope, centred on the mean."""
     middle, half = (window.least + window.most) / 2, rules.range_ratio * window.mean / 2
     reach = rules.slope_ratio * window.mean / 2
     return (
-        Band(middle - half, middle + half, f"{100 * rules.range_ratio:.0f} % window: the rounds"),
+        Band(middle - half, middle + half, f"{100 * rules.range_ratio:.0f} % limit of the range"),
         Band(
             window.mean - reach,
             window.mean + reach,
-            f"{100 * rules.slope_ratio:.0f} % window: the line",
+            f"{100 * rules.slope_ratio:.0f} % limit of the slope",
         ),
     )
 
 
-def _table(found: Series) -> Table:
+def _table(series: Series) -> Table:
     rows = [
         (
-            str(place),
-            each.when,
-            shown(found.profile, each.value),
-            "bound by the host, left out" if each.is_host_limited else "",
+            str(number),
+            done.when,
+            shown(series.profile, done.value),
+            "limited by the host, not judged" if done.is_host_limited else "",
         )
-        for place, each in enumerate(found.rounds, 1)
+        for number, done in enumerate(series.rounds, 1)
     ]
-    columns = ("round", "when", _quantity(found.profile).removeprefix("the "), "")
-    # Columns of nothing are left out.
+    columns = ("round", "when", _quantity(series.profile).removeprefix("the "), "")
+    # Empty columns are omitted.
     kept = [n for n, _ in enumerate(columns) if n in (0, 2) or any(row[n] for row in rows)]
     return Table(
-        f"{found.profile.name}: {described(found.profile, found.engine)}",
+        f"{series.profile.name}: {described(series.profile, series.engine)}",
         tuple(columns[n] for n in kept),
         tuple(tuple(row[n] for n in kept) for row in rows),
         frozenset({0, kept.index(2)}),
     )
 
 
-def _notes(found: JudgedSeries) -> Iterator[str]:
-    if any(each.profile.is_rate_capped for each in found.series):
+def _notes(judged: JudgedSeries) -> Iterator[str]:
+    if any(series.profile.is_rate_capped for series in judged.series):
         yield (
-            "A profile with a rate cap is judged by its mean latency: its IOPS are the cap's, and"
-            " always steady."
+            "A profile with a rate cap is judged by its mean latency, because the cap keeps its"
+            " IOPS constant."
         )
     yield (
-        "SNIA's rule is for a drive that was purged and written twice over. Here it is asked of a"
-        " file on a drive in use, whose cache may take all of a round."
+        "SNIA's rule applies to a drive that was purged and then written twice. Here it is applied"
+        " to a file on a drive in use, whose cache may absorb a whole round."
     )
 
 
-def _data(found: Series) -> dict[str, Any]:
-    profile, its = found.profile, found.judgement
-    window = its.window
+def _data(series: Series) -> dict[str, Any]:
+    profile, state = series.profile, series.judgement
+    window = state.window
     return {
         "profile": profile.name,
-        **figures.parameters(profile, found.engine),
+        **figures.parameters(profile, series.engine),
         "unit": probe_report.quantity(profile).value,
-        "rounds": [{"value": e.value, "is_host_limited": e.is_host_limited} for e in found.rounds],
-        "phase": its.phase.value,
+        "rounds": [
+            {"value": done.value, "is_host_limited": done.is_host_limited} for done in series.rounds
+        ],
+        "phase": state.phase.value,
         "window": None if window is None else asdict(window),
         "range_ratio": None if window is None else window.range_ratio,
         "slope_ratio": None if window is None else window.slope_ratio,
-        "baseline": None if its.baseline is None else asdict(its.baseline),
-        "deviation": None if its.deviation is None else asdict(its.deviation),
+        "baseline": None if state.baseline is None else asdict(state.baseline),
+        "deviation": None if state.deviation is None else asdict(state.deviation),
     }

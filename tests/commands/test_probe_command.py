@@ -107,8 +107,8 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
     StateFile(place.state).save({"probe": {"rounds": rounds.to_state()}})
     ended = place.run("probe", "page_read", where(place))
     assert 1 == ended.status, ended.said
-    assert "Slower than it was: page_read +" in ended.out
-    assert "Against what the daemon has kept" in ended.out
+    assert "Slower than before: page_read +" in ended.out
+    assert "Comparison with the daemon's saved runs" in ended.out
 
 
 def test_a_profile_that_is_none_is_said_with_those_there_are(place: Place) -> None:

@@ -35,18 +35,18 @@ def test_without_history_it_says_what_was_measured() -> None:
     found = report(ended(100e-6))
     assert "page_read: 100 µs (median), 400 µs at p99." == found.verdict
     assert found.is_good is None
-    assert any("Nothing to compare with" in note for note in found.notes)
+    assert any("No comparison" in note for note in found.notes)
 
 
 def test_as_fast_as_before_is_good() -> None:
     found = report(ended(102e-6), STEADY)
-    assert "As fast as it was: page_read +2 %." == found.verdict
+    assert "As fast as before: page_read +2 %." == found.verdict
     assert found.is_good is True
 
 
 def test_slower_than_the_kept_ones_vary_is_bad() -> None:
     found = report(ended(150e-6), STEADY)
-    assert found.verdict.startswith("Slower than it was: page_read +50 %.")
+    assert found.verdict.startswith("Slower than before: page_read +50 %.")
     assert found.is_good is False
     data = found.data["profiles"]["page_read"]
     assert (True, 100e-6, 150e-6) == (data["is_worse"], data["kept_value"], data["value"])
@@ -69,7 +69,7 @@ def test_too_few_kept_runs_are_none_to_compare_with() -> None:
 
 def test_a_run_that_was_ended_is_not_judged() -> None:
     found = report(ended(500e-6, ProfileResult.ABORTED), STEADY, "ended by Ctrl-C")
-    assert "Not measured to the end: ended by Ctrl-C." == found.verdict
+    assert "Not measured completely: ended by Ctrl-C." == found.verdict
     assert found.is_good is None
     tables = [part for part in found.parts if isinstance(part, Table)]
     assert "random read of 16 KiB (aborted)" == tables[0].rows[0][1]

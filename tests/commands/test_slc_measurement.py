@@ -67,10 +67,10 @@ class Resting:
 
 def test_a_longer_rest_brings_more_back() -> None:
     drive = Resting(1.5e9, 4.3e9, 40e9)
-    rungs, why = drive.climbed(30, 600, 3600)
+    steps, why = drive.climbed(30, 600, 3600)
     assert "" == why
-    assert [30, 600, 3600] == [rung.idle_seconds for rung in rungs]
-    first, second, third = rungs
+    assert [30, 600, 3600] == [step.idle_seconds for step in steps]
+    first, second, third = steps
     assert pytest.approx(1.5e9, rel=0.1) == first.recovered_bytes
     assert pytest.approx(4.3e9, rel=0.1) == second.recovered_bytes
     assert third.is_whole
@@ -80,15 +80,15 @@ def test_a_longer_rest_brings_more_back() -> None:
 
 
 def test_a_write_that_has_become_slow_goes_on_no_longer_than_it_must() -> None:
-    (rung,), _ = Resting(1.5e9).climbed(30)
-    assert rung.written_bytes < 1.5e9 + 1.3 * (1 << 30)
+    (step,), _ = Resting(1.5e9).climbed(30)
+    assert step.written_bytes < 1.5e9 + 1.3 * (1 << 30)
 
 
 def test_the_time_that_is_left_is_shown() -> None:
     drive = Resting(1e9)
     drive.climbed(600)
-    assert "rest 1 of 1: the drive rests for 10 min more" == drive.shown[0]
-    assert drive.shown[-1].endswith("for 1 s more")
+    assert "idle time 1 of 1: 10 min left" == drive.shown[0]
+    assert drive.shown[-1].endswith(": 1 s left")
 
 
 def test_a_drive_that_others_write_to_does_not_rest() -> None:
@@ -110,8 +110,8 @@ def test_ctrl_c_ends_the_rest() -> None:
 def test_what_was_measured_before_a_failure_stands() -> None:
     drive = Resting(1e9, 1e9)
     drive.problems = ["", "fio: failed"]
-    rungs, why = drive.climbed(30, 60)
-    assert 1 == len(rungs)
+    steps, why = drive.climbed(30, 60)
+    assert 1 == len(steps)
     assert "fio: failed" == why
 
 

@@ -46,11 +46,13 @@ def test_a_cliff_is_said_in_a_sentence_and_marked() -> None:
     found = probed(cache_cliff(trace, slc_watch.RULES), *trace)
     assert found.is_good is False
     assert found.verdict.startswith("The write cache ends after 8.")
-    assert "% of its first speed" in found.verdict
+    assert "% of the initial speed" in found.verdict
     (mark,) = chart(found).marks
     assert pytest.approx(8.5 * GB, abs=0.2 * GB) == mark.at
     assert ("B", "B/s") == (chart(found).x_unit, chart(found).y_unit)
-    assert ("in the cache", "beyond it") == tuple(row[0] for row in table(found, "Phases").rows)
+    assert ("in the cache", "after the cache") == tuple(
+        row[0] for row in table(found, "Phases").rows
+    )
 
 
 def test_a_second_step_is_marked_too(three_phases: tuple[CacheCliff, list[TraceSample]]) -> None:
@@ -77,8 +79,8 @@ def test_the_curve_is_as_fine_as_the_samples_and_no_finer() -> None:
     [
         (CacheCliff(CliffResult.FLAT, 10**12, (), None, None, 5e8, 5e8), "500 MB/s throughout"),
         (CacheCliff(CliffResult.RAMP, 10**10), "declines slowly"),
-        (CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8), "within 10 GB (all it may"),
-        (CacheCliff(CliffResult.ABORTED, 10**10, (), None, 10**10, 5e8), "was ended early"),
+        (CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8), "within 10 GB (the limit"),
+        (CacheCliff(CliffResult.ABORTED, 10**10, (), None, 10**10, 5e8), "stopped early"),
         (CacheCliff(CliffResult.ABORTED, 1000), "Too little was written"),
     ],
 )
@@ -90,22 +92,22 @@ def test_a_result_within_the_budget_says_what_else_it_may_be() -> None:
     cliff = CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8)
     found = probed(cliff)
     assert found.is_good is None
-    assert any("had not recovered" in note for note in found.notes)
+    assert any("has not recovered" in note for note in found.notes)
 
 
 def test_an_earlier_result_that_stands_is_said() -> None:
     found = probed(CacheCliff(CliffResult.ABORTED, 1000), earlier=RESULT)
-    assert any("stands" in note and "8.5 GB" in note for note in found.notes)
+    assert any("remains valid" in note and "8.5 GB" in note for note in found.notes)
 
 
 def test_rests_are_a_table() -> None:
-    rungs = [
+    recovery = [
         RecoveryStep(30, 2 * 10**9, 10**9),
         RecoveryStep(600, 8 * 10**9, 8 * 10**9, is_whole=True),
         RecoveryStep(3600, 10**9, 10**9, others_bytes=10**10),
         RecoveryStep(7200, 1000, None),
     ]
-    rows = table(probed(CLIFF, rungs=rungs), "Recovery").rows
+    rows = table(probed(CLIFF, recovery=recovery), "Recovery").rows
     assert [
         ("30 s", "1 GB", "2 GB", ""),
         ("10 min", "at least 8 GB", "8 GB", ""),
@@ -115,12 +117,12 @@ def test_rests_are_a_table() -> None:
 
 
 def test_where_nobody_disturbed_it_nothing_is_said_of_others() -> None:
-    (row,) = table(probed(CLIFF, rungs=[RecoveryStep(30, 5, 4)]), "Recovery").rows
+    (row,) = table(probed(CLIFF, recovery=[RecoveryStep(30, 5, 4)]), "Recovery").rows
     assert ("30 s", "4 B", "5 B") == row
 
 
 def test_the_data_have_base_units_and_are_json() -> None:
-    data = json.loads(content.text(probed(CLIFF, rungs=[RecoveryStep(30, 5, 4)])))["data"]
+    data = json.loads(content.text(probed(CLIFF, recovery=[RecoveryStep(30, 5, 4)])))["data"]
     assert ("cliff", 8_500_000_000) == (data["result"], data["cache_bytes"])
     assert pytest.approx(112.5 / 540) == data["falloff_ratio"]
     assert {"begin_bytes": 0, "bytes_per_second": 540e6} == data["phases"][0]

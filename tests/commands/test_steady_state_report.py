@@ -53,7 +53,7 @@ def table(found: Report) -> Table:
 def test_the_worked_example_is_steady_to_the_digit() -> None:
     found = said(series(UNCAPPED, WORKED))
     assert found.is_good is True
-    assert "is steady at 106,036 IOPS: over the last 5 rounds the rate ranges" in found.verdict
+    assert "is steady at 106,036 IOPS: over the last 5 rounds, the rate ranges" in found.verdict
     data = json.loads(content.text(found))["data"]["series"][0]
     assert ("steady", "iops") == (data["phase"], data["unit"])
     assert pytest.approx(1433.6 / 106036.5) == data["range_ratio"]
@@ -77,7 +77,7 @@ def test_a_slope_alone_is_not_steady() -> None:
     found = said(series(UNCAPPED, (96e3, 98e3, 100e3, 102e3, 107e3)))
     assert found.is_good is False
     assert "is not steady yet" in found.verdict
-    assert "its line over 10.3 % (at most 10 %)" in found.verdict
+    assert "its linear fit over 10.3 % (limit 10 %)" in found.verdict
 
 
 def test_a_capped_profile_is_judged_by_latency_and_says_so() -> None:
@@ -85,8 +85,8 @@ def test_a_capped_profile_is_judged_by_latency_and_says_so() -> None:
     before = series(PAGES, [1e-4] * 5).judgement.window
     found = said(series(PAGES, [1e-4] * 2 + [2e-4] * 5, before))
     assert found.is_good is False
-    assert "is unsteady" in found.verdict
-    assert "+100 % off the 100 µs" in found.verdict
+    assert "is no longer steady" in found.verdict
+    assert "by +100 % from the first steady state, 100 µs" in found.verdict
     assert ("mean latency", "s") == (chart(found).y_label, chart(found).y_unit)
     assert any("judged by its mean latency" in note for note in found.notes)
 
@@ -94,15 +94,15 @@ def test_a_capped_profile_is_judged_by_latency_and_says_so() -> None:
 def test_too_few_rounds_are_not_judged() -> None:
     found = said(series(PAGES, [1e-4] * 4), problem="ended by Ctrl-C")
     assert found.is_good is None
-    assert "4 rounds are too few to judge; it takes 5." in found.verdict
-    assert "Not run to the end: ended by Ctrl-C." in found.verdict
+    assert "4 rounds are too few; 5 are required." in found.verdict
+    assert "Not all rounds were run: ended by Ctrl-C." in found.verdict
     assert () == chart(found).bands
 
 
 def test_rounds_that_the_host_held_up_are_shown_and_left_out() -> None:
     found = said(series(PAGES, [1e-4, 9.0, 1e-4, 1e-4, 1e-4, 1e-4], limited=[1]))
     assert found.is_good is True
-    assert "bound by the host, left out" == table(found).rows[1][-1]
+    assert "limited by the host, not judged" == table(found).rows[1][-1]
     (_, hosts, best) = chart(found).lines
     assert ((2.0, 9.0),) == hosts.points
     assert [1.0, 6.0] == [x for x, _ in best.points]
