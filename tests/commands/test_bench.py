@@ -147,13 +147,13 @@ def test_a_page_that_cannot_be_written_is_said_first(place: Place) -> None:
     ("argument", "words"),
     [
         ("--mode=reed", "modes are randread, read"),
-        ("--block-size=3", "in steps of 512"),
+        ("--block-size=3", "a multiple of 512"),
         ("--block-size=lots", "it is a size as 16K or 1M"),
         ("--jobs=0", "it must be 1 to 16"),
-        ("--jobs=two", "it is a number"),
+        ("--jobs=two", "it must be a whole number"),
         ("--seconds=nan", "it must be 1 to 600"),
         ("--seconds=soon", "invalid float value"),
-        ("--size=1k", "a block for each job at least"),
+        ("--size=1k", "at least one block per job"),
         ("--depth=1000", "it must be 1 to 256"),
     ],
 )

@@ -111,7 +111,7 @@ def test_rests_are_a_table() -> None:
     assert [
         ("30 s", "1 GB", "2 GB", ""),
         ("10 min", "at least 8 GB", "8 GB", ""),
-        ("60 min", "1 GB", "1 GB", "did not rest: others wrote 10 GB"),
+        ("60 min", "1 GB", "1 GB", "not idle: other processes wrote 10 GB"),
         ("2 h", "-", "1 kB", ""),
     ] == list(rows)
 
