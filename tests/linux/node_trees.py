@@ -1,6 +1,6 @@
-"""Builders of what /sys and /dev show of the nodes that smartctl is given.
+"""Builders of the device nodes for smartctl, in /sys and /dev.
 
-They add to the drives of `trees`; a `Sys` at <root>/sys has its /dev at <root>/dev.
+They extend the drives of `trees`. A `Sys` at <root>/sys has its /dev at <root>/dev.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _PERC = "devices/pci0000:00/0000:00:03.0/0000:03:00.0/host6"
 
 
 def dev(sys: Sys, *names: str) -> None:
-    """Nodes below /dev."""
+    """Creates nodes below /dev."""
     for name in names:
         node = sys.root.parent / "dev" / name
         node.parent.mkdir(parents=True, exist_ok=True)
@@ -19,7 +19,7 @@ def dev(sys: Sys, *names: str) -> None:
 
 
 def generic(sys: Sys, name: str, target: str) -> None:
-    """The generic node of the SCSI device at `target` below /sys."""
+    """Creates the generic node of the SCSI device at `target` below /sys."""
     place = f"{target}/scsi_generic/{name}"
     sys.write(place, {"dev": "21:0"})
     sys.link(f"{place}/device", target)
@@ -28,14 +28,14 @@ def generic(sys: Sys, name: str, target: str) -> None:
 
 
 def attach(sys: Sys, target: str) -> None:
-    """The driver of disks takes the SCSI device."""
+    """Binds the SCSI device to the disk driver sd."""
     if not (sys.root / "bus/scsi/drivers/sd").exists():
         sys.write("bus/scsi/drivers/sd", {})
     sys.link(f"{target}/driver", "bus/scsi/drivers/sd")
 
 
 def host(sys: Sys, number: int, place: str) -> None:
-    """A SCSI host at `place` (.../host6) below /sys."""
+    """Creates a SCSI host at `place` (.../host6) below /sys."""
     directory = f"{place}/scsi_host/host{number}"
     sys.write(directory, {"proc_name": "made_up"})
     sys.link(f"{directory}/device", place)
@@ -45,7 +45,7 @@ def host(sys: Sys, number: int, place: str) -> None:
 def scsi_device(
     sys: Sys, target: str, attributes: Mapping[str, str], block: str | None = None
 ) -> str:
-    """A SCSI device without any link of its own to see; its path, which is `target`."""
+    """Creates a SCSI device whose link is not visible. Returns its path, which is `target`."""
     sys.write(target, {"type": "0", "vendor": "FLASHWKS", "model": "X700"} | dict(attributes))
     if not (sys.root / "bus/scsi").exists():
         sys.write("bus/scsi", {})
@@ -59,7 +59,7 @@ def scsi_device(
 
 
 def raid_volumes(sys: Sys, *blocks: str) -> None:
-    """A RAID controller as host 6, whose volumes are disks and whose drives are not to be seen."""
+    """Creates a RAID controller as host 6. Its volumes are disks, its drives are not visible."""
     host(sys, 6, _PERC)
     for number, block in enumerate(blocks):
         target = f"{_PERC}/target6:2:{number}/6:2:{number}:0"

@@ -27,28 +27,28 @@ def status(held: int) -> str:
         ((2**41 - 1) & ~(RAWIO | ADMIN), False),
     ],
 )
-def test_one_of_two_capabilities_that_are_in_effect_is_enough(held: int, may: bool) -> None:
+def test_either_effective_capability_is_sufficient(held: int, may: bool) -> None:
     assert may == capabilities.grants_drive_commands(status(held))
 
 
 @pytest.mark.parametrize("text", ["", "CapEff:", "CapEff:\tz\n", "CapEff\t3f\n", "CapPrm:\t3f\n"])
-def test_what_is_not_known_is_no_right(text: str) -> None:
+def test_unknown_capabilities_grant_nothing(text: str) -> None:
     assert not capabilities.grants_drive_commands(text)
 
 
 @given(st.text())
-def test_any_text_says_yes_or_no(text: str) -> None:
+def test_any_text_is_true_or_false(text: str) -> None:
     assert capabilities.grants_drive_commands(text) in (True, False)
 
 
-def test_the_file_of_this_process_is_read() -> None:
+def test_own_status_file_is_read() -> None:
     with open("/proc/self/status", encoding="utf-8") as file:
         expected = capabilities.grants_drive_commands(file.read())
     assert expected == capabilities.may_send_drive_commands(Path("/proc"))
     assert expected or os.geteuid() != 0
 
 
-def test_without_the_file_there_is_no_right(tmp_path: Path) -> None:
+def test_missing_file_grants_nothing(tmp_path: Path) -> None:
     assert not capabilities.may_send_drive_commands(tmp_path)
     (tmp_path / "self").mkdir()
     (tmp_path / "self/status").mkdir()

@@ -1,4 +1,4 @@
-"""cgroup v2 io.stat, and where the hierarchy stands."""
+"""io.stat of cgroup v2, and the root of the hierarchy."""
 
 from pathlib import Path
 
@@ -24,18 +24,18 @@ def test_bytes_by_device_number() -> None:
     assert (STAT, ()) == (parsed.value, parsed.faults)
 
 
-def test_a_group_that_did_nothing_has_no_counters() -> None:
+def test_empty_file_has_no_counters() -> None:
     parsed = cgroup.parse_io_stat("")
     assert ({}, ()) == (parsed.value, parsed.faults)
 
 
-def test_a_device_without_bytes_is_left_out_and_no_fault() -> None:
+def test_device_without_counters_is_skipped() -> None:
     parsed = cgroup.parse_io_stat(f"8:32\n8:48 \n{TEXT}")
     assert (STAT, ()) == (parsed.value, parsed.faults)
 
 
-def test_keys_of_a_kernel_to_come_are_passed_over() -> None:
-    """As those of io.cost and io.latency, in any order."""
+def test_unknown_keys_are_ignored() -> None:
+    """For example those of io.cost and io.latency, in any order."""
     line = "8:16 cost.usage=5 wbytes=4096 use_delay=0 rbytes=0 depth=max\n"
     assert {"8:16": STAT["8:16"]} == cgroup.parse_io_stat(line).value
 
@@ -54,14 +54,14 @@ def test_keys_of_a_kernel_to_come_are_passed_over() -> None:
         "\0",
     ],
 )
-def test_a_broken_line_costs_its_own_device(line: str) -> None:
+def test_malformed_line_affects_only_its_device(line: str) -> None:
     parsed = cgroup.parse_io_stat(f"{line}\n{TEXT}")
     assert STAT == parsed.value
     (fault,) = parsed.faults
     assert str(fault).startswith("io.stat:1: ")
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+def test_truncated_file_yields_no_wrong_number() -> None:
     for text in cut(TEXT):
         parsed = cgroup.parse_io_stat(text)
         assert parsed.value.items() <= STAT.items()
@@ -74,7 +74,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
         st.tuples(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1)),
     )
 )
-def test_what_a_kernel_prints_is_what_is_read(
+def test_round_trip(
     devices: dict[tuple[int, int], tuple[int, int]],
 ) -> None:
     text = "".join(
@@ -87,18 +87,18 @@ def test_what_a_kernel_prints_is_what_is_read(
 
 
 @given(texts("8:0", "259:0", "rbytes=", "wbytes=", "rbytes=1 wbytes=2", TEXT))
-def test_any_text_gives_records_and_faults(text: str) -> None:
+def test_any_text_yields_records_and_faults(text: str) -> None:
     parsed = cgroup.parse_io_stat(text)
     assert all(isinstance(fault, ParseError) for fault in parsed.faults)
     assert all(min(io.read_bytes, io.written_bytes) >= 0 for io in parsed.value.values())
 
 
-def test_a_group_without_the_io_controller_is_no_failure(tmp_path: Path) -> None:
+def test_group_without_io_controller_is_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
         cgroup.read_io_stat(tmp_path)
 
 
-def test_the_hierarchy_stands_in_a_folder_of_its_own_on_hybrid_hosts(tmp_path: Path) -> None:
+def test_root_on_hybrid_hosts(tmp_path: Path) -> None:
     root = tmp_path / "fs" / "cgroup"
     root.mkdir(parents=True)
     assert root == cgroup.unified_root(tmp_path)

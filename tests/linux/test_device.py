@@ -1,4 +1,4 @@
-"""Whole disks, each kind in the place in /sys where the kernel puts it."""
+"""One disk of each kind, with the directories and links that the kernel creates for it."""
 
 import shutil
 from pathlib import Path
@@ -26,12 +26,12 @@ def device_of(sys: Sys, name: str) -> Device:
 
 @pytest.fixture
 def sys(tmp_path: Path) -> Sys:
-    # A bus of the host's own path must not count for the drive's.
+    # The directories above /sys look like buses, and must not be taken for one.
     return Sys(tmp_path / "usb1" / "ata1" / "sys")
 
 
 def test_nvme(sys: Sys) -> None:
-    """A namespace takes its names, state, link and errors from its controller."""
+    """Identity, state, link and errors of a namespace come from its controller."""
     trees.nvme(sys)
     found = device_of(sys, "nvme0n1")
     expected = DeviceIdentity(
@@ -52,7 +52,7 @@ def test_nvme(sys: Sys) -> None:
     assert ("disk", 960_197_124_096) == (found.block.kind, found.block.capacity_bytes)
 
 
-def test_before_5_18_its_limits_of_temperature_lie_below_the_pci_function(sys: Sys) -> None:
+def test_temperature_limits_before_linux_5_18(sys: Sys) -> None:
     trees.nvme(sys)
     controller = (sys.root / "class" / "nvme" / "nvme0").resolve()
     monitor = controller / "device" / "hwmon"
@@ -62,7 +62,7 @@ def test_before_5_18_its_limits_of_temperature_lie_below_the_pci_function(sys: S
 
 
 def test_nvme_multipath(sys: Sys) -> None:
-    """A head finds its controllers by its paths: nvme0n1 sits on nvme3 and nvme1, not nvme0."""
+    """The paths of a head yield its controllers: nvme0n1 belongs to nvme3 and nvme1, not nvme0."""
     trees.nvme(sys, 5)
     trees.nvme_multipath(sys, 0, (3, 1))
     head = device_of(sys, "nvme0n1")
@@ -76,7 +76,7 @@ def test_nvme_multipath(sys: Sys) -> None:
 
 
 def test_nvme_multipath_without_paths(sys: Sys) -> None:
-    """Where no path is in sight, the subsystem's own links name the controllers."""
+    """Without visible paths the links of the subsystem yield the controllers."""
     trees.nvme_multipath(sys, 0, (3, 1))
     for name in ("nvme0c3n1", "nvme0c1n1"):
         sys.remove(name)
@@ -85,7 +85,7 @@ def test_nvme_multipath_without_paths(sys: Sys) -> None:
 
 @pytest.mark.parametrize("state", ["resetting", "connecting", "dead", "deleting"])
 def test_one_controller_not_live(sys: Sys, state: str) -> None:
-    """One path that is not live is enough for the drive not to be well."""
+    """One controller that is not live makes the state false; an unknown one makes it unknown."""
     head = trees.nvme_multipath(sys, 0, (3, 1))
     controller = sys.root / "class/nvme/nvme1/state"
     controller.write_text(f"{state}\n")
@@ -95,7 +95,7 @@ def test_one_controller_not_live(sys: Sys, state: str) -> None:
 
 
 def test_nvme_over_a_fabric(sys: Sys) -> None:
-    """A controller without a PCI function has no link, and says what it is reached by."""
+    """A controller without a PCI function has no link; its transport names the fabric."""
     trees.nvme(sys)
     controller = sys.root / "class/nvme/nvme0"
     (controller / "device").unlink()
@@ -109,7 +109,7 @@ def test_nvme_over_a_fabric(sys: Sys) -> None:
 
 
 def test_sata(sys: Sys) -> None:
-    """A SATA drive has its full names from page 0x89, and the link of its port."""
+    """A SATA drive has the names in page 0x89 and the link of its port."""
     trees.sata(sys, speed="3.0 Gbps")
     found = device_of(sys, "sda")
     expected = DeviceIdentity(
@@ -127,7 +127,7 @@ def test_sata(sys: Sys) -> None:
 
 
 def test_sata_drive_slower_than_its_port(sys: Sys) -> None:
-    """A drive of 3 Gb/s at a port of 6 runs at its best, as its IDENTIFY data say."""
+    """A drive with 3 Gbit/s at a port with 6 runs at its maximum, according to IDENTIFY."""
     place = trees.sata(sys, speed="3.0 Gbps")
     page = trees.identify("m", "s", "f", generations=0b0110)
     sys.write(place, {"device/vpd_pg89": page})
@@ -135,7 +135,7 @@ def test_sata_drive_slower_than_its_port(sys: Sys) -> None:
 
 
 def test_sata_without_pages(sys: Sys) -> None:
-    """Kernels that keep no pages leave SCSI's shorter names, and no serial number."""
+    """Without VPD pages only SCSI's shorter names are known, and no serial number."""
     place = sys.root / trees.sata(sys)
     for page in ("vpd_pg80", "vpd_pg89"):
         (place / "device" / page).unlink()
@@ -149,7 +149,7 @@ def test_sata_without_pages(sys: Sys) -> None:
 
 
 def test_broken_page(sys: Sys) -> None:
-    """A page that is cut short costs its own fields, and is a fault each time it is reported."""
+    """A truncated page affects only its own fields, and each reading reports the fault."""
     place = trees.sata(sys)
     sys.write(place, {"device/vpd_pg89": b"\0\x89\x02\x38cut"})
     entry = DeviceEntry("sda")
@@ -161,7 +161,7 @@ def test_broken_page(sys: Sys) -> None:
 
 
 def test_sata_on_sas(sys: Sys) -> None:
-    """A SATA drive at a SAS adapter is SATA, and 6 Gb/s are its best at a port of 12 (S4-13)."""
+    """The transport is SATA, and the maximum is 6 Gbit/s at a port with 12 (S4-13)."""
     trees.sata_on_sas(sys, rate="1.5 Gbit")
     found = device_of(sys, "sdb")
     assert ("sata", "ata") == (found.identity.transport, found.identity.protocol)
@@ -169,7 +169,7 @@ def test_sata_on_sas(sys: Sys) -> None:
 
 
 def test_sas(sys: Sys) -> None:
-    """A SAS drive keeps its vendor apart and has the link of its port's phy."""
+    """A SAS drive has a vendor of its own, and the link of its port's phy."""
     trees.sas(sys)
     found = device_of(sys, "sdc")
     expected = DeviceIdentity(
@@ -186,7 +186,7 @@ def test_sas(sys: Sys) -> None:
 
 
 def test_usb(sys: Sys) -> None:
-    """Behind a USB bridge stand the bridge's names and the nearest device's link (S2-4, S2-12)."""
+    """A USB drive has the names of the bridge and the nearest device's link (S2-4, S2-12)."""
     trees.usb(sys)
     found = device_of(sys, "sdd")
     assert DeviceIdentity("Storage", "SSK", transport="usb", protocol="scsi") == found.identity
@@ -195,7 +195,7 @@ def test_usb(sys: Sys) -> None:
 
 
 def test_raid_volume(sys: Sys) -> None:
-    """A volume of a RAID controller is a SCSI disk of which nothing more is known."""
+    """A volume of a RAID controller is a SCSI disk without further information."""
     target = "devices/pci0000:00/0000:05:00.0/host0/target0:2:0/0:2:0:0"
     trees._scsi_disk(sys, target, "sdx", {"vendor": "DELL    ", "model": "PERC H730P Mini "})
     found = device_of(sys, "sdx")
@@ -207,13 +207,13 @@ def test_raid_volume(sys: Sys) -> None:
 
 
 def test_offline_scsi_device(sys: Sys) -> None:
-    """A SCSI device that the kernel has set offline is not well."""
+    """The state of a SCSI device that the kernel has set offline is false."""
     sys.write(trees.sata(sys), {"device/state": "offline"})
     assert device_of(sys, "sda").state.ok is False
 
 
 def test_virtio(sys: Sys) -> None:
-    """A virtio disk has the serial number that the hypervisor gave, and no model."""
+    """A virtio disk has the serial number that the hypervisor sets, and no model."""
     trees.virtio(sys)
     trees.virtio(sys, "vdb", serial="")
     assert DeviceIdentity(serial="vol-0001", transport="virtio") == device_of(sys, "vda").identity
@@ -221,7 +221,7 @@ def test_virtio(sys: Sys) -> None:
 
 
 def test_mmc(sys: Sys) -> None:
-    """An eMMC has the names of its CID register, and its boot area is no drive."""
+    """An eMMC has the names in its CID register, and its boot area is not a drive."""
     trees.mmc(sys)
     expected = DeviceIdentity("FLW032", serial="0x12345678", firmware="0x5", transport="mmc")
     assert expected == device_of(sys, "mmcblk0").identity
@@ -229,7 +229,7 @@ def test_mmc(sys: Sys) -> None:
 
 
 def test_slash_in_a_name(sys: Sys) -> None:
-    """cciss!c0d0 in sysfs is cciss/c0d0 to the kernel, and so are its partitions."""
+    """cciss!c0d0 in sysfs is cciss/c0d0 elsewhere in the kernel, and so are its partitions."""
     trees.cciss(sys)
     found = device_of(sys, "cciss!c0d0").block
     assert ("cciss/c0d0", "disk") == (found.name, found.kind)
@@ -251,14 +251,14 @@ def test_slash_in_a_name(sys: Sys) -> None:
     ],
 )
 def test_kinds(sys: Sys, place: str, kind: str, is_leaf: bool) -> None:
-    """A disk's kind is told by its place and its name."""
+    """The path and the name of a disk yield its kind."""
     sys.disk(place)
     found = device_of(sys, place.rpartition("/")[2]).block
     assert (kind, is_leaf) == (found.kind, found.is_leaf)
 
 
 def test_md(sys: Sys) -> None:
-    """An array knows what it lacks, and sees it come back; other devices lack nothing."""
+    """The number of missing members is read again each time; other disks have none."""
     trees.sata(sys)
     trees.md(sys, "md0", "sda", degraded=1)
     array = device_of(sys, "md0")
@@ -270,16 +270,16 @@ def test_md(sys: Sys) -> None:
     assert device_of(sys, "sda").degraded_members is None
 
 
-def test_odd_names_survive(sys: Sys) -> None:
-    """Quotes, bytes that are no UTF-8 and control characters in names come through visibly."""
+def test_unusual_characters_in_names(sys: Sys) -> None:
+    """Quotes and control characters stay unchanged; invalid UTF-8 becomes escapes."""
     place = trees.sas(sys)
     sys.write(place, {"device/model": b'X"7\\\xff\x01 y  ', "device/vendor": b"   "})
     found = device_of(sys, "sdc").identity
     assert ('X"7\\\\xff\x01 y', None) == (found.model, found.vendor)
 
 
-def test_vanished(sys: Sys) -> None:
-    """A disk that goes between the listing and the reading is none, known or not."""
+def test_disk_disappears_before_it_is_read(sys: Sys) -> None:
+    """The result is None, with and without a known device."""
     place = trees.sata(sys)
     known = device_of(sys, "sda")
     shutil.rmtree(sys.root / place)
@@ -287,8 +287,8 @@ def test_vanished(sys: Sys) -> None:
         assert device.read(sys.root, known.entry, before).value is None
 
 
-def test_vanished_controller(sys: Sys) -> None:
-    """A controller that goes under its namespace leaves its names unknown, not an exception."""
+def test_controller_disappears(sys: Sys) -> None:
+    """A controller that disappears before its namespace leaves the names unknown."""
     place = trees.nvme(sys)[0]
     for name in ("model", "serial", "state", "device"):
         (sys.root / place).parent.joinpath(name).unlink()

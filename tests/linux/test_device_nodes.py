@@ -1,4 +1,4 @@
-"""What the nodes of /dev reach."""
+"""Device nodes, and the paths below /sys of their devices."""
 
 from pathlib import Path, PurePath
 
@@ -14,7 +14,7 @@ AHCI = "devices/pci0000:00/0000:00:17.0"
 
 @pytest.fixture
 def sys(tmp_path: Path) -> Sys:
-    # A bus of the host's own path must not count for the drive's.
+    # The directories above /sys look like devices, and must not be taken for one.
     return Sys(tmp_path / "0000:07:00.0" / "host9" / "sys")
 
 
@@ -22,7 +22,7 @@ def read(sys: Sys) -> DeviceNodes:
     return device_nodes.read(sys.root, sys.root.parent)
 
 
-def test_every_node_of_a_drive_reaches_the_same_place(sys: Sys) -> None:
+def test_all_nodes_of_a_drive_have_the_same_path(sys: Sys) -> None:
     target = trees.sata(sys, "sda").removesuffix("/block/sda")
     node_trees.generic(sys, "sg0", target)
     node_trees.host(sys, 1, f"{AHCI}/ata1/host1")
@@ -34,7 +34,7 @@ def test_every_node_of_a_drive_reaches_the_same_place(sys: Sys) -> None:
     assert frozenset({"sg0"}) == known.present
 
 
-def test_nvme_namespaces_reach_their_controller(sys: Sys) -> None:
+def test_nvme_namespaces_have_the_path_of_their_controller(sys: Sys) -> None:
     trees.nvme(sys, 0, (3, 2))
     trees.nvme(sys, 10, ())
     trees.nvme(sys, 2)
@@ -44,19 +44,19 @@ def test_nvme_namespaces_reach_their_controller(sys: Sys) -> None:
     assert {"nvme0": "nvme0n2", "nvme2": "nvme2n1"} == known.first_namespaces
 
 
-def test_a_multipath_head_is_the_first_namespace_of_both_its_controllers(sys: Sys) -> None:
-    """nvme0n1 sits on nvme1 and nvme3: the head counts subsystems."""
+def test_multipath_head_is_the_first_namespace_of_each_controller(sys: Sys) -> None:
+    """nvme0n1 belongs to nvme1 and nvme3: the number in its name counts subsystems."""
     trees.nvme_multipath(sys, 0, (3, 1))
     assert {"nvme1": "nvme0n1", "nvme3": "nvme0n1"} == read(sys).first_namespaces
 
 
-def test_a_discovery_controller_has_no_drive(sys: Sys) -> None:
+def test_discovery_controllers_are_omitted(sys: Sys) -> None:
     place = trees.nvme_controller(sys, 4, "FW000004")
     sys.write(place, {"cntrltype": "discovery"})
     assert () == read(sys).controllers
 
 
-def test_an_empty_sys_has_no_nodes(sys: Sys) -> None:
+def test_empty_sys_has_no_nodes(sys: Sys) -> None:
     assert DeviceNodes() == read(sys)
 
 
@@ -70,5 +70,5 @@ def test_an_empty_sys_has_no_nodes(sys: Sys) -> None:
         ("", None),
     ],
 )
-def test_the_adapter_is_the_nearest_pci_function(place: str, expected: str | None) -> None:
+def test_adapter_is_the_nearest_pci_function(place: str, expected: str | None) -> None:
     assert expected == device_nodes.pci_adapter(PurePath(place))

@@ -15,7 +15,7 @@ from tests.io.machine import disk_line
 from tests.io.records import ANY_DISK
 from tests.linux.texts import cut, texts
 
-#: One line each of a kernel before 4.18, before 5.5, and since.
+#: Lines of kernels before 4.18, before 5.5, and since 5.5.
 K3_10 = "   8       0 sda 5000 120 80016 2500 9000 300 144000 18000 2 9500 20500\n"
 K4_18 = K3_10[:-1] + " 7 1 4096 12\n"
 K5_5 = K4_18[:-1] + " 33 66\n"
@@ -44,7 +44,7 @@ WITH_DISCARDS = BASIC._replace(
 WITH_FLUSHES = WITH_DISCARDS._replace(flush_requests=33, flush_milliseconds=66)
 
 
-def test_the_kernels_units_convert_to_base_units() -> None:
+def test_properties_convert_to_base_units() -> None:
     assert (40968192, 73728000, 2097152) == (
         WITH_FLUSHES.read_bytes,
         WITH_FLUSHES.written_bytes,
@@ -74,18 +74,18 @@ def disks(text: str) -> list[DiskStats]:
 @pytest.mark.parametrize(
     ("line", "expected"), [(K3_10, BASIC), (K4_18, WITH_DISCARDS), (K5_5, WITH_FLUSHES)]
 )
-def test_each_kernels_columns_make_a_whole_record(line: str, expected: DiskStats) -> None:
-    """What a kernel does not count is None, never 0."""
+def test_formats_of_all_kernels(line: str, expected: DiskStats) -> None:
+    """Values that the kernel does not count are None and not 0."""
     assert [expected] == disks(line)
 
 
-def test_columns_of_a_kernel_to_come_are_passed_over() -> None:
+def test_additional_columns_are_ignored() -> None:
     assert [WITH_FLUSHES] == disks(K5_5[:-1] + " 1 2 3 four\n")
 
 
 @pytest.mark.parametrize("columns", [1, 3, 4, 7, 13, 15, 16, 17, 19])
-def test_a_number_of_columns_that_no_kernel_prints_is_a_fault(columns: int) -> None:
-    """Kernel 2.6's 7 columns of a partition too: they lack the times."""
+def test_invalid_number_of_columns_is_a_fault(columns: int) -> None:
+    """Also the 7 columns that kernel 2.6 prints for partitions, which lack the times."""
     line = " ".join(K5_5.split()[:columns])
     parsed = diskstats.parse(f"{line}\n{K3_10}", {})
     assert [BASIC] == list(parsed.value.values())
@@ -93,13 +93,13 @@ def test_a_number_of_columns_that_no_kernel_prints_is_a_fault(columns: int) -> N
     assert str(fault).startswith(f"diskstats:1: {columns} columns instead of 14, 18, or")
 
 
-def test_nothing_is_no_disks() -> None:
+def test_empty_text_has_no_records() -> None:
     assert [] == disks("")
 
 
 @pytest.mark.parametrize("broken", ["-1", "x", "1.5", "18446744073709551616", "9" * 5000, "\0"])
-def test_a_broken_number_costs_its_own_device(broken: str) -> None:
-    """And the fault names the place and shows the line, but not all of it."""
+def test_malformed_number_affects_only_its_device(broken: str) -> None:
+    """The fault has the line number and the beginning of the line."""
     other = K5_5.replace("sda", "sdb")
     parsed = diskstats.parse(K5_5 + other.replace("9000", broken) + K5_5.replace("sda", "sdc"), {})
     assert ["sda", "sdc"] == [disk.device for disk in parsed.value.values()]
@@ -111,17 +111,15 @@ def test_a_broken_number_costs_its_own_device(broken: str) -> None:
 
 @pytest.mark.parametrize("name", ["sda", "dm-0"])
 @pytest.mark.parametrize("space", [" ", "\t", "\v"])
-def test_a_negative_number_is_seen_whatever_the_name_and_the_space_before_it(
-    name: str, space: str
-) -> None:
+def test_negative_number_is_a_fault(name: str, space: str) -> None:
     good = diskstats.parse(K5_5.replace("sda", name), {})
     bad = diskstats.parse(K5_5.replace("sda", name).replace(" 9000", f"{space}-9"), {})
     assert (1, 0) == (len(good.value), len(good.faults))
     assert (0, 1) == (len(bad.value), len(bad.faults))
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
-    """A line that does not end may lack digits as well as columns."""
+def test_truncated_file_yields_no_wrong_number() -> None:
+    """An unterminated line may lack digits as well as columns."""
     whole = K5_5 + K3_10.replace("sda", "sdb")
     expected = disks(whole)
     for text in cut(whole):
@@ -131,43 +129,43 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
         assert (not text.endswith("\n") and text != "") == bool(parsed.faults)
 
 
-def test_more_ends_than_starts_are_nothing_in_flight() -> None:
-    """A driver that miscounts prints -1 as a huge unsigned number."""
+def test_negative_in_flight_counts_as_zero() -> None:
+    """If a driver miscounts, the kernel prints -1 as a huge unsigned number."""
     for huge in ("4294967295", "18446744073709551615"):
         (disk,) = disks(K5_5.replace(" 2 9500", f" {huge} 9500"))
         assert WITH_FLUSHES._replace(io_now=0) == disk
 
 
-def test_the_greatest_times_are_just_below_their_wrap() -> None:
+def test_time_just_below_the_wrap() -> None:
     (disk,) = disks(K5_5.replace(" 2500 ", " 4294967295 "))
     assert 4294967.295 == disk.read_time_seconds
 
 
-def test_an_unchanged_line_gives_the_same_record() -> None:
-    """The sampler takes the same object for a device that did nothing."""
+def test_unchanged_line_keeps_its_record() -> None:
+    """The sampler compares objects to skip devices without I/O."""
     other = K5_5.replace("sda", "sdb")
     first = diskstats.parse(K5_5 + other, {}).value
     again = diskstats.parse(K5_5.replace(" 2 9500", " 3 9500") + other, first).value
     changed, same = again.values()
     assert first[other[:-1]] is same
     assert 3 == changed.io_now
-    assert 2 == len(again), "lines of the past are not kept"
+    assert 2 == len(again), "old lines must not be kept"
 
 
 def of_kernel(columns: int, disk: DiskStats) -> DiskStats:
-    """The device as a kernel prints it that has so many columns."""
+    """Returns the record with only the values that fit in this number of columns."""
     known = columns - 1
     return DiskStats(*[value or 0 for value in disk[:known]])  # type: ignore[arg-type]
 
 
 @given(st.lists(st.builds(of_kernel, st.sampled_from([14, 18, 20]), ANY_DISK)))
-def test_what_a_kernel_prints_is_what_is_read(expected: list[DiskStats]) -> None:
+def test_round_trip(expected: list[DiskStats]) -> None:
     lines = dict.fromkeys(map(disk_line, expected))
     assert list(dict.fromkeys(expected)) == disks("".join(lines))
 
 
 @given(texts("sda", K3_10, K4_18, K5_5, "   8       0 sda"))
-def test_any_text_gives_records_and_faults(text: str) -> None:
+def test_any_text_yields_records_and_faults(text: str) -> None:
     parsed = diskstats.parse(text, {})
     assert all(isinstance(fault, ParseError) for fault in parsed.faults)
     for disk in parsed.value.values():
@@ -175,12 +173,12 @@ def test_any_text_gives_records_and_faults(text: str) -> None:
     assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
 
 
-def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
+def test_missing_file_is_a_read_error(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"check --path\.procfs, and ProcSubset="):
         diskstats.read(tmp_path)
 
 
-def test_this_machine_is_read_to_the_last_line() -> None:
+def test_this_machine() -> None:
     parsed = diskstats.read(Path("/proc"))
     assert parsed.faults == ()
     names = [line.split()[2] for line in Path("/proc/diskstats").read_text().splitlines()]
@@ -191,8 +189,8 @@ def _of_this_machine() -> dict[str, DiskStats]:
     return diskstats.records_by_device(diskstats.read(Path("/proc")).value.values())
 
 
-def test_psutil_reads_the_same_of_this_machine() -> None:
-    """Between two readings of ours each of its counters lies between them."""
+def test_psutil_agrees_on_this_machine() -> None:
+    """psutil's counters are between those of a reading before and a reading after."""
     before = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
     theirs = psutil.disk_io_counters(perdisk=True, nowrap=False)
     after = {disk.device: disk for disk in diskstats.read(Path("/proc")).value.values()}
@@ -214,7 +212,7 @@ def test_psutil_reads_the_same_of_this_machine() -> None:
             assert getattr(before[name], ours) <= counted <= getattr(after[name], ours), ours
 
 
-def test_a_multipath_head_that_counts_nothing_gets_the_sum_of_its_paths() -> None:
+def test_multipath_head_gets_the_sum_of_its_paths() -> None:
     """Before Linux 6.4 only the hidden paths of NVMe multipath count."""
     zeros: dict[str, Any] = dict.fromkeys(DiskStats._fields[2:], 0)
     head = WITH_FLUSHES._replace(device="nvme0n1", **zeros)
@@ -227,13 +225,13 @@ def test_a_multipath_head_that_counts_nothing_gets_the_sum_of_its_paths() -> Non
     assert {"nvme0n1", "nvme0c0n1", "nvme0c1n1", "nvme0c0n2"} == found.keys()
 
 
-def test_a_multipath_head_that_counts_stands_as_it_is() -> None:
+def test_multipath_head_with_own_counters_is_unchanged() -> None:
     head = WITH_FLUSHES._replace(device="nvme0n1")
     path = WITH_FLUSHES._replace(device="nvme0c0n1", reads_completed=7)
     assert head is diskstats.records_by_device([head, path])["nvme0n1"]
 
 
-def test_paths_on_a_kernel_without_discards_add_up_without_them() -> None:
+def test_sum_of_paths_without_discard_counters() -> None:
     head = BASIC._replace(device="nvme0n1", reads_completed=0, writes_completed=0)
     path = BASIC._replace(device="nvme0c0n1")
     assert path._replace(device="nvme0n1") == diskstats.records_by_device([head, path])["nvme0n1"]

@@ -1,4 +1,4 @@
-"""Reading the kernel's files: whole, within bounds, telling "not there" from "broken"."""
+"""Kernel files: read completely, within bounds, with distinct errors; and paths of a host."""
 
 import contextlib
 import errno
@@ -19,8 +19,8 @@ from exporter.errors import NotAvailable, ReadError
 from exporter.linux import files
 
 
-def test_a_kernel_file_longer_than_a_page_is_read_to_its_end() -> None:
-    """The kernel gives about a page a read, however much is asked for."""
+def test_file_longer_than_a_page_is_read_completely() -> None:
+    """The kernel returns about one page per read(2), whatever the size of the buffer."""
     with ExitStack() as held:
         # Neighbours of different rights do not merge, so each makes a line of its own.
         for index in range(300):
@@ -30,14 +30,14 @@ def test_a_kernel_file_longer_than_a_page_is_read_to_its_end() -> None:
         descriptor = os.open("/proc/self/maps", os.O_RDONLY)
         held.callback(os.close, descriptor)
         first = os.read(descriptor, 1 << 20)
-    assert len(first) < len(text) / 3, "or this tests nothing"
+    assert len(first) < len(text) / 3, "one read(2) must not return the whole file"
     assert text.count("\n") > 300
     assert "[stack]" in text[-500:]
     assert text.endswith("\n")
 
 
-def test_what_comes_in_pieces_is_put_together(tmp_path: Path) -> None:
-    """A pipe of which each read gives a part, in the middle of a character too."""
+def test_partial_reads_are_joined(tmp_path: Path) -> None:
+    """Each read of a pipe returns a part, which may end in the middle of a character."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     expected = "é" * 200_000
@@ -52,7 +52,7 @@ def test_what_comes_in_pieces_is_put_together(tmp_path: Path) -> None:
         os.close(reader)
 
 
-def test_a_pipe_that_nobody_writes_to_holds_nobody_up(tmp_path: Path) -> None:
+def test_pipe_without_writer_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     done = threading.Event()
 
@@ -65,38 +65,38 @@ def test_a_pipe_that_nobody_writes_to_holds_nobody_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["missing", "file/below", "missing/below"])
-def test_what_is_not_there_is_told_from_what_is_broken(tmp_path: Path, path: str) -> None:
+def test_absent_file_is_not_available(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(NotAvailable, match=path):
         files.read(tmp_path / path)
 
 
-def test_what_cannot_be_read_is_said_with_its_path(tmp_path: Path) -> None:
+def test_read_error_has_the_path(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="Is a directory") as raised:
         files.read(tmp_path)
     assert str(tmp_path) in str(raised.value)
 
 
-def test_a_link_in_a_circle_is_broken(tmp_path: Path) -> None:
+def test_link_cycle_is_a_read_error(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ReadError):
         files.read(tmp_path / "loop")
 
 
-def test_a_file_too_large_is_not_read(tmp_path: Path) -> None:
-    """Nor is its size taken into memory."""
+def test_too_large_file_is_not_read(tmp_path: Path) -> None:
+    """And it does not take that much memory."""
     with (tmp_path / "huge").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(ReadError, match="larger than 33554432 bytes"):
         files.read(tmp_path / "huge")
 
 
-def test_bytes_that_are_no_text_come_back_as_escapes(tmp_path: Path) -> None:
+def test_invalid_utf8_becomes_escapes(tmp_path: Path) -> None:
     (tmp_path / "name").write_bytes(b"a\xff\xfeb\n")
     assert "a\\xff\\xfeb\n" == files.read(tmp_path / "name")
 
 
-def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
+def test_reading_closes_its_descriptors(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(50):
@@ -107,7 +107,7 @@ def test_reading_leaves_no_descriptor_open(tmp_path: Path) -> None:
     assert before == len(os.listdir("/proc/self/fd"))
 
 
-def test_without_descriptors_it_is_a_read_error(tmp_path: Path) -> None:
+def test_too_many_open_files_is_a_read_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     lowest = os.dup(0)
@@ -134,7 +134,7 @@ def test_without_descriptors_it_is_a_read_error(tmp_path: Path) -> None:
         (b"9" * 5000, "9" * 5000, None),
     ],
 )
-def test_an_attribute_that_says_nothing_is_not_known(
+def test_attribute_values(
     tmp_path: Path, content: bytes, text: str | None, number: int | None
 ) -> None:
     (tmp_path / "attribute").write_bytes(content)
@@ -142,20 +142,20 @@ def test_an_attribute_that_says_nothing_is_not_known(
     assert number == files.read_integer(tmp_path / "attribute")
 
 
-def test_an_attribute_that_is_not_there_is_not_known(tmp_path: Path) -> None:
-    """Nor one that cannot be read."""
+def test_absent_attribute_is_unknown(tmp_path: Path) -> None:
+    """And one that cannot be read."""
     for path in (tmp_path / "missing", tmp_path):
         assert files.read_attribute(path) is None
         assert files.read_integer(path) is None
 
 
-def test_base_0_takes_the_kernels_prefixes(tmp_path: Path) -> None:
+def test_base_0_accepts_prefixes(tmp_path: Path) -> None:
     (tmp_path / "attribute").write_text("0x10\n")
     assert 16 == files.read_integer(tmp_path / "attribute", base=0)
 
 
 @given(st.integers(0, (1 << 64) - 1))
-def test_a_counter_has_at_most_64_bits(number: int) -> None:
+def test_counter_has_at_most_64_bits(number: int) -> None:
     assert number == files.parse_counter(str(number)) == files.parse_counter(f"{number:x}", 16)
     with pytest.raises(ValueError, match="is not an unsigned 64-bit counter"):
         files.parse_counter(str(number + (1 << 64)))
@@ -164,33 +164,33 @@ def test_a_counter_has_at_most_64_bits(number: int) -> None:
 
 
 @given(st.text())
-def test_any_text_is_a_counter_or_a_value_error(text: str) -> None:
+def test_any_text_is_a_counter_or_value_error(text: str) -> None:
     with contextlib.suppress(ValueError):
         assert 0 <= files.parse_counter(text) < 1 << 64
 
 
 @given(st.text())
-def test_lines_that_do_not_end_are_faults(text: str) -> None:
+def test_line_without_end_is_a_fault(text: str) -> None:
     lines, faults = files.split_complete_lines("file", text)
     assert len(lines) == text.count("\n")
     assert bool(faults) == bool(text and not text.endswith("\n"))
 
 
-def test_names_are_sorted_and_none_where_there_is_no_directory(tmp_path: Path) -> None:
+def test_names_are_sorted_and_empty_without_directory(tmp_path: Path) -> None:
     for name in ("b", "a", "c"):
         (tmp_path / name).mkdir()
     assert ("a", "b", "c") == files.list_names(tmp_path)
     assert () == files.list_names(tmp_path / "missing")
 
 
-def test_a_file_that_stays_open_says_something_new_each_time() -> None:
+def test_open_file_returns_new_content() -> None:
     uptime = files.OpenFile("/proc/uptime")
     first = files.decode(uptime.read())
     time.sleep(0.05)
     assert first != files.decode(uptime.read())
 
 
-def test_a_file_that_stays_open_is_read_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+def test_open_file_is_read_from_start_to_end(tmp_path: Path) -> None:
     path = tmp_path / "file"
     file = files.OpenFile(path)
     for size in (200_000, 300_000, 3, 0, 5):
@@ -198,7 +198,7 @@ def test_a_file_that_stays_open_is_read_from_its_beginning_to_its_end(tmp_path: 
         assert size == len(files.decode(file.read()))
 
 
-def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_path: Path) -> None:
+def test_open_file_detects_removal_and_replacement(tmp_path: Path) -> None:
     path = tmp_path / "file"
     file = files.OpenFile(path)
     for _ in range(2):
@@ -212,7 +212,7 @@ def test_a_file_that_stays_open_may_come_and_go_and_another_take_its_place(tmp_p
         path.unlink()
 
 
-def test_a_file_that_stays_open_and_cannot_be_read_is_tried_anew(tmp_path: Path) -> None:
+def test_open_file_retries_after_an_error(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.mkdir()
     file = files.OpenFile(path)
@@ -223,7 +223,7 @@ def test_a_file_that_stays_open_and_cannot_be_read_is_tried_anew(tmp_path: Path)
     assert "whole" == files.decode(file.read())
 
 
-def test_a_file_that_stays_open_is_closed_with_the_last_who_knows_it(tmp_path: Path) -> None:
+def test_open_file_is_closed_with_its_last_reference(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     before = len(os.listdir("/proc/self/fd"))
     file = files.OpenFile(tmp_path / "file")
@@ -232,3 +232,52 @@ def test_a_file_that_stays_open_is_closed_with_the_last_who_knows_it(tmp_path: P
     assert before + 1 == len(os.listdir("/proc/self/fd"))
     del file
     assert before == len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "data/mysql/log").mkdir(parents=True)
+    (tmp_path / "var/lib").mkdir(parents=True)
+    (tmp_path / "var/lib/mysql").symlink_to("/data/mysql")
+    (tmp_path / "data/mysql/undo").symlink_to("../../var/./undo")
+    (tmp_path / "out").symlink_to("../../../../../etc")
+    (tmp_path / "ring").symlink_to("gnir")
+    (tmp_path / "gnir").symlink_to("ring")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/var/lib/mysql", "/data/mysql"),
+        ("/var/lib/mysql/log/", "/data/mysql/log"),
+        ("/var/lib/mysql/undo/x", "/var/undo/x"),
+        ("/var/lib/../lib/./nothing", "/var/lib/nothing"),
+        ("/out/passwd", "/etc/passwd"),
+        ("/..", "/"),
+        ("/a\0b", "/a\0b"),
+    ],
+)
+def test_resolve(root: Path, path: str, expected: str) -> None:
+    """Links are followed as on the host: absolute ones start at its root, and none leaves it."""
+    assert expected == files.resolve_symlinks(root, path)
+
+
+def test_link_cycle_ends(root: Path) -> None:
+    """Links that lead to each other are not followed endlessly."""
+    assert files.resolve_symlinks(root, "/ring/a").endswith("/a")
+
+
+@given(st.text())
+def test_any_path(path: str) -> None:
+    """Any path becomes absolute, without "." and ".."."""
+    found = files.resolve_symlinks(Path("/nonexistent"), path)
+    assert found.startswith("/")
+    assert not {"..", "."} & set(found.split("/"))
+
+
+def test_path_above_path_max_is_unchanged(tmp_path: Path) -> None:
+    """Any user may start a process named mysqld with such a command line."""
+    (tmp_path / "a").symlink_to("b")
+    long = "/a" * 65_000
+    assert long == files.resolve_symlinks(tmp_path, long)

@@ -1,19 +1,15 @@
-"""Line rates after encoding: PCIe, SATA, SAS, USB."""
+"""Link speeds in bytes per second after line encoding: PCIe, SATA, SAS, USB."""
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exporter.errors import ParseError
-from exporter.linux import links, pcie
-from exporter.linux.files import Parsed
+from exporter.linux import links
 from exporter.linux.links import LinkSpeed
-from exporter.linux.pcie import AerFiles, PcieErrors
 from tests.linux import trees
 from tests.linux.trees import Sys
 
@@ -46,7 +42,7 @@ from tests.linux.trees import Sys
     ],
 )
 def test_rates(rate: Callable[[str], float | None], text: str, expected: float | None) -> None:
-    """Each bus's own words for its speed become bytes per second after its line code."""
+    """The text of each bus becomes bytes per second after line encoding."""
     assert expected == pytest.approx(rate(text))
 
 
@@ -64,7 +60,7 @@ def test_four_lanes(tmp_path: Path, speed: str, gigabytes: float) -> None:
 
 
 def test_port_limits_speed_and_device_width(tmp_path: Path) -> None:
-    """The best of a 16 GT/s x4 drive in an 8 GT/s x8 slot is 8 GT/s x4."""
+    """The maximum of a 16 GT/s x4 drive in an 8 GT/s x8 slot is 8 GT/s x4."""
     sys = Sys(tmp_path)
     port, drive = "0000:00:01.0", "0000:00:01.0/0000:01:00.0"
     trees.pci_link(sys, port, now=("8.0 GT/s", "4"), best=("8.0 GT/s", "8"))
@@ -75,8 +71,8 @@ def test_port_limits_speed_and_device_width(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", ["0", "63", "255", "-1", "wide", ""])
-def test_width_that_is_none(tmp_path: Path, width: str) -> None:
-    """A width that stands for unknown leaves the speed unknown, not zero."""
+def test_unknown_width_leaves_the_speed_unknown(tmp_path: Path, width: str) -> None:
+    """The speed is None and not 0."""
     sys = Sys(tmp_path)
     trees.pci_link(sys, "0000:01:00.0", now=("8.0 GT/s", width), best=("8.0 GT/s", "4"))
     source = links.find_pcie_link(tmp_path / "0000:01:00.0")
@@ -87,14 +83,14 @@ def test_width_that_is_none(tmp_path: Path, width: str) -> None:
 
 
 def test_no_link() -> None:
-    """A source that is gone, with no maximum known, is no link at all."""
+    """Without the speed file and without a maximum there is no link."""
     gone = links.LinkFiles((Path("/nonexistent/speed"),), links.parse_sata_rate, None)
     assert links.read_link(gone) is None
     assert links.slowest_link([]) is None
 
 
-def test_no_source(tmp_path: Path) -> None:
-    """Where a bus shows no link of a drive there is no source, and nothing is read for it."""
+def test_bus_without_link_files(tmp_path: Path) -> None:
+    """If a bus reports no link of a drive, there are no files to read."""
     assert links.find_pcie_link(tmp_path) is None
     assert links.find_sata_link(tmp_path / "ata1", "0", None) is None
     assert links.find_sas_link(tmp_path / "end_device-0:0", None) is None
@@ -102,14 +98,14 @@ def test_no_source(tmp_path: Path) -> None:
     assert links.find_usb_link(tmp_path / "2-1" / "2-1:1.0" / "sdd") is None
 
 
-def test_slowest_way() -> None:
-    """Of several ways to a drive the slowest counts, and an unknown one least."""
+def test_slowest_link() -> None:
+    """The slowest of several links counts; an unknown speed counts last."""
     slow, fast, unknown = LinkSpeed(1e9, 4e9), LinkSpeed(4e9, 4e9), LinkSpeed(None, 4e9)
     assert slow == links.slowest_link([fast, unknown, slow])
 
 
 def test_wide_sas_port(tmp_path: Path) -> None:
-    """The phys of a wide port add up, and the maximum is that of all of them."""
+    """The rates of all phys of a wide port are added, and so are their maxima."""
     sys = Sys(tmp_path)
     for phy, rate in (("phy-0:0", "12.0 Gbit"), ("phy-0:1", "6.0 Gbit")):
         sys.write(
@@ -122,7 +118,7 @@ def test_wide_sas_port(tmp_path: Path) -> None:
 
 
 def test_sata_port_multiplier(tmp_path: Path) -> None:
-    """Behind a port multiplier the drive's own link counts, by its channel."""
+    """Behind a port multiplier the channel selects the drive's link."""
     sys = Sys(tmp_path)
     for name, speed in (("link3", "6.0 Gbps"), ("link3.1", "3.0 Gbps")):
         sys.write(f"ata3/{name}/ata_link/{name}", {"sata_spd": speed})
@@ -134,46 +130,9 @@ def test_sata_port_multiplier(tmp_path: Path) -> None:
     assert LinkSpeed(600e6, None) == links.read_link(plain)
 
 
-def errors_of(function: Path) -> Parsed[PcieErrors | None]:
-    names = ("aer_dev_correctable", "aer_dev_nonfatal", "aer_dev_fatal")
-    return pcie.read_aer_errors(AerFiles(*(function / name for name in names)))
-
-
-def test_aer_totals(tmp_path: Path) -> None:
-    """The three files give their totals, and a file without one is a fault of its own."""
-    sys = Sys(tmp_path)
-    trees.aer(sys, "f", 7, 2, 0)
-    assert PcieErrors(7, 2, 0) == errors_of(tmp_path / "f").value
-    sys.write("f", {"aer_dev_nonfatal": "Undefined 0\nTOTAL"})
-    parsed = errors_of(tmp_path / "f")
-    assert PcieErrors(7, None, 0) == parsed.value
-    assert len(parsed.faults) == 1
-    assert "aer_dev_nonfatal" in str(parsed.faults[0])
-
-
-def test_unreadable_aer(tmp_path: Path) -> None:
-    """A file that fails with an I/O error, as an unplugged function's does, is not known."""
-    (tmp_path / "aer_dev_correctable").mkdir()
-    Sys(tmp_path).write("", {"aer_dev_fatal": "TOTAL_ERR_FATAL 1"})
-    assert PcieErrors(None, None, 1) == errors_of(tmp_path).value
-
-
-def test_no_aer(tmp_path: Path) -> None:
-    """A function that counts nothing has no errors, rather than none."""
-    assert errors_of(tmp_path).value is None
-    assert pcie.find_aer_files(tmp_path) is None
-
-
-@given(st.text())
-def test_any_text_as_total(text: str) -> None:
-    """Any text is a total that is not negative, or a ParseError."""
-    with suppress(ParseError):
-        assert pcie.parse_aer_total(text) >= 0
-
-
 @given(st.text() | st.from_regex(r"-?\d+(\.\d+)? (GT/s|Gbps|Gbit)?", fullmatch=True))
 def test_any_text_as_rate(text: str) -> None:
-    """Any text is a positive finite rate, or unknown."""
+    """Any text is a positive, finite rate or unknown."""
     for rate in (
         links.parse_sata_rate,
         links.parse_sas_rate,

@@ -1,4 +1,4 @@
-"""/proc/locks: who holds a flock."""
+"""/proc/locks: the process that holds a flock."""
 
 import fcntl
 import os
@@ -17,21 +17,21 @@ TEXT = """\
 """
 
 
-def test_the_holder_is_told_and_not_who_waits() -> None:
+def test_holder_and_not_a_waiting_process() -> None:
     assert 812 == locks.parse_flock_holder(TEXT, os.makedev(0xFD, 1), 1002)
 
 
-def test_other_locks_and_other_files_are_nobody_s() -> None:
+def test_other_locks_and_other_files_have_no_holder() -> None:
     assert locks.parse_flock_holder(TEXT, os.makedev(0xFD, 1), 1001) is None, "a POSIX lock"
     assert locks.parse_flock_holder(TEXT, os.makedev(0xFD, 2), 1002) is None
     assert locks.parse_flock_holder("", 0, 0) is None
 
 
-def test_a_process_of_another_namespace_is_not_known() -> None:
+def test_process_in_another_namespace_is_unknown() -> None:
     assert locks.parse_flock_holder(TEXT, os.makedev(0x103, 0x1F), 7) is None
 
 
-def test_our_own_lock_is_found(tmp_path: Path) -> None:
+def test_own_lock_is_found(tmp_path: Path) -> None:
     file = tmp_path / "lock"
     with file.open("w") as held:
         assert locks.read_flock_holder(Path("/proc"), file) is None
@@ -39,7 +39,7 @@ def test_our_own_lock_is_found(tmp_path: Path) -> None:
         assert os.getpid() == locks.read_flock_holder(Path("/proc"), file)
 
 
-def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
+def test_unreadable_files_are_unknown(tmp_path: Path) -> None:
     assert locks.read_flock_holder(Path("/proc"), tmp_path / "none") is None
     (tmp_path / "lock").touch()
     assert locks.read_flock_holder(tmp_path, tmp_path / "lock") is None
@@ -50,6 +50,6 @@ def test_what_cannot_be_read_is_not_known(tmp_path: Path) -> None:
     st.integers(0, 1 << 40),
     st.integers(0, 1 << 63),
 )
-def test_any_text_names_a_process_or_none(text: str, device: int, inode: int) -> None:
+def test_any_text_yields_a_process_or_none(text: str, device: int, inode: int) -> None:
     found = locks.parse_flock_holder(text, device, inode)
     assert found is None or found > 0

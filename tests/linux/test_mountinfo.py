@@ -39,13 +39,13 @@ def test_line() -> None:
 
 
 def test_no_optional_fields_and_no_source() -> None:
-    """Optional fields may be missing, and a source may be the empty word."""
+    """Optional fields may be missing, and a source may be empty."""
     parsed = mountinfo.parse("22 27 0:21 / /proc rw - proc  rw\n")
     assert [("", "proc")] == [(m.source, m.fstype) for m in parsed.value]
 
 
 def test_escapes() -> None:
-    """Space, tab, newline and backslash come back, and other odd characters split no line."""
+    """Space, tab, newline and backslash are unescaped; no other character splits a line."""
     name = '/srv/a b\tc\nd\\e "f"\r\x0b\x85\u2028g'
     parsed = mountinfo.parse(mount_line("8:1", name) + mount_line("8:2", "/x"))
     assert [name, "/x"] == [m.mountpoint for m in parsed.value]
@@ -64,8 +64,8 @@ def test_escapes() -> None:
         "\0\0\0",
     ],
 )
-def test_broken_line(line: str) -> None:
-    """A broken line costs itself alone, and the fault says which it was."""
+def test_malformed_line_affects_only_itself(line: str) -> None:
+    """The fault has the number of the line."""
     parsed = mountinfo.parse(mount_line("8:1", "/a") + line + "\n" + mount_line("8:2", "/b"))
     assert ["/a", "/b"] == [m.mountpoint for m in parsed.value]
     assert len(parsed.faults) == 1
@@ -74,7 +74,7 @@ def test_broken_line(line: str) -> None:
 
 @given(st.text() | st.from_regex(r"(\d+ ){2}\d:\d (/\S* ){2}rw - \S+ \S+ \S+", fullmatch=True))
 def test_any_text(text: str) -> None:
-    """Any text gives mounts and faults, never an exception."""
+    """Any text yields mounts and faults, never an exception."""
     parsed = mountinfo.parse(text)
     assert all(isinstance(fault, ParseError) for fault in parsed.faults)
     assert len(parsed.value) + len(parsed.faults) <= text.count("\n") + 1
@@ -82,14 +82,14 @@ def test_any_text(text: str) -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 def test_any_mountpoint(name: str) -> None:
-    """Whatever a mountpoint is called comes back as it was."""
+    """Any name of a mountpoint is returned unchanged."""
     assert [f"/{name}"] == [
         m.mountpoint for m in mountinfo.parse(mount_line("8:1", f"/{name}")).value
     ]
 
 
 def test_readonly() -> None:
-    """Read-only is told apart for the filesystem and for the mount."""
+    """A read-only filesystem and a read-only mount are distinguished."""
     remounted = mount("/a", super_options="ro,errors=remount-ro")
     bound = mount("/b", options="ro,relatime")
     assert (True, False) == (remounted.filesystem_readonly, remounted.mount_readonly)
@@ -97,7 +97,7 @@ def test_readonly() -> None:
 
 
 def test_binds() -> None:
-    """A root other than / is a bind, but not where it is the subvolume of a btrfs."""
+    """A mount with a root other than / is a bind mount, unless it is a btrfs subvolume."""
     assert not mount("/a").is_bind
     assert mount("/a", root="/srv").is_bind
     subvolume = {"fstype": "btrfs", "root": "/@home"}
@@ -106,7 +106,7 @@ def test_binds() -> None:
 
 
 def test_containing() -> None:
-    """A directory lies in the longest mountpoint above it, and in the last of equals."""
+    """The longest mountpoint above a directory contains it, and the last of equal ones."""
     mounts = [mount("/"), mount("/var"), mount("/var/lib/mysql", "8:2"), mount("/var/lib/my")]
     again = mount("/var", "8:9")
     assert mounts[2] == mountinfo.mount_containing(mounts, "/var/lib/mysql/db")
@@ -117,8 +117,8 @@ def test_containing() -> None:
     assert mountinfo.mount_containing([], "/") is None
 
 
-def test_view(tmp_path: Path) -> None:
-    """The host's view is that of process 1; without it the reader's own is marked as such."""
+def test_mounts_of_host_or_reader(tmp_path: Path) -> None:
+    """The mounts are those of process 1, or else the reader's own, which are marked."""
     with pytest.raises(NotAvailable):
         mountinfo.read(tmp_path)
     line = mount_line("259:2", "/", source="/dev/nvme0n1p2")
@@ -129,7 +129,7 @@ def test_view(tmp_path: Path) -> None:
 
 
 def test_this_machine() -> None:
-    """The running kernel's own file is understood to the last line."""
+    """Every line of the running kernel's file is valid."""
     parsed = mountinfo.read(Path("/proc"))
     assert parsed.faults == ()
     assert mountinfo.mount_containing(parsed.value.mounts, "/proc/self") is not None

@@ -1,4 +1,4 @@
-"""Running servers: processes, option files, and what must never be kept of either."""
+"""Running servers: their processes and option files, and that no passwords are kept."""
 
 import os
 from pathlib import Path
@@ -32,8 +32,8 @@ def directories(server: MysqlServer) -> dict[str, str]:
     return {each.role: each.directory for each in server.directories}
 
 
-def test_running(tmp_path: Path) -> None:
-    """Servers are told by their names, from everything else that begins with mysqld."""
+def test_server_processes(tmp_path: Path) -> None:
+    """Servers are found by their names; other names that start with mysqld do not count."""
     for pid, name in enumerate(["mysqld", "mariadbd", "mysqld_safe", "mysqld_exporter"], start=10):
         trees.process(tmp_path, pid, [f"/usr/sbin/{name}", "--datadir=/a b"], HOST)
     (tmp_path / "self").mkdir()
@@ -44,8 +44,8 @@ def test_running(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stat", ["", "garbage", "10 (mysqld) S 1", "10 (mysqld", "\0"])
-def test_broken_process(tmp_path: Path, stat: str) -> None:
-    """A process whose files are cut short costs itself alone."""
+def test_malformed_process_is_skipped(tmp_path: Path, stat: str) -> None:
+    """Truncated files of one process do not affect others."""
     for pid in (10, 11):
         trees.process(tmp_path, pid, ["mysqld"], HOST)
     (tmp_path / "10/stat").write_text(stat)
@@ -59,15 +59,15 @@ def test_no_proc(tmp_path: Path) -> None:
     assert psutil.PROCFS_PATH == "/proc"
 
 
-def test_odd_bytes_in_arguments(tmp_path: Path) -> None:
-    """Bytes that are no UTF-8 come as escapes, as in names everywhere."""
+def test_invalid_utf8_in_arguments(tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 become escapes, as in all names."""
     trees.process(tmp_path, 10, ["mysqld"], HOST)
     (tmp_path / "10/cmdline").write_bytes(b"mysqld\0--datadir=/\xff\0")
     assert mysqld.find_server_processes(tmp_path)[0].argv[1] == "--datadir=/\\xff"
 
 
 def test_server(tmp_path: Path) -> None:
-    """Option files and their includes are read in order, and the command line wins."""
+    """Option files and includes are read in order; the command line overrides them."""
     trees.process(tmp_path / "proc", 10, ["/usr/sbin/mysqld", "--log-bin=/arg/bin"], HOST)
     write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/first\nlog-bin=/file/bin\n")
     write(
@@ -93,7 +93,7 @@ def test_server(tmp_path: Path) -> None:
 
 
 def test_linked_datadir(tmp_path: Path) -> None:
-    """A data directory that is a link is where the link leads."""
+    """A data directory that is a symbolic link is resolved."""
     trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
     (tmp_path / "var/lib").mkdir(parents=True)
     (tmp_path / "var/lib/mysql").symlink_to("/data/mysql")
@@ -102,7 +102,7 @@ def test_linked_datadir(tmp_path: Path) -> None:
 
 
 def test_container(tmp_path: Path) -> None:
-    """A container's server has its own mounts, and the host's files are not its."""
+    """A server in a container has its own mounts, and does not read the host's option files."""
     inside = mount_line("0:60", "/", "overlay", "overlay") + mount_line("8:2", "/var/lib/mysql")
     trees.process(tmp_path / "proc", 10, ["mysqld"], inside, cgroup="0::/docker/abc")
     write(tmp_path, "/etc/my.cnf", "[mysqld]\ndatadir=/the/hosts\n")
@@ -114,21 +114,21 @@ def test_container(tmp_path: Path) -> None:
 
 
 def test_hidden_process(tmp_path: Path) -> None:
-    """A server whose mounts are hidden cannot be placed, and is left out."""
+    """A server whose mounts cannot be read is omitted."""
     trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
     (tmp_path / "proc/10/mountinfo").unlink()
     assert read(tmp_path) == ()
 
 
 def test_hidden_cgroup(tmp_path: Path) -> None:
-    """A server whose cgroup cannot be read is a server all the same."""
+    """A server whose cgroup cannot be read is listed without it."""
     trees.process(tmp_path / "proc", 10, ["mysqld"], HOST)
     (tmp_path / "proc/10/cgroup").unlink()
     assert [None] == [each.cgroup for each in read(tmp_path)]
 
 
-def test_nothing_secret_is_kept(tmp_path: Path) -> None:
-    """No password of a command line or file stands in a server or a fault."""
+def test_no_passwords_are_kept(tmp_path: Path) -> None:
+    """Passwords of command lines and files are not in the records or faults."""
     argv = ["mysqld", "--datadir=/d", "--password=hunter2", "--defaults-extra-file=/x.cnf"]
     trees.process(tmp_path / "proc", 10, argv, HOST)
     write(tmp_path, "/x.cnf", "[mysqld]\nmaster-password=hunter2\n[hunter2\n!hunter2\n")
@@ -137,8 +137,8 @@ def test_nothing_secret_is_kept(tmp_path: Path) -> None:
     assert "hunter2" not in repr(parsed)
 
 
-def test_strange_option_files(tmp_path: Path) -> None:
-    """A pipe, a directory, a huge file and a null byte are no option files, and hold nothing up."""
+def test_unusual_option_files(tmp_path: Path) -> None:
+    """A pipe, a directory, a huge file and a null byte are not read and do not block."""
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     write(tmp_path, "/huge", "[mysqld]\ndatadir=/x\n" + "#" * (1 << 20))
@@ -150,7 +150,7 @@ def test_strange_option_files(tmp_path: Path) -> None:
 
 
 def test_bounded_includes(tmp_path: Path) -> None:
-    """Of a directory with hundreds of files only the first 64 are read."""
+    """Of a directory with 200 files only the first 64 are read."""
     for number in range(200):
         write(tmp_path, f"/conf.d/{number:03}.cnf", f"[mysqld]\ndatadir=/d{number}\n")
     write(tmp_path, "/main", "!includedir /conf.d\n")
@@ -167,17 +167,17 @@ def test_bounded_includes(tmp_path: Path) -> None:
     ],
 )
 def test_cgroup(text: str, expected: str | None) -> None:
-    """The v2 path is that of hierarchy 0; v1 hierarchies do not count."""
+    """The v2 path is that of hierarchy 0; those of v1 do not count."""
     assert expected == mysqld.parse_cgroup(text)
 
 
 @given(st.text())
 def test_any_cgroup(text: str) -> None:
-    """Any text is an absolute path, or none."""
+    """Any text yields an absolute path or None."""
     found = mysqld.parse_cgroup(text)
     assert found is None or found.startswith("/")
 
 
 def test_this_machine() -> None:
-    """The running kernel's own /proc is gone through without a fault."""
+    """The running kernel's /proc is read without an error."""
     assert all(each.argv for each in mysqld.find_server_processes(Path("/proc")))

@@ -15,17 +15,17 @@ SOME = "some avg10=0.06 avg60=0.21 avg300=0.99 total=8537362\n"
 FULL = "full avg10=0.00 avg60=0.13 avg300=0.96 total=8183134\n"
 
 
-def test_totals_are_microseconds() -> None:
+def test_totals_are_converted_to_seconds() -> None:
     assert Pressure(8.537362, 8.183134) == pressure.parse(SOME + FULL)
 
 
-def test_what_the_kernel_does_not_say_is_not_known() -> None:
+def test_missing_line_is_unknown() -> None:
     """cpu had no "full" before 5.13, and irq has no "some"."""
     assert Pressure(8.537362, None) == pressure.parse(SOME)
     assert Pressure(None, 8.183134) == pressure.parse(FULL)
 
 
-def test_averages_of_a_kernel_to_come_are_passed_over() -> None:
+def test_unknown_keys_are_ignored() -> None:
     later = SOME.replace("avg300", "avg900=0.00 avg300").replace("\n", " max=77\n")
     assert Pressure(8.537362, None) == pressure.parse(later)
 
@@ -48,14 +48,14 @@ def test_averages_of_a_kernel_to_come_are_passed_over() -> None:
         "\0\0\0\0",
     ],
 )
-def test_what_is_not_understood_is_said_with_its_text(text: str) -> None:
+def test_malformed_text_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError, match=r"^pressure") as raised:
         pressure.parse(text)
     assert len(str(raised.value)) < 300
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
-    """total stands at the end of the line, where it would lack digits."""
+def test_truncated_file_is_a_parse_error() -> None:
+    """The total is at the end of a line, so a truncated one would lack digits."""
     for text in cut(SOME + FULL):
         if text == SOME:
             continue
@@ -64,13 +64,13 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
 
 
 @given(st.integers(0, (1 << 64) - 1), st.integers(0, (1 << 64) - 1))
-def test_what_a_kernel_prints_is_what_is_read(some: int, full: int) -> None:
+def test_round_trip(some: int, full: int) -> None:
     text = SOME.replace("8537362", str(some)) + FULL.replace("8183134", str(full))
     assert Pressure(some / 1_000_000, full / 1_000_000) == pressure.parse(text)
 
 
 @given(texts("some", "full", "total=", "total=5", "avg10=0.00", SOME, FULL))
-def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
+def test_any_text_yields_a_record_or_source_error(text: str) -> None:
     try:
         found = pressure.parse(text)
     except SourceError:
@@ -79,12 +79,12 @@ def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
     assert all(seconds > 0 for seconds in known)
 
 
-def test_a_kernel_without_it_is_no_failure(tmp_path: Path) -> None:
+def test_kernel_without_psi_is_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
         pressure.read(tmp_path / "pressure" / "io")
 
 
-def test_this_machine_has_waited_for_its_disk() -> None:
+def test_this_machine() -> None:
     found = pressure.read(Path("/proc/pressure/io"))
     assert found.waiting_seconds is not None
     assert found.stalled_seconds is not None

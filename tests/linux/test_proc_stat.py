@@ -33,29 +33,29 @@ CPU1 = times(400, 0, 100, 20000, 200, 30, 10, 40)
 TOTAL = times(1000, 20, 300, 40000, 500, 60, 70, 80)
 
 
-def test_every_cpu_and_all_of_them_together() -> None:
-    """Guest time is part of user and nice already, and not counted twice."""
+def test_each_cpu_and_the_total() -> None:
+    """Guest time is already part of user and nice, and is not counted twice."""
     parsed = proc_stat.parse(TEXT)
     assert (CpuStat(TOTAL, {0: CPU0, 1: CPU1}), ()) == (parsed.value, parsed.faults)
 
 
-def test_a_kernel_without_steal_has_none_stolen() -> None:
+def test_missing_steal_is_zero() -> None:
     parsed = proc_stat.parse("cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\n")
     assert times(1, 2, 3, 4, 5, 6, 7, 0) == parsed.value.total
 
 
-def test_columns_of_a_kernel_to_come_are_passed_over() -> None:
+def test_additional_columns_are_ignored() -> None:
     parsed = proc_stat.parse("cpu  1 2 3 4 5 6 7 8 9 10 11 twelve\n")
     assert (times(1, 2, 3, 4, 5, 6, 7, 8), ()) == (parsed.value.total, parsed.faults)
 
 
-def test_cpus_that_are_off_line_leave_holes() -> None:
+def test_offline_cpus_leave_gaps() -> None:
     parsed = proc_stat.parse(TEXT.replace("cpu1 ", "cpu7 "))
     assert {0: CPU0, 7: CPU1} == parsed.value.cpus
 
 
 @pytest.mark.parametrize("broken", ["-300", "x", "3.5", "18446744073709551616", "9" * 5000])
-def test_a_broken_line_costs_its_own_cpu(broken: str) -> None:
+def test_malformed_line_affects_only_its_cpu(broken: str) -> None:
     parsed = proc_stat.parse(TEXT.replace(" 300 30 ", f" {broken} 30 "))
     assert CpuStat(TOTAL, {1: CPU1}) == parsed.value
     (fault,) = parsed.faults
@@ -64,12 +64,12 @@ def test_a_broken_line_costs_its_own_cpu(broken: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "garbage\n", "cpu\n", "cpux 1 2 3 4 5 6 7\n", "\0"])
-def test_without_a_cpu_line_nothing_is_understood(text: str) -> None:
+def test_text_without_cpu_line_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError, match=r"^stat"):
         proc_stat.parse(text)
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+def test_truncated_file_yields_no_wrong_number() -> None:
     whole = proc_stat.parse(TEXT).value
     for text in cut(TEXT):
         try:
@@ -82,7 +82,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
 
 
 @given(st.dictionaries(st.integers(0, 4095), st.tuples(*[st.integers(0, 1 << 48)] * 8)))
-def test_what_a_kernel_prints_is_what_is_read(cpus: dict[int, tuple[int, ...]]) -> None:
+def test_round_trip(cpus: dict[int, tuple[int, ...]]) -> None:
     expected = {number: times(*ticks) for number, ticks in cpus.items()}
     text = "".join(cpu_line(f"cpu{number}", its) for number, its in expected.items())
     parsed = proc_stat.parse(cpu_line("cpu", TOTAL) + text + "intr 1\n")
@@ -90,7 +90,7 @@ def test_what_a_kernel_prints_is_what_is_read(cpus: dict[int, tuple[int, ...]]) 
 
 
 @given(texts("cpu", "cpu0", "cpu1", "cpu 1 2 3 4 5 6 7 8", "intr 5"))
-def test_any_text_gives_records_or_a_source_error(text: str) -> None:
+def test_any_text_yields_records_or_source_error(text: str) -> None:
     try:
         parsed = proc_stat.parse(text)
     except SourceError:
@@ -99,12 +99,12 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
     assert all(min(its) >= 0 for its in parsed.value.cpus.values())
 
 
-def test_without_the_file_something_is_wrong_for_every_kernel_has_it(tmp_path: Path) -> None:
+def test_missing_file_is_a_read_error(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match=r"check --path\.procfs, and ProcSubset="):
         files.decode_required(files.read_raw(tmp_path / "stat"))
 
 
-def test_psutil_reads_the_same_of_this_machine() -> None:
+def test_psutil_agrees_on_this_machine() -> None:
     before = proc_stat.parse(files.read("/proc/stat"))
     theirs = psutil.cpu_times(percpu=True)
     after = proc_stat.parse(files.read("/proc/stat"))
@@ -112,7 +112,7 @@ def test_psutil_reads_the_same_of_this_machine() -> None:
     assert len(theirs) == len(before.value.cpus)
     tick = 1.5 / TICKS_PER_SECOND
     for number, its in enumerate(theirs):
-        # idle and iowait are not kept from stepping back, by a tick.
+        # The kernel's idle and iowait may decrease by one tick.
         for field in ("user", "nice", "system", "irq", "softirq", "steal", "idle", "iowait"):
             low = getattr(before.value.cpus[number], field) - tick
             high = getattr(after.value.cpus[number], field) + tick

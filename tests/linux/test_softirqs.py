@@ -26,20 +26,20 @@ COUNTS = {
 }
 
 
-def test_the_header_numbers_the_cpus() -> None:
-    """They need not be 0, 1, 2, ..."""
+def test_header_has_the_numbers_of_the_cpus() -> None:
+    """The numbers may have gaps."""
     parsed = softirqs.parse(TEXT)
     assert (COUNTS, ()) == (parsed.value, parsed.faults)
 
 
-def test_a_vector_of_a_kernel_to_come_is_read_like_any_other() -> None:
+def test_unknown_vector_is_read() -> None:
     assert {0: 3, 2: 4} == softirqs.parse(TEXT + "  BUDGET:  3  4\n").value["BUDGET"]
 
 
 @pytest.mark.parametrize(
     "line", ["BLOCK: 1", "BLOCK: 1 2 3", "BLOCK: 1 -2", "BLOCK: 1 x", "BLOCK:", "BLOCK 1 2", "\0"]
 )
-def test_a_broken_line_costs_its_own_vector(line: str) -> None:
+def test_malformed_line_affects_only_its_vector(line: str) -> None:
     lines = TEXT.splitlines()
     parsed = softirqs.parse("\n".join([*lines[:-1], line, "  SCHED: 5 6"]) + "\n")
     assert ["HI", "TIMER", "NET_RX", "SCHED"] == list(parsed.value)
@@ -48,12 +48,12 @@ def test_a_broken_line_costs_its_own_vector(line: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "HI: 1 2\n", "CPU0 CPU-1\n", "CPU\n", "cpu0\n", "x"])
-def test_without_a_header_nothing_is_understood(text: str) -> None:
+def test_text_without_header_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError, match=r"^softirqs:1: "):
         softirqs.parse(text)
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
+def test_truncated_file_yields_no_wrong_number() -> None:
     for text in cut(TEXT):
         try:
             parsed = softirqs.parse(text)
@@ -72,7 +72,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
         )
     )
 )
-def test_what_a_kernel_prints_is_what_is_read(expected: dict[str, dict[int, int]]) -> None:
+def test_round_trip(expected: dict[str, dict[int, int]]) -> None:
     header, *_ = expected.values()
     lines = ["".join(f" CPU{cpu:<8}" for cpu in header)]
     lines += [
@@ -84,7 +84,7 @@ def test_what_a_kernel_prints_is_what_is_read(expected: dict[str, dict[int, int]
 
 
 @given(texts("CPU0", "CPU1", "          CPU0 CPU1\n", "HI:", "BLOCK:"))
-def test_any_text_gives_records_or_a_source_error(text: str) -> None:
+def test_any_text_yields_records_or_source_error(text: str) -> None:
     try:
         parsed = softirqs.parse(text)
     except SourceError:
@@ -93,17 +93,17 @@ def test_any_text_gives_records_or_a_source_error(text: str) -> None:
     assert all(count >= 0 for counts in parsed.value.values() for count in counts.values())
 
 
-def test_without_the_file_there_is_no_failure(tmp_path: Path) -> None:
+def test_missing_file_is_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
         softirqs.read(tmp_path)
 
 
-def test_this_machine_counts_timers_and_block_requests() -> None:
+def test_this_machine() -> None:
     parsed = softirqs.read(Path("/proc"))
     assert parsed.faults == ()
     assert {"TIMER", "BLOCK", "NET_RX"} <= parsed.value.keys()
 
 
-def test_a_cpu_of_five_thousand_digits_is_no_cpu() -> None:
+def test_cpu_number_with_too_many_digits_is_a_parse_error() -> None:
     with pytest.raises(ParseError, match="not the name of a CPU"):
         softirqs.parse(f"CPU{'9' * 5000}\nNET_RX: 1\n")

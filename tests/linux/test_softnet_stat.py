@@ -19,7 +19,7 @@ TEXT = f"""\
 """
 
 
-def test_cpus_are_summed_and_hexadecimal() -> None:
+def test_hexadecimal_columns_are_summed_over_cpus() -> None:
     parsed = softnet_stat.parse(TEXT)
     assert (SoftnetCounters(dropped=0xAC, times_squeezed=0x100), ()) == (
         parsed.value,
@@ -27,8 +27,8 @@ def test_cpus_are_summed_and_hexadecimal() -> None:
     )
 
 
-def test_old_kernels_print_fewer_columns() -> None:
-    """Nine before 2.6.35; the first three are the same."""
+def test_fewer_columns_of_old_kernels() -> None:
+    """Kernels before 2.6.35 print nine columns; the first three are the same."""
     assert (
         SoftnetCounters(2, 3)
         == softnet_stat.parse("00000001 00000002 00000003 0 0 0 0 0 0\n").value
@@ -36,7 +36,7 @@ def test_old_kernels_print_fewer_columns() -> None:
 
 
 @pytest.mark.parametrize("line", ["00000001 00000002", "1 xyz 3", "1 -2 3", "1 2 g", "\0", ""])
-def test_a_broken_line_costs_its_own_cpu(line: str) -> None:
+def test_malformed_line_affects_only_its_cpu(line: str) -> None:
     parsed = softnet_stat.parse(f"{line}\n{TEXT}")
     assert SoftnetCounters(0xAC, 0x100) == parsed.value
     (fault,) = parsed.faults
@@ -44,13 +44,13 @@ def test_a_broken_line_costs_its_own_cpu(line: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "garbage\n", "1 2\n", "\0\0"])
-def test_without_a_line_nothing_is_understood(text: str) -> None:
+def test_text_without_valid_line_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError, match=r"^softnet_stat"):
         softnet_stat.parse(text)
 
 
-def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
-    """What is whole is summed; what is not is a fault."""
+def test_truncated_file_yields_no_wrong_number() -> None:
+    """Complete lines are summed; an incomplete one is a fault."""
     for text in cut(TEXT):
         try:
             parsed = softnet_stat.parse(text)
@@ -61,7 +61,7 @@ def test_a_file_cut_off_anywhere_yields_no_wrong_number() -> None:
 
 
 @given(st.lists(st.tuples(*[st.integers(0, (1 << 32) - 1)] * 3), min_size=1))
-def test_what_a_kernel_prints_is_what_is_read(cpus: list[tuple[int, int, int]]) -> None:
+def test_round_trip(cpus: list[tuple[int, int, int]]) -> None:
     text = "".join(" ".join(f"{number:08x}" for number in cpu) + f"{_REST}\n" for cpu in cpus)
     parsed = softnet_stat.parse(text)
     expected = SoftnetCounters(sum(cpu[1] for cpu in cpus), sum(cpu[2] for cpu in cpus))
@@ -69,7 +69,7 @@ def test_what_a_kernel_prints_is_what_is_read(cpus: list[tuple[int, int, int]]) 
 
 
 @given(texts("00000001", "00000001 00000002 00000003", "deadbeef"))
-def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
+def test_any_text_yields_a_record_or_source_error(text: str) -> None:
     try:
         parsed = softnet_stat.parse(text)
     except SourceError:
@@ -78,10 +78,10 @@ def test_any_text_gives_a_record_or_a_source_error(text: str) -> None:
     assert min(parsed.value.dropped, parsed.value.times_squeezed) >= 0
 
 
-def test_without_the_file_there_is_no_failure(tmp_path: Path) -> None:
+def test_missing_file_is_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
         softnet_stat.read(tmp_path)
 
 
-def test_this_machine_is_understood() -> None:
+def test_this_machine() -> None:
     assert softnet_stat.read(Path("/proc")).faults == ()

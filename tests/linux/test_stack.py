@@ -1,4 +1,4 @@
-"""From mounts and stacked devices down to drives."""
+"""The drives below mounts and stacked devices."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def stack_of(slaves: Mapping[str, tuple[str, ...]]) -> Stack:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Sys:
-    """A RAID 1 over two SATA drives, a volume over both that and an NVMe partition."""
+    """A RAID 1 of two SATA drives, and a volume on that RAID and an NVMe partition."""
     sys = Sys(tmp_path / "sys")
     for name, port in (("sda", 1), ("sdb", 2)):
         sys.partition(f"{trees.sata(sys, name, port)}/{name}1")
@@ -55,7 +55,7 @@ def read(sys: Sys) -> Stack:
     ],
 )
 def test_leaves(host: Sys, name: str, expected: tuple[str, ...]) -> None:
-    """Partitions, dm and md lead down to the drives, each once."""
+    """Partitions, dm and md yield the drives below them, each once."""
     assert expected == read(host).leaves_of(name)
 
 
@@ -73,28 +73,28 @@ def test_leaves(host: Sys, name: str, expected: tuple[str, ...]) -> None:
     ],
 )
 def test_anonymous_filesystem(host: Sys, source: str, expected: tuple[str, ...]) -> None:
-    """A filesystem with a number of its own, as btrfs, is found by its source."""
+    """A filesystem with an anonymous number, such as btrfs, is found by its source."""
     assert expected == read(host).drives_of(mount("/a", "0:45", source=source, fstype="btrfs"))
 
 
 def test_mount_by_number(host: Sys) -> None:
-    """The number wins over the source: /dev/root is no device, and names change."""
-    its_mount = mount("/", host.number("sdb1"), source="/dev/root")
-    assert read(host).drives_of(its_mount) == ("sdb",)
+    """The number has priority over the source: /dev/root is not a device, and names change."""
+    root_mount = mount("/", host.number("sdb1"), source="/dev/root")
+    assert read(host).drives_of(root_mount) == ("sdb",)
     assert read(host).drives_of(mount("/", "250:99", source="/dev/sda1")) == ()
 
 
 def test_btrfs_pool(host: Sys) -> None:
-    """A btrfs over two devices stands on both, though its mount names but one."""
+    """A btrfs on two devices has both, though its mount names only one."""
     for name in ("sda1", "sdb1"):
         host.link(f"fs/btrfs/1b4e28ba/devices/{name}", f"class/block/{name}")
     host.write("fs/btrfs/features", {"raid1c34": "0"})
-    its_mount = mount("/a", "0:45", source="/dev/sdb1", fstype="btrfs")
-    assert read(host).drives_of(its_mount) == ("sda", "sdb")
+    root_mount = mount("/a", "0:45", source="/dev/sdb1", fstype="btrfs")
+    assert read(host).drives_of(root_mount) == ("sda", "sdb")
 
 
 def test_slash_in_a_name(tmp_path: Path) -> None:
-    """/dev/cciss/c0d0p1 is a partition of cciss!c0d0, also as part of a volume."""
+    """/dev/cciss/c0d0p1 is a partition of cciss!c0d0, also below a volume."""
     sys = Sys(tmp_path / "sys")
     trees.cciss(sys)
     trees.dm(sys, "dm-0", "vg-a", "cciss!c0d0p1")
@@ -103,13 +103,13 @@ def test_slash_in_a_name(tmp_path: Path) -> None:
     assert found.leaves_of("dm-0") == ("cciss/c0d0",)
 
 
-def test_rings_end() -> None:
-    """A tree in which devices stand on each other has no leaves, and no endless walk."""
+def test_device_cycles_end() -> None:
+    """Devices that are stacked on each other in a cycle have no leaves."""
     assert stack_of({"dm-0": ("dm-1",), "dm-1": ("dm-0", "dm-1")}).leaves_of("dm-0") == ()
 
 
-def test_stack_without_a_base() -> None:
-    """A volume whose devices are gone has no leaves; it is not one itself."""
+def test_volume_without_devices_has_no_leaves() -> None:
+    """A volume whose devices have disappeared is not a leaf itself."""
     assert stack_of({"dm-0": (), "dm-1": ("sdz",)}).leaves_of("dm-0") == ()
     assert stack_of({"dm-1": ("sdz",)}).leaves_of("dm-1") == ()
 
@@ -119,7 +119,7 @@ NAMES = st.sampled_from(["sda", "sdb", "dm-0", "dm-1", "dm-2", "gone"])
 
 @given(st.dictionaries(NAMES, st.lists(NAMES).map(tuple)), NAMES)
 def test_any_stack(slaves: dict[str, tuple[str, ...]], name: str) -> None:
-    """Whatever stands on whatever, the leaves are disks that are there, each once."""
+    """For any stack, the leaves are existing disks, each once."""
     found = stack_of(slaves).leaves_of(name)
     assert len(set(found)) == len(found)
     assert set(found) <= {n for n, below in slaves.items() if not below and "dm" not in n}

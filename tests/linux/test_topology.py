@@ -1,4 +1,4 @@
-"""All of it as one value: what a host has, read in full and read again."""
+"""The topology of a host: first reading, repeated reading, roles, and filesystems."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from exporter.errors import ParseError
 from exporter.linux import topology
-from exporter.linux.topology import Filesystem, StorageRole, Topology
+from exporter.linux.topology import Filesystem, FilesystemUsage, StorageRole, Topology
 from tests.linux import trees
 from tests.linux.trees import Sys, mount_line
 
@@ -49,7 +49,7 @@ def every_kind(sys: Sys) -> None:
 
 
 def test_every_kind(sys: Sys) -> None:
-    """A host with one of each kind: all disks by the kernel's names, and the leaves among them."""
+    """A host with a device of each kind: all disks by the kernel's names, and which are leaves."""
     every_kind(sys)
     found = read(sys)
     leaves = {name for name, each in found.devices.items() if each.block.is_leaf}
@@ -67,16 +67,16 @@ def test_every_kind(sys: Sys) -> None:
     assert first == found.first_namespaces
 
 
-def test_again_is_equal(sys: Sys) -> None:
-    """Reading again with what is known gives the same as reading anew."""
+def test_repeated_reading_is_equal(sys: Sys) -> None:
+    """A reading with a known topology equals one without."""
     every_kind(sys)
     known = read(sys)
     assert known == read(sys, known)
     assert read(sys) == read(sys, known)
 
 
-def test_reuse(sys: Sys) -> None:
-    """Of a disk that is the same the identity is not read again, the changing part is."""
+def test_repeated_reading_keeps_the_identity(sys: Sys) -> None:
+    """For the same disk only the state and the settings are read again, not the identity."""
     every_kind(sys)
     known = read(sys)
     sys.write("block/sda/device", {"model": "never read", "state": "offline", "ioerr_cnt": "0x10"})
@@ -92,8 +92,8 @@ def test_reuse(sys: Sys) -> None:
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("diskseq", "900"), ("dev", "8:240")])
-def test_another_disk_of_the_same_name(sys: Sys, attribute: str, value: str) -> None:
-    """A new number or sequence number is a new disk, and read in full."""
+def test_new_disk_with_the_same_name_is_read_fully(sys: Sys, attribute: str, value: str) -> None:
+    """A new device number or diskseq means a new disk."""
     place = trees.sata(sys)
     known = read(sys)
     sys.write(place, {attribute: value, "device/rev": "NEW1"})
@@ -101,12 +101,12 @@ def test_another_disk_of_the_same_name(sys: Sys, attribute: str, value: str) -> 
     assert read(sys, known).devices["sda"].identity.firmware == "NEW1"
 
 
-def test_swap_without_diskseq(sys: Sys) -> None:
-    """Before Linux 5.15 only the new directory entry tells that sda is another drive."""
+def test_new_disk_without_diskseq_is_detected(sys: Sys) -> None:
+    """Before Linux 5.15 only the new inode of the link shows that sda is another drive."""
     place = trees.sata(sys)
     (sys.root / place / "diskseq").unlink()
     known = read(sys)
-    # The new links are there before the old are gone, so that no inode is used again.
+    # The new links are created before the old ones are removed, so that no inode is reused.
     for link in ("block/sda", "class/block/sda"):
         (sys.root / f"{link}.new").symlink_to(os.readlink(sys.root / link))
         (sys.root / f"{link}.new").replace(sys.root / link)
@@ -115,8 +115,8 @@ def test_swap_without_diskseq(sys: Sys) -> None:
     assert read(sys, known).devices["sda"].identity.model == "Another"
 
 
-def test_growth(sys: Sys) -> None:
-    """A disk that grew is read again: a cloud's volumes grow while they are used."""
+def test_larger_capacity_is_read(sys: Sys) -> None:
+    """Cloud volumes grow while they are in use."""
     place = trees.virtio(sys)
     known = read(sys)
     sys.write(place, {"size": "4096"})
@@ -124,7 +124,7 @@ def test_growth(sys: Sys) -> None:
 
 
 def test_new_partition_and_new_member(sys: Sys) -> None:
-    """Partitions and members that come later are seen, though the disk is the same."""
+    """Partitions and members that are added later are detected, though the disk is the same."""
     sda = trees.sata(sys)
     trees.sata(sys, "sdb", 2)
     trees.md(sys, "md0", "sda")
@@ -137,7 +137,7 @@ def test_new_partition_and_new_member(sys: Sys) -> None:
 
 
 def test_new_path(sys: Sys) -> None:
-    """A path that an NVMe head gains is one more controller."""
+    """A new path of an NVMe head adds a controller."""
     trees.nvme_multipath(sys, 0, (1,))
     known = read(sys)
     controller = trees.nvme_controller(sys, 2, "DP000001")
@@ -147,7 +147,7 @@ def test_new_path(sys: Sys) -> None:
 
 
 def test_unplugged(sys: Sys) -> None:
-    """A disk that is gone is gone, also where its directory went before its link."""
+    """A removed disk is omitted, also if its directory disappears before its link."""
     place = trees.sata(sys)
     trees.virtio(sys)
     known = read(sys)
@@ -158,7 +158,7 @@ def test_unplugged(sys: Sys) -> None:
 
 
 def test_empty_host(tmp_path: Path) -> None:
-    """A host without /sys and /proc has nothing, which is said: no host is without a disk."""
+    """Without /sys the topology is empty, with a fault: every host has a disk."""
     parsed = topology.read(tmp_path / "sys", tmp_path / "proc", tmp_path)
     assert ({}, ()) == (parsed.value.devices, parsed.value.filesystems)
     assert ["no block device; check --path.sysfs"] == [
@@ -184,7 +184,7 @@ def test_roles(sys: Sys) -> None:
 
 
 def test_role_in_a_container(sys: Sys) -> None:
-    """A container's volume is the host's filesystem, whatever either calls it."""
+    """A container's volume is found among the host's filesystems; the mountpoints differ."""
     trees.virtio(sys)
     number = sys.number("vda")
     mounts(sys, mount_line(number, "/srv"), mount_line("0:60", "/", "overlay", "overlay"))
@@ -195,8 +195,8 @@ def test_role_in_a_container(sys: Sys) -> None:
     assert StorageRole("mysql-data", 77, "/var/lib/mysql", "/srv", ("vda",)) == found.roles[0]
 
 
-def test_role_on_no_device(sys: Sys) -> None:
-    """A data directory in a container's overlay has no drives that anyone could name."""
+def test_role_without_device(sys: Sys) -> None:
+    """A data directory in a container's overlay has no drives."""
     trees.virtio(sys)
     mounts(sys, mount_line(sys.number("vda"), "/"))
     inside = mount_line("0:61", "/", "overlay", "overlay")
@@ -205,7 +205,7 @@ def test_role_on_no_device(sys: Sys) -> None:
 
 
 def test_role_on_a_bind(sys: Sys) -> None:
-    """Where only a bind of the filesystem is in sight, as in a container, it is shown by that."""
+    """If only a bind mount of the filesystem is visible, as in a container, it is reported."""
     trees.virtio(sys)
     line = mount_line(sys.number("vda"), "/var/lib/mysql", root="/volumes/db")
     overlay = mount_line("0:61", "/", "overlay", "overlay")
@@ -216,7 +216,7 @@ def test_role_on_a_bind(sys: Sys) -> None:
 
 
 def test_filesystems(sys: Sys) -> None:
-    """Filesystems on devices stand once each: no binds, no second mounts, no tmpfs, no hidden."""
+    """Filesystems on devices are listed once, without bind, tmpfs and hidden mounts."""
     every_kind(sys)
     sda, vda = sys.number("sda1"), sys.number("vda")
     btrfs = {"fstype": "btrfs", "source": "/dev/sdc"}
@@ -236,8 +236,8 @@ def test_filesystems(sys: Sys) -> None:
     assert expected == [(each.mountpoint, each.devices) for each in read(sys).filesystems]
 
 
-def test_asked_directories(sys: Sys) -> None:
-    """Size and errors are looked up for the filesystem of a directory that is asked for alone."""
+def test_usage_and_errors_only_for_roles(sys: Sys) -> None:
+    """Usage and errors are read only for filesystems that contain a directory with a role."""
     trees.virtio(sys)
     trees.virtio(sys, "vdb")
     vda, vdb = sys.number("vda"), sys.number("vdb")
@@ -263,15 +263,15 @@ def test_asked_directories(sys: Sys) -> None:
     ],
 )
 def test_readonly(sys: Sys, pid: str, options: str, super_options: str, expected: bool) -> None:
-    """A filesystem is read-only by itself or by its mount, but a reader's sandbox is neither."""
+    """A read-only filesystem or host mount counts; a mount of the exporter's sandbox does not."""
     trees.virtio(sys)
     line = mount_line(sys.number("vda"), "/", options=options, super_options=super_options)
     mounts(sys, line, pid=pid)
     assert [expected] == [each.readonly for each in read(sys).filesystems]
 
 
-def test_many_mounts(sys: Sys) -> None:
-    """A host with thousands of filesystems shows 256 of them, and any that is asked for."""
+def test_at_most_256_filesystems(sys: Sys) -> None:
+    """Of thousands of filesystems 256 are listed, and those with a role."""
     trees.sata(sys)
     lines = []
     for number in range(1, 400):
@@ -284,7 +284,7 @@ def test_many_mounts(sys: Sys) -> None:
 
 
 def test_broken_mountinfo(sys: Sys) -> None:
-    """A broken line of mountinfo is a fault, and the devices and the other mounts stay."""
+    """A malformed line of mountinfo is a fault; devices and other mounts remain."""
     trees.virtio(sys)
     mounts(sys, "garbage\n", mount_line(sys.number("vda"), "/"))
     host = sys.root.parent
@@ -297,7 +297,7 @@ def test_broken_mountinfo(sys: Sys) -> None:
 
 
 def test_unreadable_mountinfo(sys: Sys) -> None:
-    """Where no mounts can be read the devices stay, and the fault says why there are no mounts."""
+    """If no mounts can be read, the devices remain, and a fault gives the reason."""
     trees.virtio(sys)
     host = sys.root.parent
     for pid in ("1", "self"):
@@ -308,7 +308,7 @@ def test_unreadable_mountinfo(sys: Sys) -> None:
 
 
 def test_link_loops(sys: Sys) -> None:
-    """Links that lead to themselves or each other, anywhere in the tree, end."""
+    """Cycles of links, anywhere in the tree, are not followed endlessly."""
     trees.md(sys, "md0")
     trees.md(sys, "md1", "md0")
     sys.slaves("md0", "md1", "md0")
@@ -322,7 +322,7 @@ def test_link_loops(sys: Sys) -> None:
 
 
 def test_names_of_any_character(sys: Sys) -> None:
-    """Names with quotes, spaces and line ends survive, from disk to mountpoint."""
+    """Names with quotes, spaces and line ends stay unchanged, from disk to mountpoint."""
     disk, mountpoint = "sd \"a\"\n'b'", '/my "data"\n\tset'
     sys.disk(f"devices/pci0000:00/host0/block/{disk}")
     mounts(sys, mount_line(sys.number(disk), mountpoint))
@@ -347,7 +347,7 @@ GARBAGE = st.binary(max_size=40) | st.sampled_from(
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.data())
 def test_any_tree(data: st.DataObject) -> None:
-    """Whatever stands in the files of /sys and /proc, a topology comes of it, twice."""
+    """Any content of /sys and /proc yields a topology, in first and repeated readings."""
     with tempfile.TemporaryDirectory() as directory:
         sys = Sys(Path(directory) / "sys")
         every_kind(sys)
@@ -366,7 +366,7 @@ def test_any_tree(data: st.DataObject) -> None:
 
 
 def test_two_thousand_disks(sys: Sys) -> None:
-    """A host of 2,000 disks is read again in well under the half minute between readings."""
+    """A host with 2,000 disks is read again in far less than the 30 s between surveys."""
     for number in range(2000):
         trees.virtio(sys, f"vd{number}x")
     known = read(sys)
@@ -378,7 +378,7 @@ def test_two_thousand_disks(sys: Sys) -> None:
 
 
 def test_this_machine() -> None:
-    """The running kernel's own trees are read without a fault, and / stands on known drives."""
+    """The running kernel's trees are read without a fault, and / is on known drives."""
     parsed = topology.read(Path("/sys"), Path("/proc"), Path("/"), configured={"os": ("/",)})
     assert parsed.faults == ()
     found = parsed.value
@@ -392,7 +392,7 @@ def test_this_machine() -> None:
     assert again.devices.keys() == found.devices.keys()
 
 
-def test_a_queues_settings_are_read_again_where_that_is_asked_for(sys: Sys) -> None:
+def test_queue_settings_are_read_again_on_request(sys: Sys) -> None:
     trees.virtio(sys, "vda")
     scheduler = sys.root / "block" / "vda" / "queue" / "scheduler"
     scheduler.write_text("none [mq-deadline]\n")
@@ -401,3 +401,29 @@ def test_a_queues_settings_are_read_again_where_that_is_asked_for(sys: Sys) -> N
     kept = topology.read(sys.root, sys.root / "proc", sys.root, known, read_queues=False).value
     assert kept.devices["vda"].block.queue.scheduler == "mq-deadline"
     assert read(sys, kept).devices["vda"].block.queue.scheduler == "none"
+
+
+def test_usage(tmp_path: Path) -> None:
+    """Size and available space are those of statvfs(3), below the given root."""
+    found = os.statvfs(tmp_path)
+    usage = topology.read_usage(tmp_path.parent, f"/{tmp_path.name}")
+    assert usage is not None
+    assert found.f_blocks * found.f_frsize == usage.size_bytes
+    assert 0 <= usage.avail_bytes <= usage.size_bytes
+    assert isinstance(topology.read_usage(Path("/"), "/"), FilesystemUsage)
+
+
+@pytest.mark.parametrize("mountpoint", ["/gone", "/a\0b", "/" + "x" * 300])
+def test_usage_of_absent_mountpoint_is_unknown(tmp_path: Path, mountpoint: str) -> None:
+    """The usage of an absent or invalid mountpoint is None."""
+    assert topology.read_usage(tmp_path, mountpoint) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("0", 0), ("17", 17), ("", None), ("many", None), ("0x1", None)]
+)
+def test_error_count(tmp_path: Path, text: str, expected: int | None) -> None:
+    """The count is that of the partition; a malformed number is unknown."""
+    Sys(tmp_path).write("fs/ext4/cciss!c0d0p1", {"errors_count": text})
+    assert expected == topology.read_error_count(tmp_path, "cciss/c0d0p1")
+    assert topology.read_error_count(tmp_path, "sda1") is None

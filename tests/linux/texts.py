@@ -1,10 +1,10 @@
-"""Texts that a kernel file might hold on a bad day."""
+"""Malformed and truncated texts of kernel files."""
 
 from collections.abc import Iterator
 
 from hypothesis import strategies as st
 
-#: Numbers that are none, or that no counter holds, and characters that split or end lines.
+#: Invalid numbers, numbers out of a counter's range, and characters that split or end lines.
 _WORDS = st.sampled_from(
     [
         *("0", "1", "42", "4294967295", "18446744073709551615", "18446744073709551616"),
@@ -15,7 +15,7 @@ _WORDS = st.sampled_from(
 
 
 def texts(*words: str) -> st.SearchStrategy[str]:
-    """Any text, and lines of the file's own words between numbers, good and bad."""
+    """Any text, and lines with these words of the file between valid and invalid numbers."""
     near = st.sampled_from([*words, "\n", "\n", " ", " ", " ", " "]) | _WORDS
     return (
         st.text(st.characters())
@@ -25,5 +25,5 @@ def texts(*words: str) -> st.SearchStrategy[str]:
 
 
 def cut(text: str) -> Iterator[str]:
-    """The text cut off after each of its characters but the last."""
+    """Returns the text truncated at every position."""
     return (text[:end] for end in range(len(text)))

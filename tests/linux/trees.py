@@ -1,7 +1,7 @@
 """Builders of /sys and /proc trees, from the layouts that the kernel's documents describe.
 
-Every builder writes one kind of drive into a `Sys`, with the real depth of directories and with
-links where the kernel has links. The models and serial numbers are made up.
+Each builder writes one kind of drive into a `Sys`, with the real depth of directories and with
+links where the kernel has links. The models and serial numbers are fictitious.
 """
 
 import os
@@ -24,7 +24,7 @@ QUEUE = {
 
 @dataclass
 class Sys:
-    """A /sys below a temporary directory; numbers and sequence numbers count up by themselves."""
+    """A /sys below a temporary directory. Device numbers and diskseq increase automatically."""
 
     root: Path
     count: int = field(default=0)
@@ -51,7 +51,7 @@ class Sys:
         queue: Mapping[str, str] | None = None,
         hidden: bool = False,
     ) -> Path:
-        """A disk at `place` below /sys, whose last part is the name in /sys/block."""
+        """Creates a disk at `place` below /sys. The last component is its name in /sys/block."""
         self.count += 1
         name = place.rpartition("/")[2]
         number = f"259:{self.count}"
@@ -91,19 +91,19 @@ class Sys:
         return (self.root / "class/block" / name / "dev").read_text().strip()
 
     def slaves(self, name: str, *below: str) -> None:
-        """What a stacked device is made of."""
+        """Adds the devices below a stacked device."""
         for each in below:
             directory = self.root / "block" / name / "slaves"
             (directory / each).symlink_to(self.root / "class/block" / each)
 
     def remove(self, name: str) -> None:
-        """A disk is unplugged: its links go, as the kernel takes them down."""
+        """Removes the links of a disk, as the kernel does when it is unplugged."""
         (self.root / "block" / name).unlink()
         (self.root / "class/block" / name).unlink()
 
 
 def pci_link(sys: Sys, place: str, *, now: tuple[str, str], best: tuple[str, str]) -> None:
-    """A PCI function or port with a link: speed and width."""
+    """Adds a link to a PCI function or port: speed and width, now and at most."""
     sys.write(
         place,
         {
@@ -127,8 +127,8 @@ def aer(sys: Sys, place: str, correctable: int, nonfatal: int, fatal: int) -> No
 
 
 def nvme_controller(sys: Sys, instance: int, serial: str, *, state: str = "live") -> str:
-    """A PCIe 4.0 x4 controller in a 3.0 x4 slot; the path of its directory."""
-    # One root port each, 128 to a PCI domain, so that a thousand drives find room.
+    """Creates a PCIe 4.0 x4 controller in a 3.0 x4 slot. Returns its path."""
+    # Each controller has its own root port, 128 per PCI domain, so that a thousand drives fit.
     domain, bus = f"{instance // 128:04x}", f"{instance % 128 + 1:02x}"
     port = f"devices/pci{domain}:00/{domain}:00:{bus}.0"
     function = f"{port}/{domain}:{bus}:00.0"
@@ -154,7 +154,7 @@ def nvme_controller(sys: Sys, instance: int, serial: str, *, state: str = "live"
 
 
 def nvme(sys: Sys, instance: int = 0, namespaces: Sequence[int] = (1,)) -> list[str]:
-    """An NVMe drive without native multipath; the paths of its namespaces."""
+    """Creates an NVMe drive without native multipath. Returns the paths of its namespaces."""
     controller = nvme_controller(sys, instance, f"FW{instance:06}")
     places = [f"{controller}/nvme{instance}n{number}" for number in namespaces]
     for place in places:
@@ -165,7 +165,7 @@ def nvme(sys: Sys, instance: int = 0, namespaces: Sequence[int] = (1,)) -> list[
 
 
 def nvme_multipath(sys: Sys, subsystem: int, controllers: Sequence[int]) -> str:
-    """One namespace of a subsystem with several controllers; the path of its head."""
+    """Creates a namespace of a subsystem with several controllers. Returns the path of its head."""
     owner = f"devices/virtual/nvme-subsystem/nvme-subsys{subsystem}"
     names = {"model": "Flashworks F990 DP", "serial": "DP000001", "firmware_rev": "FW020000"}
     sys.write(owner, names)
@@ -185,7 +185,7 @@ def nvme_multipath(sys: Sys, subsystem: int, controllers: Sequence[int]) -> str:
 def identify(
     model: str, serial: str, firmware: str, *, wwn: int = 0, generations: int = 0b1110
 ) -> bytes:
-    """VPD page 0x89 with IDENTIFY DEVICE data; `generations` is word 76."""
+    """Returns VPD page 0x89 with IDENTIFY DEVICE data; `generations` is word 76."""
     words = bytearray(512)
 
     def put(first: int, last: int, text: str) -> None:
@@ -208,12 +208,12 @@ def identify(
 
 
 def serial_page(serial: str) -> bytes:
-    """VPD page 0x80."""
+    """Returns VPD page 0x80."""
     return b"\0\x80" + len(serial).to_bytes(2, "big") + serial.encode()
 
 
 def _scsi_disk(sys: Sys, target: str, name: str, device: Mapping[str, str | bytes]) -> str:
-    """A SCSI disk at `target` (.../0:0:0:0) below /sys; its path."""
+    """Creates a SCSI disk at `target` (.../0:0:0:0) below /sys. Returns its path."""
     counts = {"state": "running", "ioerr_cnt": "0x2", "iotmo_cnt": "0x0", "type": "0"}
     sys.write(target, {**counts, **device})
     if not (sys.root / "bus/scsi").exists():
@@ -226,7 +226,7 @@ def _scsi_disk(sys: Sys, target: str, name: str, device: Mapping[str, str | byte
 
 
 def _ata_names(serial: str, model: str) -> dict[str, str | bytes]:
-    """How a SATA drive shows as a SCSI one: the model cut to 16 characters."""
+    """Returns the SCSI attributes of a SATA drive; the model has only 16 characters."""
     return {
         "vendor": "ATA     ",
         "model": f"{model[:16]:16}",
@@ -245,7 +245,7 @@ def sata(
     speed: str = "6.0 Gbps",
     model: str = "Flashworks S500 Enterprise 480GB",
 ) -> str:
-    """A SATA drive at an AHCI port."""
+    """Creates a SATA drive at an AHCI port."""
     ata = f"devices/pci0000:00/0000:00:17.0/ata{port}"
     sys.write(
         f"{ata}/link{port}/ata_link/link{port}",
@@ -256,7 +256,7 @@ def sata(
 
 
 def _end_device(sys: Sys, host: int, phy: int, rate: str, protocols: str) -> str:
-    """An end device at one phy of a SAS adapter; its path."""
+    """Creates an end device at one phy of a SAS adapter. Returns the path of its SCSI device."""
     adapter = f"devices/pci0000:00/0000:00:03.0/0000:02:00.0/host{host}"
     port, phy_name = f"{adapter}/port-{host}:{phy}", f"phy-{host}:{phy}"
     sys.write(
@@ -272,13 +272,13 @@ def _end_device(sys: Sys, host: int, phy: int, rate: str, protocols: str) -> str
 
 
 def sata_on_sas(sys: Sys, name: str = "sdb", host: int = 8, *, rate: str = "6.0 Gbit") -> str:
-    """A SATA drive at a SAS adapter."""
+    """Creates a SATA drive at a SAS adapter."""
     target = _end_device(sys, host, 0, rate, "sata")
     return _scsi_disk(sys, target, name, _ata_names("S00008", "Flashworks S500 1.92TB"))
 
 
 def sas(sys: Sys, name: str = "sdc", host: int = 9, *, rate: str = "12.0 Gbit") -> str:
-    """A SAS drive."""
+    """Creates a SAS drive."""
     target = _end_device(sys, host, 1, rate, "ssp")
     names: dict[str, str | bytes] = {
         "vendor": "FLASHWKS",
@@ -291,7 +291,7 @@ def sas(sys: Sys, name: str = "sdc", host: int = 9, *, rate: str = "12.0 Gbit") 
 
 
 def usb(sys: Sys, name: str = "sdd", speed: str = "5000") -> str:
-    """A drive behind a USB bridge that names itself and claims an odd optimal I/O size."""
+    """Creates a drive behind a USB bridge with its own names and a wrong optimal I/O size."""
     device = "devices/pci0000:00/0000:00:14.0/usb2/2-1"
     sys.write(device, {"speed": speed, "idVendor": "152d", "idProduct": "0562"})
     sys.write("devices/pci0000:00/0000:00:14.0/usb2", {"speed": "10000"})
@@ -310,7 +310,7 @@ def _other_bus(sys: Sys, device: str, bus: str, place: str) -> None:
 
 
 def virtio(sys: Sys, name: str = "vda", serial: str = "vol-0001") -> str:
-    """A virtio-blk disk."""
+    """Creates a virtio-blk disk."""
     device = f"devices/pci0000:00/0000:00:05.0/virtio{sys.count}"
     place = f"{device}/block/{name}"
     sys.write(device, {"vendor": "0x1af4"})
@@ -320,7 +320,7 @@ def virtio(sys: Sys, name: str = "vda", serial: str = "vol-0001") -> str:
 
 
 def mmc(sys: Sys) -> str:
-    """An eMMC with one boot area."""
+    """Creates an eMMC with one boot area."""
     device = "devices/platform/soc/fe340000.mmc/mmc_host/mmc0/mmc0:0001"
     sys.write(device, {"name": "FLW032", "serial": "0x12345678", "fwrev": "0x5", "type": "MMC"})
     place = f"{device}/block/mmcblk0"
@@ -330,7 +330,7 @@ def mmc(sys: Sys) -> str:
 
 
 def cciss(sys: Sys) -> str:
-    """A logical drive of an old HP Smart Array driver, whose name has a slash."""
+    """Creates a logical drive of an old HP Smart Array driver, whose name has a slash."""
     place = "devices/pci0000:00/0000:00:04.0/cciss0/c0d0/block/cciss!c0d0"
     sys.disk(place)
     sys.partition(f"{place}/cciss!c0d0p1")
@@ -338,7 +338,7 @@ def cciss(sys: Sys) -> str:
 
 
 def md(sys: Sys, name: str, *members: str, degraded: int = 0) -> str:
-    """A RAID 1 over `members`, which are disks or partitions."""
+    """Creates a RAID 1 of `members`, which are disks or partitions."""
     place = f"devices/virtual/block/{name}"
     sys.disk(place)
     sys.write(place, {"md/degraded": str(degraded), "md/level": "raid1"})
@@ -347,7 +347,7 @@ def md(sys: Sys, name: str, *members: str, degraded: int = 0) -> str:
 
 
 def dm(sys: Sys, name: str, mapped: str, *below: str) -> str:
-    """A logical volume over `below`."""
+    """Creates a logical volume on `below`."""
     place = f"devices/virtual/block/{name}"
     sys.disk(place)
     sys.write(place, {"dm/name": mapped, "dm/uuid": "LVM-x"})
@@ -365,7 +365,7 @@ def mount_line(
     options: str = "rw,relatime",
     super_options: str = "rw",
 ) -> str:
-    """A line of mountinfo, with the kernel's escapes."""
+    """Returns a line of mountinfo with the kernel's escapes."""
     escaped = [_escaped(each) for each in (root, mountpoint, options)]
     tail = f"{fstype} {_escaped(source)} {_escaped(super_options)}"
     return f"36 35 {number} {' '.join(escaped)} shared:1 - {tail}\n"
@@ -384,7 +384,7 @@ def process(
     cgroup: str = "0::/system.slice/mysql.service",
     name: str | None = None,
 ) -> None:
-    """A process with a name of its own or that of its program."""
+    """Creates a process; its name is `name` or that of its program."""
     directory = proc / str(pid)
     directory.mkdir(parents=True)
     comm = (name or argv[0].rpartition("/")[2])[:15]
