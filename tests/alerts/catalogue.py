@@ -1,12 +1,12 @@
-"""Which families and labels a rule or a panel may name: the catalogue's, and those to come."""
+"""Metrics and labels that rules and panels may use: those of the catalogue, and planned ones."""
 
 from exporter.metrics.catalogue import SUBJECTS, families
 
-#: Families that are to come, with the labels that the rules count on. A family that the catalogue
-#: has by now is taken off here; in the end this is empty.
+#: Planned metrics, with the labels that the rules expect. Remove a metric when the catalogue has
+#: it.
 NOT_YET: dict[str, tuple[str, ...]] = {}
 
-#: What a scrape adds.
+#: Labels that a scrape adds.
 TARGET_LABELS = ("instance", "job")
 
 
@@ -25,6 +25,6 @@ def _catalogue() -> dict[str, tuple[str, ...]]:
 
 
 CATALOGUE = _catalogue()
-#: Series by name, with their labels but the target's.
+#: Series by name, with their labels except those of the target.
 KNOWN: dict[str, tuple[str, ...]] = {"up": (), **NOT_YET, **CATALOGUE}
 LABELS = {*TARGET_LABELS, *(label for labels in KNOWN.values() for label in labels)}

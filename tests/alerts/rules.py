@@ -1,4 +1,4 @@
-"""The rule files and stories as the tests read them."""
+"""Reads the rule files and stories."""
 
 import re
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """One check of a story: these labels and annotations at that time; none for silence."""
+    """One check of a story: the expected alerts at a time; empty if none may fire."""
 
     story: str
     alert: str
@@ -90,7 +90,7 @@ def expectations() -> list[Expectation]:
 
 
 def metrics(expr: str) -> set[str]:
-    """Names of scraped families in an expression; series of our own recording rules are not."""
+    """Names of scraped metrics in an expression, without recorded series."""
     bare = re.sub(r'"[^"]*"', '""', expr)
     words = re.findall(r"(?<![\w:])(?:up|(?:ssd|node|process)_\w+)(?![\w:(])", bare)
     return {word for word in words if not word.endswith("_")}
@@ -102,7 +102,7 @@ def recorded(expr: str) -> set[str]:
 
 
 def matchers(expr: str) -> list[tuple[str, str]]:
-    """(metric, label) of every label matcher."""
+    """Pairs of metric and label, one for every label matcher."""
     found = re.findall(r"([a-z_][\w:]*)\{([^}]*)\}", expr)
     return [
         (metric, label)
@@ -112,6 +112,6 @@ def matchers(expr: str) -> list[tuple[str, str]]:
 
 
 def grouping(expr: str) -> set[str]:
-    """Labels within by, without, on, ignoring, group_left and group_right."""
+    """Labels in by, without, on, ignoring, group_left and group_right."""
     clauses = re.findall(r"\b(?:by|without|on|ignoring|group_left|group_right) \(([^)]*)\)", expr)
     return {label.strip() for clause in clauses for label in clause.split(",") if label.strip()}

@@ -1,4 +1,4 @@
-"""The example configurations are valid, load every rule file, and route what pages to the pager."""
+"""The example configurations are valid, load all rules, and route critical alerts to the pager."""
 
 import re
 import subprocess
@@ -36,7 +36,7 @@ def test_amtool_accepts_the_configuration() -> None:
 @pytest.mark.parametrize(
     ("severity", "receiver"), [("critical", "pager"), ("warning", "chat"), ("info", "chat")]
 )
-def test_only_critical_goes_to_the_pager(severity: str, receiver: str) -> None:
+def test_only_critical_alerts_go_to_the_pager(severity: str, receiver: str) -> None:
     need("amtool")
     routed = run(
         "amtool",
@@ -55,7 +55,7 @@ def test_all_rule_files_are_loaded_and_thresholds_first() -> None:
     assert ["thresholds.yml", "recording.yml"] == loaded[:2]
 
 
-def test_every_inhibition_names_alerts_that_exist() -> None:
+def test_every_inhibition_refers_to_existing_alerts() -> None:
     for rule in yaml.safe_load(ALERTMANAGER.read_text())["inhibit_rules"]:
         for side in ("source_matchers", "target_matchers"):
             for pattern in re.findall(r'alertname!?=~?"([^"]*)"', " ".join(rule[side])):
@@ -63,7 +63,7 @@ def test_every_inhibition_names_alerts_that_exist() -> None:
 
 
 def test_a_lost_drive_does_not_silence_its_successor() -> None:
-    """Both have the same device name; the serial tells them apart."""
+    """Both have the same device name and differ in the serial number."""
     for rule in yaml.safe_load(ALERTMANAGER.read_text())["inhibit_rules"]:
         if "SSDDriveLost" in " ".join(rule["source_matchers"]):
             assert "serial" in rule["equal"]

@@ -1,4 +1,4 @@
-"""Rules are valid, name what exists, and keep their thresholds in one place."""
+"""Rules are valid, use existing metrics and labels, and read thresholds from thresholds.yml."""
 
 import re
 import subprocess
@@ -17,15 +17,15 @@ RULES: list[Alert | Recording] = [*ALERTS, *RECORDINGS]
 RECORDED = {rule.name for rule in RECORDINGS}
 THRESHOLDS = {name for name in RECORDED if name.startswith("ssd:threshold:")}
 
-#: Labels that rules give themselves.
+#: Labels that rules add.
 OWN_LABELS = {"op", "severity"}
 
-#: Families that no alert may name: they say nothing of the kind, or nothing alone.
+#: Metrics that no alert may use, with the reason.
 NEVER = {
-    "ssd_smart_error_log_entries_total": "commands that a drive does not know make entries too",
-    "ssd_smart_exit_bit": "error_log_entries stays 1 for ever",
-    "ssd_cpu_iowait_max_ratio": "iowait is idle time under another name",
-    "ssd_ata_attribute_raw": "the maker alone knows its meaning",
+    "ssd_smart_error_log_entries_total": "unsupported commands also create entries",
+    "ssd_smart_exit_bit": "error_log_entries stays 1 permanently",
+    "ssd_cpu_iowait_max_ratio": "iowait is idle time",
+    "ssd_ata_attribute_raw": "the meaning is specific to the manufacturer",
     "ssd_disk_io_now": "many in flight are normal on an SSD",
 }
 
@@ -35,7 +35,7 @@ def names(rule: Alert | Recording) -> str:
 
 
 @pytest.mark.real
-def test_promtool_finds_no_fault_in_the_rules() -> None:
+def test_promtool_accepts_the_rules() -> None:
     need("promtool")
     done = subprocess.run(
         ["promtool", "check", "rules", "--lint-fatal", *map(str, rules.RULE_FILES)],
@@ -46,7 +46,7 @@ def test_promtool_finds_no_fault_in_the_rules() -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
-def test_no_two_alerts_have_one_name() -> None:
+def test_alert_names_are_unique() -> None:
     assert [] == [name for name, n in Counter(map(names, ALERTS)).items() if n > 1]
 
 
@@ -69,7 +69,7 @@ def test_every_label_exists(rule: Alert | Recording) -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_every_query_and_label_in_a_text_exists(alert: Alert) -> None:
+def test_every_query_and_label_in_an_annotation_exists(alert: Alert) -> None:
     text = " ".join(alert.annotations.values())
     assert set() == set(re.findall(r"\$?(?:labels|\.Labels)\.(\w+)", text)) - LABELS - OWN_LABELS
     for query in re.findall(r'printf "([^"]*)"', text):
@@ -80,18 +80,18 @@ def test_every_query_and_label_in_a_text_exists(alert: Alert) -> None:
             assert label in known, f"{metric} has no label {label}"
 
 
-def test_what_is_not_in_the_catalogue_yet_is_not_in_it() -> None:
-    assert set() == set(NOT_YET) & set(CATALOGUE), "take it off NOT_YET"
+def test_planned_metrics_are_not_in_the_catalogue() -> None:
+    assert set() == set(NOT_YET) & set(CATALOGUE), "remove it from NOT_YET"
 
 
-def test_what_is_not_in_the_catalogue_yet_is_named_by_some_rule() -> None:
+def test_planned_metrics_are_used_by_a_rule() -> None:
     named = {metric for rule in RULES for metric in rules.metrics(rule.expr)}
     assert set() == set(NOT_YET) - named
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_thresholds_stand_in_their_own_file(alert: Alert) -> None:
-    """0 and 1 are no thresholds but states; `le` picks a bucket."""
+def test_thresholds_are_not_written_in_expressions(alert: Alert) -> None:
+    """0 and 1 are states, not thresholds; `le` selects a bucket."""
     compared = re.findall(r"(?:==|!=|[<>]=?)\s*(?:bool\s*)?(-?[\d.]+)", alert.expr)
     assert set() == {number for number in compared if float(number) not in (0, 1)}
 
@@ -110,13 +110,13 @@ def test_every_threshold_is_a_number() -> None:
     assert [] == wrong
 
 
-def test_recorded_names_say_level_metric_operations() -> None:
+def test_recorded_names_follow_level_metric_operations() -> None:
     pattern = r"(ssd|instance|instance_device|instance_device_op|instance_device_serial):\w+:\w+"
     assert [] == [name for name in RECORDED if not re.fullmatch(pattern, name)]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_an_alert_is_whole(alert: Alert) -> None:
+def test_an_alert_has_all_fields(alert: Alert) -> None:
     assert re.fullmatch(r"SSD([A-Z][A-Za-z]*)+", alert.name)
     assert alert.severity in {"critical", "warning", "info"}
     assert {"summary", "description", "runbook_url"} == set(alert.annotations)
@@ -125,27 +125,27 @@ def test_an_alert_is_whole(alert: Alert) -> None:
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_an_alert_says_which_host(alert: Alert) -> None:
-    """But for those about this Prometheus itself."""
+def test_annotations_name_the_host(alert: Alert) -> None:
+    """Except alerts about the Prometheus server itself."""
     if not alert.expr.startswith("absent("):
         for key in ("summary", "description"):
             assert "{{ $labels.instance }}" in alert.annotations[key]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_an_alert_about_a_drive_names_model_and_serial(alert: Alert) -> None:
+def test_annotations_of_drive_alerts_name_model_and_serial(alert: Alert) -> None:
     if "group_left" in alert.expr:
         assert "$labels.model" in alert.annotations["description"]
         assert "$labels.serial" in alert.annotations["description"]
 
 
 @pytest.mark.parametrize("alert", ALERTS, ids=names)
-def test_no_alert_rests_on_what_proves_nothing(alert: Alert) -> None:
+def test_no_alert_uses_a_meaningless_metric(alert: Alert) -> None:
     assert set() == rules.metrics(alert.expr) & set(NEVER)
     assert 'severity="correctable"' not in alert.expr
 
 
-#: What the project pages for, and nothing else: a new page is a decision.
+#: All alerts that page. Adding one is a deliberate decision.
 PAGES = {
     "SSDDiskStalled",
     "SSDDiskSaturatedSevere",
@@ -164,5 +164,5 @@ PAGES = {
 }
 
 
-def test_these_alerts_page_and_no_others() -> None:
+def test_only_the_listed_alerts_page() -> None:
     assert PAGES == {alert.name for alert in ALERTS if alert.severity == "critical"}

@@ -1,4 +1,4 @@
-"""The dashboards as Grafana reads them: the JSON files, taken apart."""
+"""Parses the JSON files of the dashboards."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ DIRECTORY = Path(__file__).parents[2] / "dashboards"
 
 FILES = sorted(DIRECTORY.glob("*.json"))
 
-#: What Grafana puts in for a variable of its own, or for All.
+#: Values that Grafana inserts for its own variables and for All.
 VALUES = {
     "$__rate_interval": "4m",
     "$__range": "1h",
@@ -35,13 +35,13 @@ class Target:
 
     @property
     def filled(self) -> str:
-        """The expression as Prometheus gets it, with All chosen everywhere."""
+        """The expression with variables replaced; all variables are set to All."""
         return filled(self.expression)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A panel that asks; rows only hold others."""
+    """A panel with queries, not a row."""
 
     where: str
     json: dict[str, Any]
@@ -84,7 +84,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def panels(file: Path) -> list[Panel]:
-    """Those of collapsed rows too."""
+    """All panels, including those of collapsed rows."""
     return [Panel(f"{file.name}: {each['title']}", each) for each in _all(read(file)["panels"])]
 
 
@@ -104,7 +104,7 @@ def every_panel() -> list[Panel]:
 
 
 def every_target() -> list[Target]:
-    """Of all panels and annotations."""
+    """Queries of all panels and annotations."""
     asked = [target for panel in every_panel() for target in panel.targets]
     return asked + [target for file in FILES for target in annotations(file)]
 

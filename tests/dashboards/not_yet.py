@@ -1,3 +1,3 @@
-"""Families of which a panel asks and that the catalogue does not have yet. It must become empty."""
+"""Planned metrics that panels use and the catalogue does not contain. It must become empty."""
 
 NOT_YET: frozenset[str] = frozenset()

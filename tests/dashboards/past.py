@@ -1,4 +1,4 @@
-"""A Prometheus that scrapes nothing and answers from blocks."""
+"""A Prometheus server with imported blocks and without scraping."""
 
 import subprocess
 from pathlib import Path
@@ -47,13 +47,13 @@ class Past(Prometheus):
         return self
 
     def series(self, selector: str, start: float, end: float) -> list[dict[str, str]]:
-        """The labels of what a selector finds."""
+        """Labels of the series that a selector matches."""
         asked = {"match[]": selector, "start": f"{start:.0f}", "end": f"{end:.0f}"}
         found: list[dict[str, str]] = self._ask("series", **asked)
         return found
 
     def between(self, expression: str, start: float, end: float, step: int) -> list[Series]:
-        """The expression's values every `step` seconds."""
+        """Values of the expression, one every `step` seconds."""
         asked = {"query": expression, "start": f"{start:.0f}", "end": f"{end:.0f}"}
         found = self._ask("query_range", **asked, step=str(step))["result"]
         return [

@@ -11,7 +11,7 @@ _MATCHER = re.compile(r'([a-zA-Z_]\w*)\s*(?:=~|!~|!=|=)\s*"([^"]*)"')
 _LABELS = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
 _WORD = re.compile(r"(?<![\w.])[a-zA-Z_:][a-zA-Z0-9_:]*")
 
-#: Functions and words of PromQL that the dashboards use.
+#: Functions and keywords of PromQL that the dashboards use.
 KNOWN_WORDS = frozenset(
     {
         *("and", "or", "unless", "bool", "offset"),
@@ -24,7 +24,7 @@ KNOWN_WORDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A family's name and the values that its labels must have."""
+    """A metric name and its label matchers."""
 
     name: str
     matchers: dict[str, str]
@@ -38,7 +38,7 @@ def selectors(expression: str) -> list[Selector]:
 
 
 def words_outside(expression: str) -> set[str]:
-    """Names that stand in no selector and are no label: functions, and bare metric names."""
+    """Names outside of selectors and labels: functions and bare metric names."""
     rest = _SELECTOR.sub(" ", expression)
     rest = _LABELS.sub(" ", rest)
     rest = re.sub(r"\[[^\]]*\]|offset \w+", " ", rest)
@@ -46,7 +46,7 @@ def words_outside(expression: str) -> set[str]:
 
 
 def labels_named(expression: str) -> set[str]:
-    """Those by which series are grouped or joined."""
+    """Labels by which series are grouped or joined."""
     return {
         label.strip()
         for inside in _LABELS.findall(expression)
@@ -56,5 +56,5 @@ def labels_named(expression: str) -> set[str]:
 
 
 def windows(expression: str) -> list[tuple[str, str]]:
-    """Each function over a range, and the range."""
+    """Pairs of function and range, one for each range selector."""
     return re.findall(r"(\w+)\([^()\[\]]*\[([^\]]+)\]", expression)

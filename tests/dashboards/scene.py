@@ -1,4 +1,4 @@
-"""An hour of seven hosts, as samples that promtool makes blocks of.
+"""Samples of seven hosts over one hour, from which promtool creates blocks.
 
 The pages are the machines' own (tests/hosts/*/expected.prom), each counter of which grows in
 proportion through the hour, and a few written here for what no machine shows yet. Half-way the
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.hosts.host import FOLDERS
 
-#: The clock of the machines, on which their timestamps are.
+#: Time of the timestamps on the pages of the machines.
 END = 1_700_003_600
 START = END - 3600
 STEP = 60
@@ -39,19 +39,19 @@ Line = tuple[str, str, str]
 
 
 def family(name: str) -> str:
-    """A histogram's name, of that of one of its samples."""
+    """Histogram name of a sample name."""
     return _SUFFIX.sub("", name)
 
 
 def page_lines(page: str) -> list[Line]:
-    """Name, labels and value of each sample of a machine's page or of a file here."""
+    """Name, labels and value of each sample of a page."""
     file = _HERE / page if page.endswith(".prom") else FOLDERS / page / "expected.prom"
     found = (_LINE.match(line) for line in file.read_text(encoding="utf-8").splitlines())
     return [(match[1], match[2] or "", match[3]) for match in found if match]
 
 
 def openmetrics() -> str:
-    """The whole scene."""
+    """All samples as OpenMetrics text."""
     return "\n".join((*_all_samples(), "# EOF\n"))
 
 
@@ -67,7 +67,7 @@ def _all_samples() -> Iterator[str]:
 
 
 def _merged(pages: Iterable[str]) -> list[Line]:
-    """All lines, of a series on two pages the later one's."""
+    """All lines; later pages override earlier ones."""
     lines = {
         (name, frozenset(labels.split('",'))): (name, labels, value)
         for page in pages
@@ -77,7 +77,7 @@ def _merged(pages: Iterable[str]) -> list[Line]:
 
 
 def _before(lines: Iterable[Line]) -> list[Line]:
-    """The page while the old drive stood in the slot."""
+    """The page with the old drive in the slot."""
     return [
         (name, labels.replace(_NEW, _OLD), value)
         for name, labels, value in lines
@@ -87,7 +87,7 @@ def _before(lines: Iterable[Line]) -> list[Line]:
 
 def _samples(lines: Iterable[Line], target: str, start: int, end: int) -> Iterator[str]:
     for name, labels, text in lines:
-        # What statvfs(3) says differs from run to run, so the machines' pages do not have it.
+        # Results of statvfs(3) vary between runs, so the pages do not contain them.
         value = 1e12 if text == "NaN" else float(text)
         series = f"{name}{{{target}{',' if labels else ''}{labels}}}"
         for at in range(start, end + 1 if end == END else end, STEP):
@@ -95,7 +95,7 @@ def _samples(lines: Iterable[Line], target: str, start: int, end: int) -> Iterat
 
 
 def _at(name: str, value: float, at: int) -> float:
-    """What a counter shows; a gauge stands."""
+    """Value at a time: counters increase, gauges are constant."""
     if not _grows(name):
         return value
     return value * (1 + (at - START) / (END - START))

@@ -1,4 +1,4 @@
-"""The JSON files are what the generator writes."""
+"""The committed JSON files equal the output of the generator."""
 
 import subprocess
 import sys
@@ -10,8 +10,8 @@ from tests.dashboards.documents import DIRECTORY, FILES
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Grafana's SDK needs Python 3.11")
-def test_the_committed_files_are_what_the_generator_writes(tmp_path: Path) -> None:
-    """make dashboards writes them anew."""
+def test_committed_files_equal_the_generator_output(tmp_path: Path) -> None:
+    """`make dashboards` regenerates them."""
     subprocess.run(
         [sys.executable, "-m", "dashboards", str(tmp_path)], check=True, cwd=DIRECTORY.parent
     )

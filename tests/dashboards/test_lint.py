@@ -1,4 +1,4 @@
-"""Grafana's dashboard-linter's published rules, and our own, over the JSON files.
+"""Checks the JSON files with the rules of Grafana's dashboard-linter and with own rules.
 
 https://github.com/grafana/dashboard-linter/blob/main/docs/index.md
 """
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 TAG = "ssd-exporter"
 
-#: How a title or description names a fixed window.
+#: Text in a title or description for each fixed window.
 WINDOWS = {
     "2m": "2 minutes",
     "5m": "5 minutes",
@@ -28,12 +28,12 @@ WINDOWS = {
     "30d": "30 days",
 }
 
-#: An expression's window that is a rule's and nothing that a reader must know.
+#: Functions whose window need not be described.
 RULES_OWN = {"last_over_time"}
 
 
-def test_it_can_be_loaded_from_a_file(file: Path) -> None:
-    """No import wizard: no __inputs, no numeric id, a fixed uid, not editable, our tag."""
+def test_a_dashboard_can_be_provisioned_from_a_file(file: Path) -> None:
+    """No import wizard: no __inputs, no numeric id, a fixed uid, not editable, with tag."""
     document = read(file)
     assert "__inputs" not in document
     assert document.get("id") is None
@@ -45,7 +45,7 @@ def test_it_can_be_loaded_from_a_file(file: Path) -> None:
     assert document["description"]
 
 
-def test_the_data_source_is_a_variable_and_all_use_it(file: Path) -> None:
+def test_all_queries_use_the_data_source_variable(file: Path) -> None:
     assert "datasource" == next(iter(variables(file)))
     assert "datasource" == variables(file)["datasource"]["type"]
     assert "prometheus" == variables(file)["datasource"]["query"]
@@ -57,7 +57,7 @@ def test_the_data_source_is_a_variable_and_all_use_it(file: Path) -> None:
     assert [DATASOURCE] * len(used) == used
 
 
-def test_every_choice_has_all_takes_several_and_follows_the_time(file: Path) -> None:
+def test_variables_allow_all_and_multiple_values(file: Path) -> None:
     chosen = variables(file)
     assert {"job", "instance", "device"} <= chosen.keys()
     for name, variable in chosen.items():
@@ -72,7 +72,7 @@ def test_every_choice_has_all_takes_several_and_follows_the_time(file: Path) -> 
     assert ".+" == chosen["instance"]["allValue"]
 
 
-def test_every_panel_says_what_it_shows_how_to_read_it_and_in_which_unit(file: Path) -> None:
+def test_panels_have_title_description_and_unit(file: Path) -> None:
     for panel in panels(file):
         assert panel.title, panel.where
         assert panel.description.endswith((".", "?")), panel.where
@@ -85,7 +85,7 @@ def test_every_panel_says_what_it_shows_how_to_read_it_and_in_which_unit(file: P
             assert [{"id": "noValue", "value": "–"}] == anywhere["properties"], panel.where
 
 
-def test_titles_and_numbers_are_not_used_twice(file: Path) -> None:
+def test_titles_and_ids_are_unique(file: Path) -> None:
     found = panels(file)
     titles = [panel.title for panel in found]
     assert sorted(set(titles)) == sorted(titles)
@@ -93,8 +93,8 @@ def test_titles_and_numbers_are_not_used_twice(file: Path) -> None:
     assert sorted(set(numbers)) == sorted(numbers)
 
 
-def test_every_selector_keeps_to_the_hosts_chosen(file: Path) -> None:
-    """Of ours by job and instance, of mysqld_exporter's by its own two."""
+def test_selectors_match_the_selected_hosts(file: Path) -> None:
+    """By job and instance; metrics of mysqld_exporter by its own variables."""
     asked = [target for panel in panels(file) for target in panel.targets] + annotations(file)
     for target in asked:
         assert selectors(target.expression), target.where
@@ -105,7 +105,7 @@ def test_every_selector_keeps_to_the_hosts_chosen(file: Path) -> None:
         assert set() == words_outside(target.expression) - KNOWN_WORDS, target.where
 
 
-def test_every_rate_follows_the_zoom_and_every_fixed_window_is_named(file: Path) -> None:
+def test_rates_use_rate_interval_and_fixed_windows_are_described(file: Path) -> None:
     for panel in panels(file):
         text = f"{panel.title} {panel.description} {panel.json.get('transformations', '')}"
         for target in panel.targets:
@@ -116,8 +116,8 @@ def test_every_rate_follows_the_zoom_and_every_fixed_window_is_named(file: Path)
                 assert WINDOWS[window] in text, target.where
 
 
-def test_every_drive_of_a_panel_leads_to_it_and_to_its_host(file: Path) -> None:
-    """Links carry what was clicked on, and the time; the dashboards lead to one another by tag."""
+def test_drive_series_link_to_drive_and_host(file: Path) -> None:
+    """Links contain the clicked labels and the time range; dashboards link to each other by tag."""
     for panel in panels(file):
         links = panel.defaults.get("links", [])
         if any("{{device}}" in target.legend for target in panel.targets):
@@ -134,8 +134,8 @@ def test_every_drive_of_a_panel_leads_to_it_and_to_its_host(file: Path) -> None:
     assert link["keepTime"]
 
 
-def test_panels_stand_side_by_side_without_a_gap_or_an_overlap(file: Path) -> None:
-    """And no more than about 25 of them in what is open from the start."""
+def test_panels_do_not_overlap(file: Path) -> None:
+    """At most about 25 panels are outside of collapsed rows."""
     taken: set[tuple[int, int]] = set()
     for panel in read(file)["panels"]:
         place = panel["gridPos"]
@@ -151,10 +151,10 @@ def test_panels_stand_side_by_side_without_a_gap_or_an_overlap(file: Path) -> No
     assert len(shown) <= 27
 
 
-def test_host_io_tells_the_disk_the_cpu_the_cache_heat_and_the_link_apart_at_once(
+def test_the_first_row_of_host_io_shows_all_causes(
     file: Path,
 ) -> None:
-    """Tiles with colours, all in the first line below the heading."""
+    """Coloured tiles in the first line below the heading."""
     if file.name != "host-io.json":
         return
     first = [panel for panel in read(file)["panels"] if panel["gridPos"]["y"] == 1]
@@ -165,7 +165,7 @@ def test_host_io_tells_the_disk_the_cpu_the_cache_heat_and_the_link_apart_at_onc
     assert expected == subjects
 
 
-def test_colours_change_in_rising_order(file: Path) -> None:
+def test_threshold_steps_are_sorted(file: Path) -> None:
     for panel in panels(file):
         steps = panel.defaults.get("thresholds", {}).get("steps", [])
         values = [step["value"] for step in steps]
@@ -173,7 +173,7 @@ def test_colours_change_in_rising_order(file: Path) -> None:
         assert sorted(values[1:]) == values[1:], panel.where
 
 
-def test_uids_are_not_used_twice_and_links_lead_to_one_that_exists(file: Path) -> None:
+def test_uids_are_unique_and_links_refer_to_existing_ones(file: Path) -> None:
     uids = [read(each)["uid"] for each in FILES]
     assert sorted(set(uids)) == sorted(uids)
     assert set(re.findall(r"/d/([a-z-]+)\?", file.read_text(encoding="utf-8"))) <= set(uids)

@@ -1,4 +1,4 @@
-"""Every family and label that a panel asks for exists."""
+"""Every metric and label that a panel uses exists."""
 
 import re
 from pathlib import Path
@@ -16,20 +16,20 @@ CATALOGUE = {
     desc.name: desc for _, subject in catalogue.SUBJECTS for desc in catalogue.families(subject)
 }
 
-#: Prometheus' own.
+#: Metrics of Prometheus.
 PROMETHEUS = {"up", "ALERTS"}
 
-#: What Prometheus adds to every series of a target, and to the alerts.
+#: Labels that Prometheus adds to series and alerts.
 TARGET_LABELS = {"job", "instance"}
 
 
 def described(name: str) -> MetricDesc | None:
-    """The catalogue's row of a sample."""
+    """Catalogue entry of a sample."""
     return CATALOGUE.get(name) or CATALOGUE.get(family(name))
 
 
 def every_selector() -> list[tuple[str, Selector]]:
-    """With where it stands; of targets and variables."""
+    """Selectors of all targets and variables, each with its location."""
     asked = [(each.where, each.expression) for each in every_target()]
     for file in FILES:
         asked += [
@@ -44,7 +44,7 @@ def mysqld_families() -> set[str]:
     return {name for name, _, _ in page_lines("mysqld.prom")}
 
 
-def test_every_family_is_in_the_catalogue_or_expected_soon() -> None:
+def test_every_metric_is_in_the_catalogue_or_planned() -> None:
     known = mysqld_families() | PROMETHEUS
     unknown = {
         f"{where}: {selector.name}"
@@ -57,8 +57,8 @@ def test_every_family_is_in_the_catalogue_or_expected_soon() -> None:
     assert set() == unknown
 
 
-def test_what_is_expected_soon_is_asked_for_and_not_there_yet() -> None:
-    """Once the catalogue has a family its name leaves not_yet.py."""
+def test_planned_metrics_are_used_and_not_in_the_catalogue() -> None:
+    """Remove a metric from not_yet.py when the catalogue contains it."""
     assert set() == NOT_YET & CATALOGUE.keys()
     asked = {
         name for _, selector in every_selector() for name in (selector.name, family(selector.name))
@@ -66,7 +66,7 @@ def test_what_is_expected_soon_is_asked_for_and_not_there_yet() -> None:
     assert set() == NOT_YET - asked
 
 
-def test_every_label_that_a_selector_matches_is_the_familys() -> None:
+def test_matched_labels_exist() -> None:
     unknown = set()
     for where, selector in every_selector():
         desc = described(selector.name)
@@ -79,15 +79,15 @@ def test_every_label_that_a_selector_matches_is_the_familys() -> None:
     assert set() == unknown
 
 
-def test_an_edge_that_a_selector_matches_is_one_of_the_histograms() -> None:
+def test_matched_bucket_bounds_exist() -> None:
     for where, selector in every_selector():
         desc = described(selector.name)
         if desc is not None and "le" in selector.matchers:
             assert float(selector.matchers["le"]) in desc.edges, where
 
 
-def test_counters_are_shown_as_growth() -> None:
-    """A counter's level says nothing but in a few: what a drive has counted over its whole life."""
+def test_counters_are_used_with_rate_or_increase() -> None:
+    """Exceptions are counters whose lifetime value is meaningful."""
     levels = {"ssd_smart_power_on_seconds_total", "ssd_smart_reallocated_sectors_total"}
     for target in every_target():
         for selector in selectors(target.expression):
@@ -100,7 +100,7 @@ def test_counters_are_shown_as_growth() -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
-def test_every_drives_family_keeps_to_the_drives_chosen(file: Path) -> None:
+def test_selectors_match_the_selected_drives(file: Path) -> None:
     for panel in panels(file):
         for target in panel.targets:
             _assert_device(target)

@@ -1,4 +1,4 @@
-"""What the tests believe of an expression."""
+"""Tests of the PromQL helpers."""
 
 from tests.dashboards.promql import Selector, labels_named, selectors, windows, words_outside
 
@@ -8,7 +8,7 @@ EXPRESSION = (
 )
 
 
-def test_selectors_are_found_with_their_matchers() -> None:
+def test_selectors_returns_names_and_matchers() -> None:
     expected = [
         Selector("a_total", {"job": "$job", "x": "{}"}),
         Selector("b", {"job": "$job"}),
@@ -25,6 +25,6 @@ def test_labels_of_groups_and_joins_are_found() -> None:
     assert {"job", "device", "model"} == labels_named(EXPRESSION)
 
 
-def test_windows_are_found_with_the_function_that_they_belong_to() -> None:
+def test_windows_returns_functions_and_ranges() -> None:
     assert [("rate", "$__rate_interval")] == windows(EXPRESSION)
     assert [("increase", "24h")] == windows('topk(20, increase(a{x="y"}[24h]))')

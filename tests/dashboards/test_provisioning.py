@@ -1,4 +1,4 @@
-"""The file for Grafana's provisioning, and the README's way to install it."""
+"""The provisioning file and its installation as described in the README."""
 
 import re
 
@@ -12,12 +12,12 @@ PROVIDER = yaml.safe_load((DIRECTORY / "provisioning" / "ssd.yml").read_text(enc
 README = (DIRECTORY / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_provider_reads_files_that_nobody_edits_in_grafana() -> None:
+def test_provisioned_dashboards_are_read_only() -> None:
     assert "file" == PROVIDER["type"]
     assert not PROVIDER["allowUiUpdates"]
 
 
-def test_the_readme_installs_to_where_the_provider_looks() -> None:
+def test_the_readme_installs_to_the_path_of_the_provider() -> None:
     assert f"-t {PROVIDER['options']['path']} dashboards/*.json" in README
 
 

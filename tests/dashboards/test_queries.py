@@ -1,4 +1,4 @@
-"""Every query runs on Debian's Prometheus, over an hour of seven hosts, and has data there."""
+"""Every query returns data on a real Prometheus with one hour of seven hosts."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from tests.end_to_end.prometheus import Series
 
 pytestmark = pytest.mark.real
 
-#: Panels that have nothing to show in the scene, each with the reason.
+#: Panels without data in the scene, with the reason.
 WITHOUT_DATA: frozenset[str] = frozenset()
 
 
@@ -31,8 +31,8 @@ def answer(past: Past, target: Target) -> list[Series]:
     return past.between(target.filled, START, END, STEP)
 
 
-def test_every_query_has_data_for_a_scene_that_should_show_it(past: Past) -> None:
-    """NaN, as a division by zero yields it, is no data."""
+def test_every_query_returns_data(past: Past) -> None:
+    """NaN (division by zero) does not count as data."""
     empty = {
         target.where
         for target in every_target()
@@ -43,14 +43,14 @@ def test_every_query_has_data_for_a_scene_that_should_show_it(past: Past) -> Non
     assert WITHOUT_DATA == empty
 
 
-def test_every_label_in_a_legend_is_on_the_series(past: Past) -> None:
+def test_labels_in_legends_exist(past: Past) -> None:
     for target in every_target():
         labels = set(re.findall(r"{{(\w+)}}", target.legend)) - {"le"}
         for series in answer(past, target):
             assert labels <= series.labels.keys(), (target.where, target.legend)
 
 
-def test_every_variable_has_choices(past: Past) -> None:
+def test_every_variable_has_values(past: Past) -> None:
     for file in FILES:
         for name, variable in variables(file).items():
             if variable["type"] != "query":
@@ -62,8 +62,8 @@ def test_every_variable_has_choices(past: Past) -> None:
             assert all(asked[2] in labels for labels in found), f"{file.name} {name}"
 
 
-def test_a_hosts_name_joins_its_two_exporters() -> None:
-    """The hidden variable of the MySQL dashboard takes the port off."""
+def test_the_host_variable_joins_both_exporters() -> None:
+    """The hidden variable of the MySQL dashboard removes the port."""
     pattern = variables(next(f for f in FILES if f.name == "mysql.json"))["host"]["regex"]
     found = re.compile(pattern.strip("/"))
     for instance, host in (("db1:10177", "db1"), ("db1", "db1"), ("[::1]:9104", "[::1]")):
@@ -72,7 +72,7 @@ def test_a_hosts_name_joins_its_two_exporters() -> None:
         assert host == match[1]
 
 
-def test_a_replaced_drive_is_marked_once_and_compared_with_the_one_before(past: Past) -> None:
+def test_a_replaced_drive_is_annotated_once_and_compared_with_its_predecessor(past: Past) -> None:
     marks = next(t for t in every_target() if "drive.json: annotation Drive replaced" in t.where)
     (series,) = answer(past, marks)
     assert "FW9B00000099" == series.labels["serial"]
@@ -91,8 +91,8 @@ def test_a_replaced_drive_is_marked_once_and_compared_with_the_one_before(past: 
     assert {"FW9B00000022", "FW9B00000099"} == serials
 
 
-def test_the_verdict_names_the_cause_that_the_exporter_gives(past: Past) -> None:
-    """By the numbers that the panel maps to words: one machine's CPU, the other's disk."""
+def test_the_verdict_panel_shows_the_cause_of_the_exporter(past: Past) -> None:
+    """The panel maps numbers to texts; one machine is limited by its CPU, the other by its disk."""
     verdict = next(t for t in every_target() if "What holds each drive's work back" in t.where)
     by_host = {
         series.labels["instance"]: series.largest

@@ -1,4 +1,4 @@
-"""A panel is orange where an alert warns, and red where it pages."""
+"""Panels turn orange where an alert warns and red where it pages."""
 
 import re
 
@@ -11,7 +11,7 @@ RULES = yaml.safe_load((DIRECTORY.parent / "alerts" / "thresholds.yml").read_tex
 
 
 def alerts(name: str) -> float:
-    """The number of a recording rule ssd:threshold:name."""
+    """Value of the recording rule ssd:threshold:name."""
     rules = (rule for group in RULES["groups"] for rule in group["rules"])
     (found,) = (r["expr"] for r in rules if r["record"] == f"ssd:threshold:{name}")
     return float(re.fullmatch(r"vector\((\S+)\)", found)[1])  # type: ignore[index]
@@ -48,7 +48,7 @@ def alerts(name: str) -> float:
         ("drive.json: Reallocated in the previous 7 days", "reallocated_per_week", None),
     ],
 )
-def test_what_rises_changes_colour_where_the_alert_fires(
+def test_rising_values_change_colour_at_alert_thresholds(
     where: str, orange: str | None, red: str | None
 ) -> None:
     expected = [
@@ -69,13 +69,13 @@ def test_what_rises_changes_colour_where_the_alert_fires(
         ),
     ],
 )
-def test_what_falls_changes_colour_where_the_alert_fires(
+def test_falling_values_change_colour_at_alert_thresholds(
     where: str, expected: list[tuple[str, str]]
 ) -> None:
     assert [(alerts(name), colour) for name, colour in expected] == steps(where)[1:]
 
 
 def steps(where: str) -> list[tuple[float | None, str]]:
-    """A panel's, by the name of its file and its title."""
+    """Threshold steps of a panel, by file name and title."""
     (panel,) = (panel for panel in every_panel() if panel.where == where)
     return [(step["value"], step["color"]) for step in panel.defaults["thresholds"]["steps"]]

@@ -4,5 +4,5 @@ import pytest
 
 @pytest.fixture(scope="session")
 def hashed_password() -> str:
-    """The bcrypt hash of a password that nobody is asked for."""
+    """bcrypt hash of an arbitrary password."""
     return bcrypt.hashpw(b"swordfish", bcrypt.gensalt(4)).decode()

@@ -1,4 +1,4 @@
-"""What the image is made of and run by, as the tests read it."""
+"""Parses the Dockerfile, compose.yml, the DaemonSet and the container README."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ _INSTRUCTION = re.compile(r"^([A-Z]+) +(.*)$")
 
 
 def instructions() -> list[tuple[str, str]]:
-    """The Dockerfile's, continued lines joined, comments left out."""
+    """Instructions of the Dockerfile, with continued lines joined and without comments."""
     lines = [
         line
         for line in (TOP / "Dockerfile").read_text().splitlines()
@@ -28,12 +28,12 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def last(name: str) -> str:
-    """What an instruction says that is given once, or the last time it is given."""
+    """Arguments of the last instruction with this name."""
     return [text for each, text in instructions() if each == name][-1]
 
 
 def services() -> dict[str, dict[str, Any]]:
-    """compose.yml's, by name."""
+    """Services of compose.yml by name."""
     found: dict[str, dict[str, Any]] = yaml.safe_load((CONTAINER / "compose.yml").read_text())
     return found["services"]
 
@@ -47,12 +47,12 @@ def daemonset() -> dict[str, Any]:
 
 
 def containers() -> dict[str, dict[str, Any]]:
-    """The pod's, by name."""
+    """Containers of the pod by name."""
     return {each["name"]: each for each in daemonset()["containers"]}
 
 
 def documented_runs() -> Iterator[tuple[list[str], list[str]]]:
-    """Each `docker run` of the README: its own flags, and what follows the image's name."""
+    """Each `docker run` of the README: its flags, and the arguments after the image name."""
     text = README.read_text().replace("\\\n", " ")
     for line in re.findall(r"(?m)^docker run (.*)$", text):
         words = shlex.split(line, comments=True)

@@ -1,6 +1,6 @@
-"""How the image is run: the README's commands, compose.yml and the DaemonSet fit the program.
+"""The commands of the README, compose.yml and the DaemonSet match the program.
 
-The DaemonSet's schema takes 120 MB and is held in tests/lab.
+The schema of the DaemonSet takes 120 MB; tests/lab validates against it.
 """
 
 import os
@@ -19,19 +19,19 @@ from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER, TOP, containers, daemonset, documented_runs, services
 
 COMPOSE = CONTAINER / "compose.yml"
-#: The half with the rights has these where it asks SATA, NVMe and RAID; the other has none.
+#: Capabilities of the agent for SATA, NVMe and RAID; the exporter has none.
 RIGHTS = ["SYS_RAWIO", "SYS_ADMIN"]
 
 
 def parsed(arguments: list[str]) -> None:
-    """SystemExit or ConfigError where the program does not know them."""
+    """Raises SystemExit or ConfigError for unknown arguments."""
     if arguments and arguments[0] in COMMANDS:
         command_parser(arguments[0]).parse_args(arguments[1:])
     else:
         parser().parse_args(arguments)
 
 
-def test_every_command_line_is_one_that_the_program_knows() -> None:
+def test_documented_command_lines_are_valid() -> None:
     runs = list(documented_runs())
     assert 4 == len(runs)
     for _, arguments in runs:
@@ -42,8 +42,8 @@ def test_every_command_line_is_one_that_the_program_knows() -> None:
         parsed(container["args"])
 
 
-def test_compose_yml_keeps_to_its_schema() -> None:
-    """As docker-compose reads it; the password has no default."""
+def test_compose_yml_is_valid() -> None:
+    """Validated by docker-compose; the password has no default."""
     need("docker-compose")
     without = {name: value for name, value in os.environ.items() if name != "GRAFANA_PASSWORD"}
     argv = ["docker-compose", "--file", str(COMPOSE), "config", "--quiet"]
@@ -56,7 +56,7 @@ def test_compose_yml_keeps_to_its_schema() -> None:
     assert "GRAFANA_PASSWORD" in done.stderr
 
 
-def test_the_half_with_the_network_has_no_right_and_the_other_no_network() -> None:
+def test_the_exporter_is_unprivileged_and_the_agent_has_no_network() -> None:
     exporter, agent = services()["ssd-exporter"], services()["ssd-smart-agent"]
     for half in (exporter, agent):
         assert ["ALL"] == half["cap_drop"]
@@ -68,7 +68,7 @@ def test_the_half_with_the_network_has_no_right_and_the_other_no_network() -> No
     assert (RIGHTS, "0:10177", "none") == (agent["cap_add"], agent["user"], agent["network_mode"])
 
 
-def test_the_documented_commands_are_as_strict() -> None:
+def test_documented_commands_drop_privileges() -> None:
     for flags, arguments in documented_runs():
         if "..." in flags:
             continue
@@ -80,7 +80,7 @@ def test_the_documented_commands_are_as_strict() -> None:
 
 
 @pytest.mark.parametrize("source", ["README", "compose", "Kubernetes"])
-def test_the_agent_takes_the_images_settings_without_the_host_in_its_container(source: str) -> None:
+def test_the_agent_accepts_the_settings_of_the_image(source: str) -> None:
     (arguments,) = {
         "README": [rest for _, rest in documented_runs() if rest[:1] == ["smart-agent"]],
         "compose": [services()["ssd-smart-agent"]["command"]],
@@ -103,7 +103,7 @@ def test_nothing_is_published_beyond_loopback() -> None:
 
 
 def mounted(service: str) -> dict[str, Path]:
-    """What of the tree a service sees, by its place there."""
+    """Files of the repository that a service mounts, by mount point."""
     found = {}
     for volume in services()[service]["volumes"]:
         source, _, rest = volume.partition(":")
@@ -113,7 +113,7 @@ def mounted(service: str) -> dict[str, Path]:
 
 
 def laid_out(service: str, place: Path) -> Path:
-    """The same below a directory."""
+    """Copies the mounted files of a service below a directory."""
     for target, source in mounted(service).items():
         assert source.exists(), source
         where = place / target.lstrip("/")
@@ -125,7 +125,7 @@ def laid_out(service: str, place: Path) -> Path:
     return place
 
 
-def test_prometheus_takes_its_settings_and_all_rules(tmp_path: Path) -> None:
+def test_prometheus_accepts_its_configuration_and_all_rules(tmp_path: Path) -> None:
     need("promtool")
     config = laid_out("prometheus", tmp_path) / "etc" / "prometheus" / "prometheus.yml"
     done = subprocess.run(
@@ -136,7 +136,7 @@ def test_prometheus_takes_its_settings_and_all_rules(tmp_path: Path) -> None:
     assert _yaml(TOP / "alerts" / "prometheus.example.yml")["rule_files"] == mine
 
 
-def test_alertmanager_takes_its_settings(tmp_path: Path) -> None:
+def test_alertmanager_accepts_its_configuration(tmp_path: Path) -> None:
     need("amtool")
     config = laid_out("alertmanager", tmp_path) / "etc" / "alertmanager" / "alertmanager.yml"
     done = subprocess.run(
@@ -145,7 +145,7 @@ def test_alertmanager_takes_its_settings(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_they_find_one_another_under_the_names_that_they_have() -> None:
+def test_services_use_each_others_names() -> None:
     config = _yaml(CONTAINER / "prometheus.yml")
     (exporter,) = config["scrape_configs"]
     assert "ssd" == exporter["job_name"]
@@ -160,7 +160,7 @@ def test_they_find_one_another_under_the_names_that_they_have() -> None:
         assert services()[name]["ports"][0].endswith(f":{port}")
 
 
-def test_grafana_finds_the_dashboards_where_its_provider_looks(tmp_path: Path) -> None:
+def test_dashboards_are_mounted_at_the_path_of_the_provider(tmp_path: Path) -> None:
     root = laid_out("grafana", tmp_path)
     provisioning = root / "etc" / "grafana" / "provisioning"
     (provider,) = _yaml(provisioning / "dashboards" / "ssd.yml")["providers"]
@@ -173,7 +173,7 @@ def test_grafana_finds_the_dashboards_where_its_provider_looks(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["exporter", "smart-agent"])
-def test_the_pod_has_both_halves_with_a_root_that_is_not_written(name: str) -> None:
+def test_the_pod_has_both_containers_with_read_only_roots(name: str) -> None:
     security = containers()[name]["securityContext"]
     assert security["readOnlyRootFilesystem"]
     assert 10177 == security["runAsGroup"]
@@ -183,7 +183,7 @@ def test_the_pod_has_both_halves_with_a_root_that_is_not_written(name: str) -> N
         assert not security["allowPrivilegeEscalation"]
 
 
-def test_the_pod_sees_the_host_and_hands_documents_over() -> None:
+def test_the_pod_mounts_the_host_and_shares_documents() -> None:
     places = {
         name: {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
         for name, container in containers().items()
@@ -196,7 +196,7 @@ def test_the_pod_sees_the_host_and_hands_documents_over() -> None:
         },
         "smart-agent": {"devices": "/dev", "documents": "/run/ssd-smart-agent"},
     } == places
-    # An emptyDir may be written by everybody, and the agent leaves nothing in such a place.
+    # An emptyDir is writable for all users, and the agent refuses such a directory.
     assert all("hostPath" in volume for volume in daemonset()["volumes"])
 
 

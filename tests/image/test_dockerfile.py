@@ -1,4 +1,4 @@
-"""The Dockerfile and what it takes from the tree; the build itself is in tests/lab."""
+"""The Dockerfile and its build context; tests/lab builds the image."""
 
 import json
 import re
@@ -18,16 +18,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: What https://specs.opencontainers.org/image-spec/annotations/ has, and this image says.
+#: Labels of https://specs.opencontainers.org/image-spec/annotations/ that the image has.
 SAID = ["title", "description", "licenses", "version", "revision", "created", "base.name"]
 
 
-def test_it_says_what_it_is_in_the_labels_of_the_oci() -> None:
+def test_the_image_has_oci_labels() -> None:
     labels = dict(each.split("=", 1) for each in shlex.split(last("LABEL")))
     assert [f"org.opencontainers.image.{name}" for name in SAID] == list(labels)
 
 
-def test_it_copies_all_that_is_staged_and_docker_is_let_see_it() -> None:
+def test_the_build_context_contains_all_staged_files() -> None:
     staged = set(re.findall(r'"\$top"?/(\w[\w.]*)', (TOP / "packaging" / "stage.sh").read_text()))
     assert staged >= {"docs", "systemd", "README.md"}, "or this tests nothing"
     copied = {
@@ -41,29 +41,29 @@ def test_it_copies_all_that_is_staged_and_docker_is_let_see_it() -> None:
     assert set() == {f"!{name}" for name in staged} - set(shown)
 
 
-def test_its_version_is_that_of_the_program() -> None:
+def test_the_image_version_equals_the_program_version() -> None:
     assert ("ARG", f"VERSION={__version__}") in instructions()
 
 
-def test_it_runs_as_a_number_that_is_not_root() -> None:
-    """By a name Kubernetes cannot tell that it is not."""
+def test_the_image_runs_as_numeric_non_root_user() -> None:
+    """Kubernetes cannot verify runAsNonRoot with a user name."""
     user, group = last("USER").split(":")
     assert int(user) == int(group) == 10177
     assert f"useradd --uid {user} --gid {group}" in "".join(text for _, text in instructions())
 
 
-def test_the_program_is_process_1_and_sigterm_ends_it() -> None:
-    """No shell in between, which would keep the signal to itself."""
+def test_the_program_is_process_1_and_stops_on_sigterm() -> None:
+    """A shell in between would not forward the signal."""
     assert ["ssd-exporter"] == json.loads(last("ENTRYPOINT"))
     assert "SIGTERM" == last("STOPSIGNAL")
 
 
-def test_it_begins_with_the_settings_that_it_holds() -> None:
+def test_the_default_command_uses_the_settings_of_the_image() -> None:
     given = parser().parse_args(json.loads(last("CMD")))
     assert "/etc/ssd-exporter/config.toml" == given.config_file
 
 
-def test_its_settings_name_the_places_of_a_container_and_nothing_else() -> None:
+def test_image_settings_contain_only_container_paths() -> None:
     values = tomllib.loads((CONTAINER / "config.toml").read_text())
     settings: Settings = parse_record(Settings, values, "")
     assert (":10177",) == settings.web.listen_address
@@ -77,14 +77,14 @@ def test_its_settings_name_the_places_of_a_container_and_nothing_else() -> None:
     }
 
 
-def test_without_the_host_it_says_what_is_missing(capsys: pytest.CaptureFixture[str]) -> None:
-    """And does not begin with the container's own /proc."""
+def test_without_the_host_mount_an_error_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    """The program must not use the /proc of the container instead."""
     assert 2 == main(["--config.file", str(CONTAINER / "config.toml"), "--config.check"])
     said = capsys.readouterr().err
     assert "ssd-exporter: path.procfs is /host/proc, which is not a directory\n" == said
 
 
-def test_it_is_asked_how_it_fares() -> None:
+def test_the_image_has_a_health_check() -> None:
     interval, _, command = last("HEALTHCHECK").partition(" ")
     assert interval.startswith("--interval=")
     assert command.endswith('CMD ["ssd-exporter-health"]')
@@ -100,7 +100,7 @@ def _copied() -> set[str]:
     }
 
 
-def test_all_that_it_copies_is_in_the_tree_and_nothing_else_is_sent() -> None:
+def test_copied_files_exist_and_other_files_are_ignored() -> None:
     for source in _copied():
         assert (TOP / source).exists(), source
     lines = (TOP / ".dockerignore").read_text().splitlines()

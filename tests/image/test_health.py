@@ -1,4 +1,4 @@
-"""container/health.py, the image's HEALTHCHECK, asks the real server."""
+"""container/health.py, the HEALTHCHECK of the image, with the real server."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from tests.web.talk import serving
 
 
 def ask(*arguments: str) -> tuple[int, str]:
-    """Its exit status and what it says."""
+    """Exit status and output."""
     done = subprocess.run(
         [sys.executable, "-IS", CONTAINER / "health.py", *arguments],
         capture_output=True,
@@ -36,13 +36,13 @@ def ill() -> Response:
     return plain_response(HTTPStatus.SERVICE_UNAVAILABLE, "Unhealthy: no sample for 12 seconds.")
 
 
-def test_an_exporter_that_is_well() -> None:
+def test_a_healthy_exporter() -> None:
     with serving(fast={"/-/healthy": well}) as server:
         host, port = server.addresses[0][:2]
         assert (0, "") == ask(f"{host}:{port}")
 
 
-def test_one_that_is_not_says_why() -> None:
+def test_an_unhealthy_exporter_reports_the_reason() -> None:
     with serving(fast={"/-/healthy": ill}) as server:
         host, port = server.addresses[0][:2]
         status, said = ask(f"{host}:{port}")
@@ -51,7 +51,7 @@ def test_one_that_is_not_says_why() -> None:
 
 
 def test_behind_tls_and_a_password(tmp_path: Path, hashed_password: str) -> None:
-    """By a certificate for another name, which is not looked at."""
+    """The certificate has another name, which is not verified."""
     need("openssl")
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
@@ -71,7 +71,7 @@ def test_behind_tls_and_a_password(tmp_path: Path, hashed_password: str) -> None
         assert (0, "") == ask(f"{host}:{port}")
 
 
-def test_where_nobody_listens_and_where_nobody_could() -> None:
+def test_unused_and_invalid_addresses() -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{held.getsockname()[1]}"
@@ -82,7 +82,7 @@ def test_where_nobody_listens_and_where_nobody_could() -> None:
         assert 1 == ask(address)[0], address
 
 
-def test_what_is_no_http_at_all() -> None:
+def test_a_server_that_does_not_speak_http() -> None:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         one.listen()
@@ -104,7 +104,7 @@ def test_what_is_no_http_at_all() -> None:
     assert "Traceback" not in said
 
 
-def test_an_agent_is_well_while_it_writes(tmp_path: Path) -> None:
+def test_the_agent_is_healthy_while_it_writes_heartbeats(tmp_path: Path) -> None:
     roll = tmp_path / "agent.json"
     status, said = ask("agent", str(roll))
     assert 1 == status
