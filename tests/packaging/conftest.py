@@ -1,4 +1,4 @@
-"""The package, built once for all tests of a run."""
+"""Fixtures: the Debian package, built once per test run."""
 
 import os
 import shutil
@@ -13,14 +13,14 @@ from tests.required import lacking
 
 @pytest.fixture(scope="session")
 def package() -> Path:
-    """What `make deb` builds."""
+    """The package that `make deb` builds."""
     need("make", "dh", "dpkg-buildpackage")
     return debian.built()
 
 
 @pytest.fixture
 def as_root() -> None:
-    """Another root can be entered."""
+    """Skips tests if this machine cannot enter another root."""
     need("unshare", "chroot", "dpkg")
     if os.geteuid() != 0:
         lacking("only root enters another root")

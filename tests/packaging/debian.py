@@ -1,4 +1,4 @@
-"""Debian packages: the one that `make deb` builds, and a later version made of it."""
+"""Debian packages: the result of `make deb`, and later versions derived from it."""
 
 import os
 import re
@@ -10,7 +10,7 @@ TOP = Path(__file__).parents[2]
 
 
 def built() -> Path:
-    """What `make deb` leaves in dist/."""
+    """Builds the package with `make deb`."""
     done = subprocess.run(
         ["make", "deb"], cwd=TOP, capture_output=True, text=True, timeout=280, check=False
     )
@@ -21,7 +21,7 @@ def built() -> Path:
 
 
 def later(package: Path, version: str, directory: Path, change: Callable[[Path], None]) -> Path:
-    """The same package under another version, with what `change` does to its files."""
+    """The package with another version and with the changes of `change`."""
     tree = directory / version
     subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
     control = tree / "DEBIAN" / "control"

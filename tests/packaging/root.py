@@ -1,4 +1,4 @@
-"""This host's own root with a layer over it: what is installed there is written to the layer."""
+"""The root of this host with an overlay, which receives all writes."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-#: In namespaces of its own: no network, and mounts that are gone when the command ends.
+#: Separate namespaces: no network, and mounts that disappear when the command ends.
 _ENTER = """
 set -e
 mount -t overlay overlay -o lowerdir=/,upperdir="$1/layer",workdir="$1/work" "$1/root"
@@ -29,7 +29,7 @@ _COMMAND_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A root to install into; what has been written to it lies in `layer`."""
+    """A root for installations; `layer` contains its changes."""
 
     work: Path
 
@@ -38,7 +38,7 @@ class Root:
         return self.work / "layer"
 
     def run(self, *argv: str) -> "subprocess.CompletedProcess[str]":
-        """A command in it, as root, without a network."""
+        """Runs a command in it, as root, without a network."""
         return subprocess.run(
             ["unshare", *_ALONE.split(), "sh", "-c", _ENTER, "sh", str(self.work), *argv],
             stdin=subprocess.DEVNULL,
@@ -51,13 +51,13 @@ class Root:
         )
 
     def do(self, *argv: str) -> str:
-        """What it prints; AssertionError with its complaint where it fails."""
+        """Output of a command; AssertionError with its messages if it fails."""
         done = self.run(*argv)
         assert done.returncode == 0, f"{argv}: {done.stdout}{done.stderr}"
         return done.stdout
 
     def install(self, package: Path, *options: str) -> str:
-        """dpkg, and apt neither asks nor fetches anything."""
+        """Runs dpkg; apt does not prompt and downloads nothing."""
         target = self.layer / "var" / "tmp" / package.name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(package, target)
@@ -67,18 +67,18 @@ class Root:
             target.unlink()
 
     def written(self) -> set[str]:
-        """The files that are there and were not, or are other than they were."""
+        """New and changed files."""
         found = set()
         for directory, _, names in os.walk(self.layer):
             for name in names:
                 path = Path(directory, name)
-                # How overlayfs says that a file of the lower layer is gone.
+                # overlayfs represents a deleted file of the lower layer like this.
                 if not path.is_char_device():
                     found.add(f"/{path.relative_to(self.layer)}")
         return found
 
     def text(self, path: str) -> str:
-        """A file in it."""
+        """Text of a file in the layer."""
         return Path(self.layer, path.lstrip("/")).read_text()
 
     def write(self, path: str, text: str) -> None:
@@ -87,15 +87,15 @@ class Root:
         where.write_text(text)
 
     def has(self, path: str) -> bool:
-        """Whether it has been written there, and is there still."""
+        """True if the file was written to the layer and still exists."""
         where = Path(self.layer, path.lstrip("/"))
         return (where.exists() or where.is_symlink()) and not where.is_char_device()
 
 
 @contextmanager
 def layered(of: Root | None = None) -> Iterator[Root]:
-    """A fresh one, or one in which all is as it is in another."""
-    # An overlay's own layer may not lie on an overlay, which a container's root is.
+    """A new root, or a copy of another one."""
+    # The upper layer must not be on an overlay, such as the root of a container.
     tmpfs = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     work = Path(tempfile.mkdtemp(prefix="ssd-package-", dir=tmpfs))
     try:
@@ -103,7 +103,7 @@ def layered(of: Root | None = None) -> Iterator[Root]:
             (work / name).mkdir()
             (work / name).chmod(0o755)
         if of is not None:
-            # With what overlayfs notes of files that are gone: devices and attributes.
+            # Includes the devices and attributes by which overlayfs marks deleted files.
             subprocess.run(["cp", "-a", f"{of.layer}/.", work / "layer"], check=True)
         yield Root(work)
     finally:

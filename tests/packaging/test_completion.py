@@ -1,4 +1,4 @@
-"""bash completes commands, flags and values as the command line has them."""
+"""bash completes the commands, flags and values of the command line."""
 
 import subprocess
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.packaging import written
 
 SCRIPT = written.by("completion.py")
 
-#: As bash does it: the words are split at = too, and only the last of them is completed.
+#: Like bash: words are also split at =, and only the last one is completed.
 _ASK = """
 source "$1"
 COMP_LINE=$2 COMP_POINT=${#2} COMP_WORDS=() COMP_CWORD=0
@@ -48,34 +48,32 @@ def long_flags(name: str = "") -> set[str]:
     }
 
 
-def test_the_first_word_may_be_a_command(script: Path) -> None:
+def test_the_first_word_completes_to_commands(script: Path) -> None:
     assert set(COMMANDS) == completed(script, "ssd-exporter ")
     assert {"check"} == completed(script, "ssd-exporter che")
 
 
-def test_the_daemon_has_its_flags(script: Path) -> None:
+def test_daemon_flags_are_completed(script: Path) -> None:
     assert long_flags() == completed(script, "ssd-exporter --")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_its_flags(script: Path, name: str) -> None:
+def test_command_flags_are_completed(script: Path, name: str) -> None:
     assert long_flags(name) == completed(script, f"ssd-exporter {name} --")
 
 
-def test_a_command_is_known_behind_which_the_flag_is_not_finished(script: Path) -> None:
+def test_a_partial_flag_after_a_command_is_completed(script: Path) -> None:
     assert {"--json"} == completed(script, "ssd-exporter check --js")
     assert set() == completed(script, "ssd-exporter --js")
 
 
 @pytest.mark.parametrize("line", ["ssd-exporter --log.level=", "ssd-exporter check --log.level "])
-def test_a_flag_of_few_values_has_them(script: Path, line: str) -> None:
+def test_enumerated_values_of_a_flag_are_completed(script: Path, line: str) -> None:
     assert {"debug", "info", "warning", "error"} == completed(script, line)
     assert {"warning"} == completed(script, f"{line}w")
 
 
-def test_a_flag_that_takes_a_file_has_files_and_one_that_takes_a_directory_those(
-    script: Path, tmp_path: Path
-) -> None:
+def test_flags_complete_files_or_directories(script: Path, tmp_path: Path) -> None:
     (tmp_path / "settings.toml").touch()
     (tmp_path / "state").mkdir()
     line = "ssd-exporter --config.file="
@@ -83,9 +81,7 @@ def test_a_flag_that_takes_a_file_has_files_and_one_that_takes_a_directory_those
     assert {"state"} == completed(script, "ssd-exporter --state.directory=s", tmp_path)
 
 
-def test_the_operands_of_a_command_are_completed_in_their_places(
-    script: Path, tmp_path: Path
-) -> None:
+def test_operands_are_completed_by_position(script: Path, tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     kinds = {"short", "long", "abort"}
     assert kinds == completed(script, "ssd-exporter self-test /dev/sda ")
@@ -94,6 +90,6 @@ def test_the_operands_of_a_command_are_completed_in_their_places(
     assert set() == completed(script, "ssd-exporter forget ")
 
 
-def test_a_line_that_makes_no_sense_completes_to_nothing(script: Path) -> None:
+def test_an_invalid_line_has_no_completions(script: Path) -> None:
     for line in ("ssd-exporter nonsense x", "ssd-exporter --no-such=", "ssd-exporter forget a b "):
         assert set() == completed(script, line)

@@ -1,4 +1,4 @@
-"""The Debian package through its life: installed, upgraded, rolled back, removed and purged."""
+"""The Debian package: installation, upgrade, downgrade, removal and purge."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,20 +14,20 @@ pytestmark = [pytest.mark.real, pytest.mark.usefixtures("as_root")]
 MOST_BYTES = 15_000_000
 NAME = "ssd-exporter"
 CONFIG = "/etc/ssd-exporter/config.toml"
-#: What somebody has changed it to, and what the next version ships at its end.
+#: A change of the administrator, and a line that the next version appends.
 MINE = "[log]\nformat = 'json'\n"
 NEXT = "# A key of the next version.\n"
 KEEP_SETTINGS = ("--force-confdef", "--force-confold")
 UNITS = ("ssd-exporter.service", "ssd-smart-agent.service")
 
 STATUS = "/var/lib/dpkg/status"
-#: What the package depends on, and whose programs its maintainer scripts run.
+#: Dependencies of the package and of its maintainer scripts.
 TAKES_PART = (
     *("systemd", "python3", "python3-minimal", "libc6", "libgcc-s1"),
     *("init-system-helpers", "passwd", "libc-bin"),
 )
 
-#: dpkg's own, and what it renews for all packages.
+#: Files of dpkg, and files that it updates for all packages.
 OF_DPKG = (
     "/var/lib/dpkg/",
     "/var/log/",
@@ -46,7 +46,7 @@ OF_DPKG = (
 
 @pytest.fixture(scope="module")
 def installed(package: Path) -> Iterator[Root]:
-    """The package is installed there; for tests that change nothing."""
+    """A root with the package, for tests that change nothing."""
     with layered() as made:
         made.write(STATUS, of_few_packages(Path(STATUS).read_text()))
         made.install(package)
@@ -54,21 +54,21 @@ def installed(package: Path) -> Iterator[Root]:
 
 
 def of_few_packages(status: str) -> str:
-    """dpkg's list, less what has no part in it: dpkg reads all files' names at every run."""
+    """Reduces dpkg's list to involved packages, because dpkg reads all file lists at every run."""
     stanzas = {text.split("\n", 1)[0]: text for text in status.split("\n\n") if text.strip()}
     return "".join(f"{stanzas[line]}\n\n" for line in map("Package: {}".format, TAKES_PART))
 
 
 @pytest.fixture
 def root(installed: Root) -> Iterator[Root]:
-    """The same, to be changed."""
+    """A root with the package, which tests may change."""
     with layered(installed) as made:
         yield made
 
 
 @pytest.fixture
 def upgraded(root: Root, later: Path) -> Root:
-    """Settings that somebody has changed, and over them the next version."""
+    """An upgrade to the next version with modified settings."""
     root.write(CONFIG, MINE)
     root.write("/etc/default/ssd-exporter", "ARGS='--log.level=debug'\n")
     root.write("/var/lib/ssd-exporter/state.json", "{}")
@@ -78,7 +78,7 @@ def upgraded(root: Root, later: Path) -> Root:
 
 @pytest.fixture(scope="session")
 def later(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A version to come, which ships other settings and has one module more."""
+    """A later version with other default settings and one more module."""
 
     def change(tree: Path) -> None:
         config = tree / CONFIG.lstrip("/")
@@ -93,7 +93,7 @@ def status(root: Root) -> str:
 
 
 def verified(root: Root) -> list[str]:
-    """A line for each file that is other than the package has it."""
+    """One line for each file that differs from the package."""
     return root.run("dpkg", "--verify", NAME).stdout.splitlines()
 
 
@@ -101,7 +101,7 @@ def test_the_package_is_small(package: Path) -> None:
     assert package.stat().st_size <= MOST_BYTES
 
 
-def test_it_is_installed_without_a_network_and_runs(installed: Root) -> None:
+def test_it_installs_offline_and_runs(installed: Root) -> None:
     assert f"installed {__version__}" == status(installed)
     assert f"{NAME} {__version__}\n" == installed.do(NAME, "--version")
     checked = installed.do(NAME, "--config.check", f"--config.file={CONFIG}")
@@ -109,8 +109,8 @@ def test_it_is_installed_without_a_network_and_runs(installed: Root) -> None:
     assert "ssd_exporter_build_info{" in installed.do(NAME, "--once")
 
 
-def test_it_runs_with_its_own_libraries_alone(root: Root) -> None:
-    """The host has other versions of some of them, and the caller's PYTHONPATH is nothing to it."""
+def test_it_uses_only_its_bundled_libraries(root: Root) -> None:
+    """Other versions on the host and PYTHONPATH of the caller have no effect."""
     names = "bcrypt, chardet, humanfriendly, prometheus_client, psutil, pySMART, tomli, yaml"
     code = f"import {names}; print(*sorted(m.__file__ for m in ({names})), sep='\\n')"
     launcher = root.text("/usr/bin/ssd-exporter")
@@ -123,12 +123,12 @@ def test_it_runs_with_its_own_libraries_alone(root: Root) -> None:
     assert all(line.startswith("/usr/lib/ssd-exporter/") for line in found.splitlines())
 
 
-def test_all_of_it_is_compiled_and_nothing_differs_from_the_package(installed: Root) -> None:
+def test_all_modules_are_compiled_and_files_match_the_package(installed: Root) -> None:
     assert installed.has("/usr/lib/ssd-exporter/exporter/__pycache__")
     assert [] == verified(installed)
 
 
-def test_its_user_and_its_units_are_there(installed: Root) -> None:
+def test_the_user_and_the_units_exist(installed: Root) -> None:
     user = installed.do("getent", "passwd", NAME).strip().split(":")
     group = installed.do("getent", "group", NAME).strip().split(":")
     assert "/var/lib/ssd-exporter" == user[5]
@@ -138,7 +138,7 @@ def test_its_user_and_its_units_are_there(installed: Root) -> None:
         assert "enabled" == installed.do("systemctl", "--root=/", "is-enabled", unit).strip()
 
 
-def test_what_people_look_for_is_where_they_look(installed: Root) -> None:
+def test_files_are_at_conventional_paths(installed: Root) -> None:
     for path in (
         "/usr/share/man/man1/ssd-exporter.1.gz",
         "/usr/share/bash-completion/completions/ssd-exporter",
@@ -154,9 +154,7 @@ def test_what_people_look_for_is_where_they_look(installed: Root) -> None:
         assert installed.has(path), path
 
 
-def test_an_upgrade_and_a_rollback_keep_the_settings_that_were_changed(
-    upgraded: Root, package: Path
-) -> None:
+def test_upgrade_and_downgrade_keep_modified_settings(upgraded: Root, package: Path) -> None:
     assert "installed 99.1" == status(upgraded)
     assert f"{NAME} 99.1\n" == upgraded.do(NAME, "--version")
     assert upgraded.text(f"{CONFIG}.dpkg-dist").endswith(NEXT)
@@ -172,7 +170,7 @@ def test_an_upgrade_and_a_rollback_keep_the_settings_that_were_changed(
 
 
 def has_my_settings(root: Root) -> bool:
-    """Those of `upgraded`, and what was learned."""
+    """True if the modified settings of `upgraded` and the state exist."""
     return (
         root.text(CONFIG) == MINE
         and "debug" in root.text("/etc/default/ssd-exporter")
@@ -180,7 +178,7 @@ def has_my_settings(root: Root) -> bool:
     )
 
 
-def test_an_upgrade_renews_settings_that_nobody_changed_and_keeps_a_unit_disabled(
+def test_an_upgrade_replaces_unmodified_settings_and_keeps_a_unit_disabled(
     root: Root, later: Path
 ) -> None:
     root.do("systemctl", "--root=/", "disable", "ssd-smart-agent.service")
@@ -190,7 +188,7 @@ def test_an_upgrade_renews_settings_that_nobody_changed_and_keeps_a_unit_disable
     assert ["enabled", "disabled"] == states
 
 
-def test_removing_it_leaves_settings_and_what_was_learned(root: Root) -> None:
+def test_removal_keeps_settings_and_state(root: Root) -> None:
     root.write("/var/lib/ssd-exporter/state.json", "{}")
     root.do("dpkg", "--remove", NAME)
 
@@ -203,7 +201,7 @@ def test_removing_it_leaves_settings_and_what_was_learned(root: Root) -> None:
     } == {path for path in left if "systemd" not in path}
 
 
-def test_purging_it_leaves_nothing(upgraded: Root) -> None:
+def test_purge_removes_everything(upgraded: Root) -> None:
     root = upgraded
     root.write("/etc/ssd-exporter/web.yml", "basic_auth_users: {}\n")
     root.do(NAME, "--once")
@@ -218,9 +216,7 @@ def test_purging_it_leaves_nothing(upgraded: Root) -> None:
         assert not root.has(directory)
 
 
-def test_purging_it_keeps_what_somebody_laid_there_and_it_can_be_installed_again(
-    root: Root, package: Path
-) -> None:
+def test_purge_keeps_foreign_files_and_it_can_be_reinstalled(root: Root, package: Path) -> None:
     root.write("/etc/ssd-exporter/key.pem", "secret")
     done = root.run("dpkg", "--purge", NAME)
 

@@ -1,4 +1,4 @@
-"""install.sh, with a wheel of a few lines in the place of the real ones."""
+"""install.sh, with a minimal wheel instead of the real ones."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ PYTHON = sys._base_executable  # type: ignore[attr-defined]  # not the venv's, w
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Path:
-    """As stage.sh lays it out."""
+    """A directory with the layout of stage.sh."""
     made = tmp_path / "stage"
     for name in ("wheels", "man", "completion", "doc", "share/alerts/runbooks"):
         (made / name).mkdir(parents=True)
@@ -62,9 +62,7 @@ def files(below: Path) -> set[str]:
     return {name for name in found if "__pycache__" not in name}
 
 
-def test_the_program_runs_from_where_it_was_installed_with_no_other_library(
-    stage: Path, prefix: Path
-) -> None:
+def test_the_installed_program_uses_only_its_own_libraries(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     done = subprocess.run(
         [prefix / "bin" / "ssd-exporter"],
@@ -79,7 +77,7 @@ def test_the_program_runs_from_where_it_was_installed_with_no_other_library(
     assert "/nowhere" not in done.stdout
 
 
-def test_everything_has_its_place(stage: Path, prefix: Path) -> None:
+def test_all_files_are_installed(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     assert {
         "bin/ssd-exporter",
@@ -101,7 +99,7 @@ def test_everything_has_its_place(stage: Path, prefix: Path) -> None:
     } == files(prefix)
 
 
-def test_a_slash_at_the_prefix_s_end_makes_no_difference(stage: Path, prefix: Path) -> None:
+def test_a_trailing_slash_of_the_prefix_is_ignored(stage: Path, prefix: Path) -> None:
     done = install(stage, "--prefix=/usr//", f"--destdir={prefix}", f"--python={PYTHON}")
     assert done.returncode == 0, done.stderr
     assert (prefix / "etc/ssd-exporter/config.toml").exists()
@@ -109,7 +107,7 @@ def test_a_slash_at_the_prefix_s_end_makes_no_difference(stage: Path, prefix: Pa
     assert "ExecStart=/usr/bin/ssd-exporter " in unit
 
 
-def test_the_units_name_the_places_below_the_prefix(stage: Path, prefix: Path) -> None:
+def test_units_use_the_prefix(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     unit = (prefix / "lib/systemd/system/ssd-exporter.service").read_text()
     assert f"ExecStart={prefix}/bin/ssd-exporter --config.file={prefix}/etc/ssd-exporter" in unit
@@ -117,7 +115,7 @@ def test_the_units_name_the_places_below_the_prefix(stage: Path, prefix: Path) -
     assert "/usr/" not in unit
 
 
-def test_below_usr_local_the_settings_are_in_etc(stage: Path, tmp_path: Path) -> None:
+def test_usr_local_uses_etc(stage: Path, tmp_path: Path) -> None:
     root = tmp_path / "root"
     installed(stage, Path("/usr/local"), f"--destdir={root}")
     assert "/etc/ssd-exporter/config.toml" in {f"/{name}" for name in files(root)}
@@ -125,7 +123,7 @@ def test_below_usr_local_the_settings_are_in_etc(stage: Path, tmp_path: Path) ->
     assert "=/usr/local/bin/ssd-exporter --config.file=/etc/ssd-exporter/config.toml" in unit
 
 
-def test_installed_again_it_keeps_changed_settings_and_drops_what_is_no_more(
+def test_reinstallation_keeps_modified_settings_and_removes_obsolete_files(
     stage: Path, prefix: Path
 ) -> None:
     installed(stage, prefix)
@@ -146,7 +144,7 @@ def test_installed_again_it_keeps_changed_settings_and_drops_what_is_no_more(
     assert "share/doc/ssd-exporter/examples/other.conf" in left
 
 
-def test_a_removal_leaves_the_settings_alone(stage: Path, prefix: Path) -> None:
+def test_removal_keeps_the_settings(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     assert "Removed" in installed(stage, prefix, "--remove")
     assert {"etc/default/ssd-exporter", "etc/ssd-exporter/config.toml"} == files(prefix)
@@ -155,7 +153,7 @@ def test_a_removal_leaves_the_settings_alone(stage: Path, prefix: Path) -> None:
     assert f"no installation found at {prefix}" in again.stderr
 
 
-def test_an_interrupted_unpacking_leaves_the_old_version_whole(stage: Path, prefix: Path) -> None:
+def test_a_failed_unpacking_keeps_the_old_version(stage: Path, prefix: Path) -> None:
     installed(stage, prefix)
     before = files(prefix)
     (stage / "wheels" / "zz-1-py3-none-any.whl").write_bytes(b"PK\x03\x04 cut off")
@@ -176,7 +174,7 @@ def test_an_interrupted_unpacking_leaves_the_old_version_whole(stage: Path, pref
         (["--python=/nonexistent/python3"], "/nonexistent/python3 is not Python 3.10 or later"),
     ],
 )
-def test_a_mistake_is_one_line_and_nothing_is_installed(
+def test_invalid_options_are_reported_in_one_line(
     stage: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
     done = install(stage, f"--destdir={tmp_path / 'root'}", *options)
@@ -203,7 +201,7 @@ def test_another_architecture_is_refused(stage: Path, prefix: Path) -> None:
     assert not prefix.exists()
 
 
-def test_the_scripts_are_sound_for_sh() -> None:
+def test_scripts_are_valid_sh() -> None:
     need("sh")
     for script in (TOP / "packaging").glob("*.sh"):
         subprocess.run(["sh", "-n", script], check=True)

@@ -1,4 +1,4 @@
-"""The libraries that the packages carry are those that pyproject.toml asks for, known by sums."""
+"""The bundled libraries match pyproject.toml and have hashes."""
 
 import re
 import sys
@@ -16,12 +16,12 @@ PINNED = {
 }
 
 
-def test_every_library_that_the_program_asks_for_is_carried() -> None:
+def test_every_dependency_is_bundled() -> None:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     asked = {re.split(r"[^\w-]", text)[0].lower() for text in project["dependencies"]}
     assert set() == asked - set(PINNED)
 
 
-def test_each_is_one_version_known_by_its_sums() -> None:
+def test_each_library_has_one_version_with_hashes() -> None:
     for name, line in PINNED.items():
         assert re.fullmatch(r"[\w-]+==[\d.]+( +--hash=sha256:[0-9a-f]{64})+", line), name

@@ -1,4 +1,4 @@
-"""What packaging's scripts write: the man page and the completion, as they are for this code."""
+"""Runs the generators of the man page and the completion script."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ PACKAGING = Path(__file__).parents[2] / "packaging"
 
 
 def by(script: str) -> str:
-    """What a script prints."""
+    """Output of a script."""
     return subprocess.run(
         [sys.executable, PACKAGING / script],
         check=True,

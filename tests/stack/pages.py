@@ -1,4 +1,4 @@
-"""What tests read out of the pages of docs/."""
+"""Reads examples and tables from docs/."""
 
 import re
 from pathlib import Path
@@ -11,18 +11,18 @@ PAGES = ("scale.md", "cardinality.md", "beside-node-exporter.md")
 
 
 def fenced(page: str, language: str) -> list[str]:
-    """The examples in one language, in their order."""
+    """Code examples in one language."""
     text = (DOCS / page).read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def configurations(page: str) -> list[dict[str, Any]]:
-    """Its examples for Prometheus, as documents."""
+    """Parsed Prometheus examples of a page."""
     return [yaml.safe_load(text) for text in fenced(page, "yaml")]
 
 
 def rows(page: str, heading: str) -> list[list[str]]:
-    """The cells of the table whose first line begins so, without its head."""
+    """Cells of the table whose header starts with the given text, without the header."""
     text = (DOCS / page).read_text(encoding="utf-8")
     _, found, after = text.partition(f"\n| {heading}")
     assert found, f"{page}: no table {heading}"

@@ -1,11 +1,11 @@
-"""Ports that nobody uses."""
+"""Unused TCP ports."""
 
 import socket
 from contextlib import ExitStack
 
 
 def free_ports(count: int) -> list[int]:
-    """So many different ones; the kernel gives none of them again for a while."""
+    """Returns `count` different ports, which the kernel does not reuse for a while."""
     with ExitStack() as stack:
         found = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in found:

@@ -1,4 +1,4 @@
-"""make fleet measures what it says: what the rules read, on a database that is whole."""
+"""The data of `make fleet` is complete and valid."""
 
 import subprocess
 from itertools import pairwise
@@ -15,7 +15,7 @@ from tests.end_to_end.programs import need
 DAY = 86_400_000
 BEGIN = 1_795_000_000_000
 
-#: Of SATA drives, arrays and drives that are ill: four healthy NVMe drives have none of them.
+#: Metrics of SATA drives, arrays and failing drives, which four healthy NVMe drives do not have.
 ELSEWHERE = {
     *("ssd_md_degraded_disks", "ssd_smart_pending_sectors", "up"),
     *("ssd_smart_firmware_issue", "ssd_smart_firmware_issue_left_seconds"),
@@ -26,14 +26,14 @@ def names() -> set[str]:
     return {dict(fleet_page.labels(line.series))["__name__"] for line in fleet_page.lines()}
 
 
-def test_the_page_has_every_family_that_rules_read_of_a_host_with_nvme_drives() -> None:
+def test_the_page_has_every_metric_that_rules_use_for_nvme_drives() -> None:
     expressions = [rule.expr for rule in rules.alerts()]
     expressions += [rule.expr for rule in rules.recordings()]
     read = {metric for expr in expressions for metric in rules.metrics(expr)}
     assert ELSEWHERE == read - names()
 
 
-def test_the_page_has_no_family_that_the_exporter_has_not() -> None:
+def test_the_page_has_only_metrics_of_the_exporter() -> None:
     assert set() == names() - set(CATALOGUE)
 
 
@@ -42,7 +42,7 @@ def test_every_host_has_the_same_number_of_series_for_each_drive() -> None:
     assert 1 == len({found.count(drive) for drive in fleet_page.DRIVES})
 
 
-def test_counters_of_work_grow_and_those_of_mishaps_stand_still() -> None:
+def test_work_counters_increase_and_fault_counters_do_not() -> None:
     rates = {line.series: line.rate for line in fleet_page.lines()}
     assert rates['ssd_disk_reads_completed_total{device="nvme0n1"}'] > 0
     assert 0 == rates['ssd_disk_saturated_seconds_total{device="nvme0n1"}']
@@ -61,7 +61,7 @@ def dumped(directory: Path) -> list[str]:
 
 
 @pytest.mark.real
-def test_prometheus_reads_every_sample_of_a_block_as_it_was_written(tmp_path: Path) -> None:
+def test_prometheus_reads_the_written_samples(tmp_path: Path) -> None:
     need("promtool")
     written = [
         Flat((("__name__", name), ("instance", host)), value, step)
@@ -78,7 +78,7 @@ def test_prometheus_reads_every_sample_of_a_block_as_it_was_written(tmp_path: Pa
 
 
 @pytest.mark.real
-def test_the_history_has_thirty_days_without_a_gap(tmp_path: Path) -> None:
+def test_the_history_has_thirty_days_without_gaps(tmp_path: Path) -> None:
     need("promtool")
     fleet_history.write(tmp_path, ["db1"], fleet_page.lines())
     (tmp_path / "wal").mkdir()

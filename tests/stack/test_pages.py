@@ -1,4 +1,4 @@
-"""The pages for large fleets: examples that programs accept, and figures that are true."""
+"""docs/ for large fleets: examples are valid, and numbers are correct."""
 
 import re
 import shutil
@@ -38,8 +38,8 @@ def test_promtool_accepts_every_example(page: str, number: int, tmp_path: Path) 
     assert 0 == done.returncode, done.stdout + done.stderr
 
 
-def test_nobody_who_evaluates_sends_thresholds_and_nobody_gets_them_with_rules_loaded() -> None:
-    """scalar() of two thresholds is NaN, and the alerts are silent."""
+def test_thresholds_are_never_duplicated_by_federation_or_remote_write() -> None:
+    """scalar() of two threshold series is NaN, and no alert fires."""
     thresholds = {rule.name for rule in rules.recordings() if rule.name.startswith("ssd:")}
     assert thresholds
     for config in configurations("scale.md"):
@@ -56,7 +56,7 @@ def test_nobody_who_evaluates_sends_thresholds_and_nobody_gets_them_with_rules_l
     assert [] == [name for name in thresholds for p in patterns if re.fullmatch(p, name)]
 
 
-def test_all_that_rules_record_is_sent_and_federated() -> None:
+def test_all_recorded_series_are_sent_and_federated() -> None:
     recorded = {rule.name for rule in rules.recordings() if not rule.name.startswith("ssd:")}
     sending = [c for c in configurations("scale.md") if "rule_files" in c and "remote_write" in c]
     regexes = [c["remote_write"][0]["write_relabel_configs"][0]["regex"] for c in sending]
@@ -71,7 +71,7 @@ def test_all_that_rules_record_is_sent_and_federated() -> None:
 
 
 class Cut(Host):
-    """A machine whose settings are changed."""
+    """A test host with changed settings."""
 
     change: Any
 
@@ -82,7 +82,7 @@ class Cut(Host):
 
 @cache
 def series(host: str, section: str = "", key: str = "", value: object = None) -> tuple[int, int]:
-    """The series with a device, and the others, of a machine with one setting changed."""
+    """Number of series with and without device label, with one changed setting."""
 
     def change(settings: Settings) -> Settings:
         if not section:
@@ -105,7 +105,7 @@ NVME, SATA, DRIVES = "smart-nvme", "smart-sata", 2
 
 
 def less(host: str, section: str, key: str, value: object) -> tuple[float, float]:
-    """What a setting saves, a drive and a host; negative where it costs."""
+    """Series that a setting saves per drive and per host; negative if it adds series."""
     (drives, hosts), (cut_drives, cut_hosts) = series(host), series(host, section, key, value)
     return (drives - cut_drives) / DRIVES, hosts - cut_hosts
 
@@ -114,7 +114,7 @@ COLLECTORS = rows("cardinality.md", "collector | series a drive")
 
 
 @pytest.mark.parametrize(("name", "drive", "host"), [row[:3] for row in COLLECTORS])
-def test_a_collector_has_as_many_series_as_the_page_says(name: str, drive: str, host: str) -> None:
+def test_series_per_collector_match_the_documentation(name: str, drive: str, host: str) -> None:
     if name.startswith("all"):
         drives, hosts = series(NVME)
         assert (float(drive), float(host)) == (drives / DRIVES, hosts)
@@ -128,15 +128,13 @@ ADDING = rows("cardinality.md", "setting | series a drive")
 
 
 @pytest.mark.parametrize(("setting", "drive", "host"), ADDING)
-def test_a_setting_adds_as_many_series_as_the_page_says(
-    setting: str, drive: str, host: str
-) -> None:
+def test_series_per_setting_match_the_documentation(setting: str, drive: str, host: str) -> None:
     section, _, key = re.findall("`(.*)`", setting)[0].partition(".")
     drives, hosts = less(SATA if "SATA" in setting else NVME, section, key, value=True)
     assert (float(drive), float(host)) == (-drives, -hosts)
 
 
-def test_the_sums_on_the_page_are_right() -> None:
+def test_documented_sums_are_correct() -> None:
     text = (DOCS / "cardinality.md").read_text()
     drives, hosts = series(NVME)
     assert f"{1000 * (4 * drives // DRIVES + hosts):,} series" in text
@@ -145,7 +143,7 @@ def test_the_sums_on_the_page_are_right() -> None:
     assert 20 == len(LATENCY.edges) + 3
 
 
-def test_what_the_page_has_prometheus_drop_is_used_by_no_alert() -> None:
+def test_no_alert_uses_a_metric_that_the_documentation_drops() -> None:
     used = {metric for expr in EXPRESSIONS for metric in rules.metrics(expr)}
     first, second = configurations("cardinality.md")
     for rule in first["scrape_configs"][0]["metric_relabel_configs"]:
@@ -167,7 +165,7 @@ def test_what_the_page_has_prometheus_drop_is_used_by_no_alert() -> None:
 
 
 @pytest.mark.real
-def test_the_flags_for_node_exporter_are_its_own() -> None:
+def test_documented_node_exporter_flags_exist() -> None:
     need("prometheus-node-exporter")
     (example,) = fenced("beside-node-exporter.md", "sh")
     argv = [*example.split(), "--version"]
@@ -176,7 +174,7 @@ def test_the_flags_for_node_exporter_are_its_own() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_links_lead_somewhere(page: str) -> None:
+def test_links_have_existing_targets(page: str) -> None:
     text = (DOCS / page).read_text()
     targets = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
     assert [] == [target for target in targets if not (DOCS / target).exists()]

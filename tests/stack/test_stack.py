@@ -1,4 +1,4 @@
-"""make stack: three programs that work together, and nothing left of them."""
+"""`make stack`: three programs work together and leave nothing behind."""
 
 import json
 import os
@@ -32,17 +32,17 @@ def command(directory: Path, ports: list[int]) -> list[str]:
 
 @contextmanager
 def stack(directory: Path, ports: list[int]) -> Iterator[tuple["subprocess.Popen[str]", str]]:
-    """One that runs, and what it has said when it did."""
+    """Runs the stack; yields the process and its output."""
     argv = command(directory, ports)
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = ""
+        output = ""
         try:
             for line in process.stdout:
-                said += line
+                output += line
                 if "provisioning/ssd.yml" in line:
                     break
-            yield process, said
+            yield process, output
         finally:
             process.send_signal(signal.SIGTERM)
 
@@ -64,7 +64,7 @@ def is_free(port: int) -> bool:
         return found.connect_ex(("127.0.0.1", port)) != 0
 
 
-def test_prometheus_loads_the_rules_and_scrapes_the_exporter_by_the_jobs_name() -> None:
+def test_the_configuration_loads_the_rules_and_scrapes_the_exporter() -> None:
     text = configuration(EXAMPLE, ALERTS, "127.0.0.1:1", "127.0.0.1:2")
     assert all(str(path) in text for path in RULE_FILES)
     assert "job_name: ssd" in text
@@ -73,14 +73,14 @@ def test_prometheus_loads_the_rules_and_scrapes_the_exporter_by_the_jobs_name() 
 
 
 @pytest.mark.real
-def test_exporter_prometheus_and_alertmanager_work_together_and_end_together(
+def test_the_programs_work_together_and_stop_together(
     tmp_path: Path,
 ) -> None:
     need("prometheus", "prometheus-alertmanager")
     ports = free_ports(3)
     exporter, prometheus, alertmanager = ports
-    with stack(tmp_path / "data", ports) as (process, said):
-        assert all(f"127.0.0.1:{port}" in said for port in ports)
+    with stack(tmp_path / "data", ports) as (process, output):
+        assert all(f"127.0.0.1:{port}" in output for port in ports)
 
         def targets() -> list[str]:
             found = asked(prometheus, "/api/v1/targets")["data"]["activeTargets"]
@@ -105,7 +105,7 @@ def test_exporter_prometheus_and_alertmanager_work_together_and_end_together(
 
 
 @pytest.mark.real
-def test_what_it_started_ends_also_where_it_is_killed(tmp_path: Path) -> None:
+def test_programs_stop_if_the_stack_is_killed(tmp_path: Path) -> None:
     need("prometheus", "prometheus-alertmanager", "setpriv")
     ports = free_ports(3)
     with stack(tmp_path / "data", ports) as (process, _):
@@ -115,7 +115,7 @@ def test_what_it_started_ends_also_where_it_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_a_port_that_is_taken_is_said_in_one_line_and_nothing_is_started(tmp_path: Path) -> None:
+def test_a_used_port_is_reported_in_one_line(tmp_path: Path) -> None:
     need("prometheus", "prometheus-alertmanager")
     ports = free_ports(3)
     with socket.create_server(("127.0.0.1", ports[1])):
@@ -128,7 +128,7 @@ def test_a_port_that_is_taken_is_said_in_one_line_and_nothing_is_started(tmp_pat
     assert not (tmp_path / "data").exists()
 
 
-def test_a_program_that_is_missing_is_said_in_one_line_with_its_package(tmp_path: Path) -> None:
+def test_a_missing_program_is_reported_with_its_package(tmp_path: Path) -> None:
     argv = command(tmp_path / "data", free_ports(3))
     done = subprocess.run(
         argv,
@@ -144,8 +144,8 @@ def test_a_program_that_is_missing_is_said_in_one_line_with_its_package(tmp_path
 
 
 @pytest.mark.real
-def test_a_program_that_ends_ends_all_and_its_last_words_are_said(tmp_path: Path) -> None:
-    """Here a data directory that Prometheus cannot use."""
+def test_a_failing_program_stops_the_stack_and_its_error_is_reported(tmp_path: Path) -> None:
+    """The failure is a data directory that Prometheus cannot use."""
     need("prometheus", "prometheus-alertmanager")
     ports = free_ports(3)
     directory = tmp_path / "data"

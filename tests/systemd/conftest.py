@@ -1,4 +1,4 @@
-"""One machine for all tests: it boots in a second, and what it starts takes as long."""
+"""Fixtures: one booted machine for all tests."""
 
 import tempfile
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from tests.required import lacking
 from tests.systemd.machine import Machine, Unavailable, booted
 from tests.systemd.units import BOTH, await_drive
 
-#: What restarts waits a tenth of a second for it, lest the tests wait five.
+#: Restart delay of 0.1 s instead of 5 s, to shorten the tests.
 SOON = "[Service]\nRestartSec=100ms\n"
 
 
 @pytest.fixture(scope="package")
 def shared() -> Iterator[Machine]:
-    # Of all directories the one that most likely lies on a disk, in a container too.
+    # The directory that is most likely on a disk, also in a container.
     with tempfile.TemporaryDirectory(prefix="ssd-machine-", dir="/var/tmp") as disk:
         yield from _shared(Path(disk))
 
@@ -35,7 +35,7 @@ def _shared(disk: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def machine(shared: Machine) -> Machine:
-    """With both units running, whatever the test before has done to them."""
+    """The machine with both units running."""
     shared.systemctl("reset-failed")
     shared.systemctl("start", *BOTH)
     return shared

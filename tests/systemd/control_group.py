@@ -1,4 +1,4 @@
-"""A control group of cgroup v2 that one machine has to itself."""
+"""A control group (cgroup v2) for one machine."""
 
 import time
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pathlib import Path
 
 
 class Unavailable(Exception):
-    """This machine cannot boot one; the words say why."""
+    """This host cannot boot a machine; the message contains the reason."""
 
 
 @contextmanager
 def own_group(name: str) -> Iterator[Path]:
-    """A control group of its own: two machines that shared one would end each other's units."""
+    """A separate control group: machines with a common one would stop each other's units."""
     made = _where_we_are() / name
     try:
         made.mkdir()
@@ -35,7 +35,7 @@ def _where_we_are() -> Path:
 
 
 def _remove(group: Path) -> None:
-    """Groups of processes that have been killed; they go as soon as the kernel is through."""
+    """Removes groups of killed processes, as soon as the kernel permits it."""
     until = time.monotonic() + 5
     for each in [
         *sorted((each for each in group.rglob("*") if each.is_dir()), reverse=True),

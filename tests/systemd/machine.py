@@ -1,4 +1,4 @@
-"""A host that systemd has booted: this one's own root with our package on it, in a container.
+"""A container booted by systemd, with the root of this host and the installed package.
 
 Nothing of this host is written: what changes goes to a layer over its root, and is gone with it.
 """
@@ -27,7 +27,7 @@ _PROGRAMS = ("systemd-nspawn", "nsenter", "unshare", "setpriv", "curl")
 _BOOT_SECONDS = 30.0
 _COMMAND_SECONDS = 30.0
 
-#: In namespaces of its own, so that a kill of its first process takes all of it, mounts too.
+#: Separate namespaces, so that killing the first process removes all processes and mounts.
 _BOOT = """
 set -e
 echo $$ > {group}/cgroup.procs
@@ -39,14 +39,14 @@ exec systemd-nspawn --quiet --register=no --keep-unit --directory={root} --machi
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One that has booted. `leader` is its first process, as this host counts."""
+    """A booted machine. `leader` is the PID of its first process on this host."""
 
     leader: int
 
     def run(
         self, *argv: str, timeout: float = _COMMAND_SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """A command in it, as its root; subprocess.TimeoutExpired where it takes longer."""
+        """Runs a command in it as root; raises subprocess.TimeoutExpired after the timeout."""
         inside = [
             "nsenter",
             f"--target={self.leader}",
@@ -59,13 +59,13 @@ class Machine:
         )
 
     def systemctl(self, *arguments: str) -> str:
-        """What it prints; AssertionError where it fails."""
+        """Output of systemctl; AssertionError if it fails."""
         done = self.run("systemctl", *arguments)
         assert done.returncode == 0, (arguments, done.stderr, self.journal())
         return done.stdout.strip()
 
     def show(self, unit: str, what: str) -> str:
-        """One property of a unit."""
+        """A property of a unit."""
         return self.systemctl("show", "--value", f"--property={what}", unit)
 
     def journal(self, *units: str, layout: str = "short-monotonic") -> str:
@@ -73,22 +73,22 @@ class Machine:
         return self.run("journalctl", "--no-pager", f"--output={layout}", *chosen).stdout
 
     def said(self, unit: str) -> list[str]:
-        """The lines of the unit's own processes, not systemd's about it."""
-        # What a process has written may not have been taken yet, also where it has ended.
+        """Journal lines of the unit's processes, without those of systemd."""
+        # journald may not have read all output yet, even after the process has exited.
         self.run("journalctl", "--sync")
         asked = ["--no-pager", "--output=cat", f"--identifier={unit}"]
         return self.run("journalctl", *asked).stdout.splitlines()
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
-        """A file in it."""
-        # By its own root, which a link in a path does not lead out of.
+        """Writes a file in it."""
+        # Written from inside, so that symbolic links resolve within its root.
         where = Path(f"/proc/{self.leader}/root{path}")
         where.parent.mkdir(parents=True, exist_ok=True)
         where.write_text(text)
         where.chmod(mode)
 
     def page(self, *curl: str, path: str = "/metrics") -> str:
-        """What the exporter answers; empty where it does not."""
+        """Response of the exporter; empty without one."""
         address = f"http://127.0.0.1:10177{path}"
         return self.run("curl", "--silent", "--max-time", "5", *curl, address).stdout
 
@@ -96,7 +96,7 @@ class Machine:
         return Page.parse(self.page())
 
     def await_(self, what: str, is_so: Callable[[], Any], seconds: float = 20.0) -> None:
-        """AssertionError where that takes longer."""
+        """Waits for a condition; AssertionError after the timeout."""
         until = time.monotonic() + seconds
         while not is_so():
             assert time.monotonic() < until, f"{what}\n{self.journal()}"
@@ -105,7 +105,7 @@ class Machine:
 
 @contextmanager
 def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[Machine]:
-    """A machine with the package as it is installed, its units enabled and started by the boot.
+    """A machine with the installed package; the boot starts the enabled units.
 
     disk: a directory of this host, which may be written, as /var/lib/mysql-probe.
 
@@ -125,7 +125,7 @@ def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[M
 def booted_from(
     lower: Path, prepare: Callable[[Path, Path], None], options: str, *, is_readonly: bool = False
 ) -> Iterator[Machine]:
-    """A machine on the root `lower`, which is not written.
+    """A machine with the root `lower`, which is not modified.
 
     prepare: puts into a layer over it what is to be there at the boot; gets the layer and a
         directory for its work. options: of systemd-nspawn, for a shell.
@@ -135,7 +135,7 @@ def booted_from(
     """
     _check()
     with ExitStack() as left:
-        # What is random stands inside: no machine's name may end with a hyphen.
+        # The random part is in the middle, because a machine name must not end with a hyphen.
         work = Path(tempfile.mkdtemp(prefix="ssd-", suffix="-machine", dir=_tmpfs()))
         left.callback(shutil.rmtree, work, ignore_errors=True)
         layer, root = work / "layer", work / "root"
@@ -173,7 +173,7 @@ def _running(script: str, work: Path, group: Path) -> Iterator[Machine]:
         (work / "log").open("w+") as log,
     ):
         manager.bind(str(told))
-        # A kill of the tests ends it too.
+        # It stops if the tests are killed.
         argv = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--propagation=private"]
         argv += ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
         environment = {
@@ -206,19 +206,19 @@ def _await_boot(manager: socket.socket, process: "subprocess.Popen[bytes]", log:
 
 
 def _leader(group: Path) -> int:
-    """The process in the group that is the first one of the innermost namespace."""
+    """PID of the first process of the innermost namespace in the group."""
     for listed in group.rglob("cgroup.procs"):
         for pid in map(int, listed.read_text().split()):
             status = Path(f"/proc/{pid}/status").read_text()
             numbers = next(line.split()[1:] for line in status.splitlines() if "NSpid:" in line)
-            # Ours, that of nspawn, that of the container.
+            # PIDs in the namespaces of the host, of nspawn and of the container.
             if len(numbers) >= 3 and numbers[-1] == "1":
                 return pid
     raise Unavailable("the container's first process is not found")
 
 
 def _with_users(layer: Path, work: Path) -> Callable[[], None]:
-    """What systemd-sysusers makes of this host's users and ours, into the layer."""
+    """Writes the users of this host and of the package into the layer, with systemd-sysusers."""
 
     def make() -> None:
         root = work / "root"
@@ -251,5 +251,5 @@ def _check() -> None:
 
 
 def _tmpfs() -> str:
-    # An overlay's own layer may not lie on an overlay, which a container's root is.
+    # The upper layer must not be on an overlay, such as the root of a container.
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()

@@ -1,4 +1,4 @@
-"""The package as files below a root: what `systemd/` holds, where each of them belongs."""
+"""Installs the files of `systemd/` below a root."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from tests.rig import smart_reports
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 
-#: Where each file is installed; a file that is not here is an example or documentation.
+#: Destination of each file. Other files are examples or documentation.
 PLACES: Mapping[str, str] = {
     "ssd-exporter.service": "usr/lib/systemd/system/ssd-exporter.service",
     "ssd-smart-agent.service": "usr/lib/systemd/system/ssd-smart-agent.service",
@@ -22,7 +22,7 @@ PLACES: Mapping[str, str] = {
     "config.toml": "etc/ssd-exporter/config.toml",
 }
 
-#: This Python and the code, where no ProtectHome= hides them: a developer has them in /home.
+#: This Python and the code, outside of /home, which ProtectHome= hides.
 BINDS: Mapping[Path, str] = {
     Path(sys.base_prefix): "/opt/python",
     Path(exporter.__path__[0]): "/opt/ssd-exporter/exporter",
@@ -36,7 +36,7 @@ exec /opt/python/bin/python{sys.version_info[0]}.{sys.version_info[1]} -m export
 
 STATE = "var/lib/ssd-exporter"
 
-#: One NVMe drive; another that may not be interrupted, and takes its time, once one asks for it.
+#: One NVMe drive, and on request a second one whose slow poll must not be interrupted.
 SMARTCTL = """#!/bin/sh
 case "$*" in
   *--version*) echo 'smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)' ;;
@@ -47,7 +47,7 @@ case "$*" in
 esac
 """
 
-#: Units of this host that have nothing to do with it, and take their time at a boot.
+#: Unrelated units of this host that delay the boot.
 _MASKED = (
     *("console-getty.service", "getty.target", "systemd-logind.service", "dbus.service"),
     *("dbus.socket", "systemd-user-sessions.service", "systemd-update-utmp.service"),
@@ -56,18 +56,18 @@ _MASKED = (
 
 
 def install(root: Path, users: Callable[[], None]) -> None:
-    """The files, the program and a smartctl; `users` is called where a package makes its users."""
+    """Installs files, program and a fake smartctl; calls `users` when a package creates users."""
     for name, place in PLACES.items():
         _put(root / place, (SYSTEMD / name).read_text())
     _put(root / "usr/bin/ssd-exporter", _PROGRAM, 0o755)
     _put(root / "usr/sbin/smartctl", smartctl(), 0o755)
-    # A root that is read-only gets no directories for them.
+    # They cannot be created on a read-only root.
     for inside in BINDS.values():
         (root / inside.lstrip("/")).mkdir(parents=True)
-    # With the journal in /run it can be read while /var is full.
+    # The journal in /run is readable while /var is full.
     _put(root / "etc/systemd/journald.conf.d/run.conf", "[Journal]\nStorage=volatile\n")
     _hide_what_this_host_starts(root)
-    # What root has left by a command before it was installed.
+    # A file that root created with a command before the installation.
     _put(root / STATE / "of-root.json", "{}", 0o600)
     _opaque(root / STATE)
     users()
@@ -91,7 +91,7 @@ def _hide_what_this_host_starts(root: Path) -> None:
 
 
 def _opaque(directory: Path) -> None:
-    # Of overlayfs: nothing of the lower directory is seen.
+    # overlayfs hides the content of the lower directory.
     os.setxattr(directory, "trusted.overlay.opaque", b"y")
 
 

@@ -1,4 +1,4 @@
-"""Both units, started by a real systemd on this host's own root."""
+"""Both units, started by a real systemd."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.systemd.units import AGENT, BOTH, EXPORTER, await_drive
 
 CONFIG = "/etc/ssd-exporter/config.toml"
 
-#: A short one, which nothing keeps off: this host is busy with its tests.
+#: A short probe without gate conditions, because tests keep this host busy.
 PROBES = """
 [probe]
 directory = "/var/lib/mysql-probe"
@@ -55,7 +55,7 @@ def changed(machine: Machine, path: str, text: str, mode: int = 0o644) -> Iterat
 
 @contextmanager
 def with_drop_in(machine: Machine, text: str, *units: str) -> Iterator[None]:
-    """Units with more lines."""
+    """Adds a drop-in to units."""
     paths = [f"/run/systemd/system/{unit}.service.d/test.conf" for unit in units]
     for path in paths:
         machine.write(path, text)
@@ -69,8 +69,8 @@ def with_drop_in(machine: Machine, text: str, *units: str) -> Iterator[None]:
         machine.systemctl("restart", *units)
 
 
-class Ear:
-    """What units say from now on."""
+class JournalReader:
+    """Journal lines of units since its creation."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -90,7 +90,7 @@ def complaints(lines: list[str]) -> list[str]:
     return [line for line in lines if "level=info" not in line]
 
 
-def test_the_boot_has_started_both_and_nothing_complains(machine: Machine) -> None:
+def test_the_boot_starts_both_units_without_errors(machine: Machine) -> None:
     assert "active\nactive" == machine.systemctl("is-active", *BOTH)
     for unit in BOTH:
         assert [] == complaints(machine.said(unit))
@@ -98,12 +98,12 @@ def test_the_boot_has_started_both_and_nothing_complains(machine: Machine) -> No
         assert machine.said(unit)
 
 
-def test_what_root_left_before_the_package_came_is_the_exporters(machine: Machine) -> None:
+def test_files_of_root_in_the_state_directory_belong_to_the_exporter(machine: Machine) -> None:
     owners = machine.run("stat", "--format=%U", f"/{package.STATE}/of-root.json").stdout
     assert "ssd-exporter\n" == owners
 
 
-def test_the_page_shows_this_host_and_what_the_agent_has_heard(machine: Machine) -> None:
+def test_the_page_contains_host_and_smart_metrics(machine: Machine) -> None:
     page = machine.metrics()
     assert 1 == page.value("ssd_device_up", device="rig1", serial="RIGN000001")
     assert {"1"} == {str(int(value)) for _, value in page.find("ssd_collector_success")}
@@ -111,23 +111,23 @@ def test_the_page_shows_this_host_and_what_the_agent_has_heard(machine: Machine)
     assert list(page.find("ssd_disk_read_bytes_total"))
 
 
-def test_a_reload_takes_new_settings_and_keeps_the_processes(machine: Machine) -> None:
+def test_a_reload_applies_new_settings_and_keeps_the_processes(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
-    ear = Ear(machine)
+    ear = JournalReader(machine)
     with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
         machine.systemctl("reload", *BOTH)
         machine.await_("a reload", lambda: "settings reloaded" in ear.last(EXPORTER))
         machine.await_("the agent too", lambda: "settings were read again" in ear.last(AGENT))
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     machine.await_("ready again", lambda: "running" == machine.show(AGENT, "SubState"))
-    ear = Ear(machine)
+    ear = JournalReader(machine)
     machine.systemctl("reload", *BOTH)
     machine.await_("as before", lambda: "settings were read again" in ear.last(AGENT))
 
 
-def test_a_reload_with_a_mistake_says_it_and_the_old_process_lives_on(machine: Machine) -> None:
+def test_a_reload_with_invalid_settings_fails_and_keeps_the_process(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
-    ear = Ear(machine)
+    ear = JournalReader(machine)
     with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
         for unit in BOTH:
             assert machine.run("systemctl", "reload", unit).returncode == 1
@@ -138,9 +138,9 @@ def test_a_reload_with_a_mistake_says_it_and_the_old_process_lives_on(machine: M
     assert machine.page()
 
 
-def test_a_mistake_at_the_start_fails_the_unit_with_one_line(machine: Machine) -> None:
-    """It is not tried again, for it stays one; a start after it is mended is a start."""
-    ear = Ear(machine)
+def test_invalid_settings_at_start_fail_the_unit_with_one_line(machine: Machine) -> None:
+    """systemd does not retry; after the configuration is fixed, a manual start succeeds."""
+    ear = JournalReader(machine)
     with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
         for unit in BOTH:
             assert machine.run("systemctl", "restart", unit).returncode != 0
@@ -154,7 +154,7 @@ def test_a_mistake_at_the_start_fails_the_unit_with_one_line(machine: Machine) -
     assert machine.page()
 
 
-def test_after_kill_9_they_are_started_again(machine: Machine) -> None:
+def test_units_restart_after_sigkill(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
     documents = machine.run("ls", "/run/ssd-smart-agent").stdout
     machine.run("kill", "-KILL", *before)
@@ -169,10 +169,10 @@ def restarted(machine: Machine, before: list[str]) -> bool:
     return not {"0", *before} & {*now} and {"active"} == states
 
 
-def test_the_watchdog_ends_what_is_frozen_and_starts_it_again(machine: Machine) -> None:
-    """What is not frozen says that it lives in time, be that less than its usual interval."""
+def test_the_watchdog_restarts_a_frozen_process(machine: Machine) -> None:
+    """A running process notifies the watchdog in time even with a short interval."""
     with with_drop_in(machine, "[Service]\nWatchdogSec=2s\n", *BOTH):
-        ear = Ear(machine)
+        ear = JournalReader(machine)
         before = [machine.show(unit, "MainPID") for unit in BOTH]
         time.sleep(2.5)
         assert before == [machine.show(unit, "MainPID") for unit in BOTH]
@@ -180,12 +180,12 @@ def test_the_watchdog_ends_what_is_frozen_and_starts_it_again(machine: Machine) 
         machine.await_("started again", lambda: restarted(machine, before))
         for unit in BOTH:
             assert "Watchdog timeout" in machine.journal(unit)
-        # Where each thread stood.
+        # Stack traces of all threads.
         assert any("Fatal Python error: Aborted" in line for line in ear.heard(EXPORTER))
 
 
 def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Machine) -> None:
-    """fio as it is: its threads, its shared memory, its nice(2)."""
+    """Real fio with threads, shared memory and nice(2)."""
     place = "/var/lib/mysql-probe"
     owned = f"chown ssd-exporter: {place} && chmod 0700 {place}"
     assert 0 == machine.run("sh", "-c", owned).returncode
@@ -196,13 +196,13 @@ def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Ma
 
 
 def probed(machine: Machine) -> set[str]:
-    """The profiles of which a run has succeeded."""
+    """Profiles with a successful run."""
     runs = Page.parse(machine.page()).find("ssd_probe_runs_total", result="success")
     return {labels["profile"] for labels, count in runs if count}
 
 
-def test_without_smartmontools_both_say_so_and_go_on(machine: Machine) -> None:
-    ear = Ear(machine)
+def test_units_report_missing_smartmontools_and_keep_running(machine: Machine) -> None:
+    ear = JournalReader(machine)
     machine.run("rm", "/usr/sbin/smartctl")
     try:
         machine.systemctl("restart", AGENT)
@@ -217,12 +217,12 @@ def test_without_smartmontools_both_say_so_and_go_on(machine: Machine) -> None:
         machine.systemctl("restart", AGENT)
 
 
-def test_a_certificate_that_may_not_be_read_fails_the_unit_with_one_line(machine: Machine) -> None:
+def test_an_unreadable_certificate_fails_the_unit_with_one_line(machine: Machine) -> None:
     web = "/etc/ssd-exporter/web.yml"
     key = "/etc/ssd-exporter/key.pem"
     text = f"tls_server_config:\n  cert_file: {key}\n  key_file: {key}\n"
     setting = f'[web]\nconfig_file = "{web}"\n'
-    ear = Ear(machine)
+    ear = JournalReader(machine)
     with (
         changed(machine, web, text),
         changed(machine, key, "secret", 0o600),
@@ -236,7 +236,7 @@ def test_a_certificate_that_may_not_be_read_fails_the_unit_with_one_line(machine
     machine.systemctl("start", EXPORTER)
 
 
-def test_with_a_full_var_it_runs_and_says_what_is_lost(machine: Machine) -> None:
+def test_the_exporter_runs_with_a_full_var_and_reports_the_loss(machine: Machine) -> None:
     machine.systemctl("stop", EXPORTER)
     script = (
         "mount -t tmpfs -o size=64k,nr_inodes=64 tmpfs /var &&"
@@ -244,7 +244,7 @@ def test_with_a_full_var_it_runs_and_says_what_is_lost(machine: Machine) -> None
         " chown ssd-exporter: /var/lib/ssd-exporter && ! cat /dev/zero > /var/full 2> /dev/null"
     )
     assert 0 == machine.run("sh", "-c", script).returncode
-    ear = Ear(machine)
+    ear = JournalReader(machine)
     try:
         machine.systemctl("start", EXPORTER)
         await_drive(machine)
@@ -256,8 +256,8 @@ def test_with_a_full_var_it_runs_and_says_what_is_lost(machine: Machine) -> None
         machine.run("umount", "/var")
 
 
-def test_a_command_that_may_not_be_killed_outlives_the_agent(machine: Machine) -> None:
-    """KillMode=process: cut short, it would leave its sector on the disk."""
+def test_an_uninterruptible_command_survives_the_agent(machine: Machine) -> None:
+    """KillMode=process: an interrupted command would leave its sector on the disk."""
     settings = '[[smart.drive]]\npath = "/dev/sdx"\ntype = "jmb39x,0"\n'
     with changed(machine, CONFIG, settings):
         machine.systemctl("restart", AGENT)
@@ -270,14 +270,14 @@ def test_a_command_that_may_not_be_killed_outlives_the_agent(machine: Machine) -
     machine.await_("it has ended", lambda: not machine.run("pgrep", "-x", "sleep").stdout)
 
 
-def test_a_stop_is_clean_and_takes_the_documents_away(machine: Machine) -> None:
+def test_a_stop_is_clean_and_removes_the_documents(machine: Machine) -> None:
     for unit in BOTH:
         machine.systemctl("stop", unit)
         assert "success" == machine.show(unit, "Result")
     assert machine.run("ls", "/run/ssd-smart-agent").returncode != 0
 
 
-def test_it_runs_on_a_root_that_is_read_only() -> None:
+def test_units_run_on_a_read_only_root() -> None:
     try:
         with booted(is_readonly=True) as machine:
             assert machine.run("touch", "/var/lib/x").returncode != 0

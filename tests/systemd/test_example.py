@@ -1,4 +1,4 @@
-"""The example of a configuration: every key, with its default."""
+"""The example configuration contains every key with its default."""
 
 import re
 import sys
@@ -23,10 +23,10 @@ else:
 
 EXAMPLE = SYSTEMD / "config.toml"
 
-#: A key or a table that is commented out; prose has a blank after its sign.
+#: A commented key or table; prose has a space after the #.
 _COMMENTED = re.compile(r"^#(?=[\w\[])", re.MULTILINE)
 
-#: Tables under names of the user's own, and the record that one of them is.
+#: Tables with names chosen by the user, and their record types.
 _NAMED: Mapping[str, tuple[str, type]] = {
     "device": ("device.sda", DeviceSettings),
     "smart.drive": ("smart.drive", SmartDrive),
@@ -41,7 +41,7 @@ def uncommented() -> dict[str, Any]:
 
 
 def defaults(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key, dotted, with its default as TOML has it."""
+    """Every key in dotted form with its default as a TOML value."""
     for field in fields(value):
         key = f"{where}{field.metadata.get('key', field.name)}"
         found = getattr(value, field.name)
@@ -62,7 +62,7 @@ def _plain(value: Any) -> Any:
 
 
 def given(table: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]]:
-    """Every key of a file, dotted; of several tables of one name the first."""
+    """Every key of a file in dotted form; the first one of an array of tables."""
     for name, found in table.items():
         key = f"{where}{name}"
         value = found[0] if isinstance(found, list) and isinstance(found[0], dict) else found
@@ -72,12 +72,12 @@ def given(table: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, Any]
             yield key, value
 
 
-def test_as_it_is_shipped_it_sets_nothing() -> None:
+def test_the_example_sets_nothing() -> None:
     read = parse_record(Settings, tomllib.loads(EXAMPLE.read_text()), "", Settings())
     assert Settings() == read
 
 
-def test_it_has_every_key_and_no_other(uncommented: dict[str, Any]) -> None:
+def test_the_example_has_exactly_all_keys(uncommented: dict[str, Any]) -> None:
     expected = {key for key, _ in defaults(Settings())}
     for where, kind in _NAMED.values():
         keys = (str(field.metadata.get("key", field.name)) for field in fields(kind))
@@ -85,8 +85,8 @@ def test_it_has_every_key_and_no_other(uncommented: dict[str, Any]) -> None:
     assert expected == {key for key, _ in given(uncommented)}
 
 
-def test_it_shows_each_default_as_it_is(uncommented: dict[str, Any]) -> None:
-    """Where there is none it shows an example."""
+def test_the_example_shows_the_defaults(uncommented: dict[str, Any]) -> None:
+    """Keys without default show an example."""
     shown = dict(given(uncommented))
     for key, default in defaults(Settings()):
         if default not in (None, "", [], {}):
@@ -94,26 +94,28 @@ def test_it_shows_each_default_as_it_is(uncommented: dict[str, Any]) -> None:
             assert default == value, key
     profile = PROFILES["page_read"]
     for field in fields(ProfileSettings):
-        its = _plain(getattr(profile, field.name))
-        assert its == shown[f"probe.profile.page_read.{field.name}"], field.name
+        expected = _plain(getattr(profile, field.name))
+        assert expected == shown[f"probe.profile.page_read.{field.name}"], field.name
 
 
-#: A list that may be given as its one item.
+#: A list that may be written as a single item.
 _ONE = "web.listen_address"
 
 
-def test_with_every_key_it_is_a_configuration(uncommented: dict[str, Any]) -> None:
+def test_the_uncommented_example_is_valid(uncommented: dict[str, Any]) -> None:
     del uncommented["disk"]["device_include"]  # the other one of the two
     validated(parse_record(Settings, uncommented, ""))
 
 
-def test_the_program_finds_it_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_config_check_accepts_the_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     flags = [f"--state.directory={tmp_path}", f"--config.file={EXAMPLE}"]
     assert 0 == main(["--config.check", *flags])
     assert "the configuration is valid\n" == capsys.readouterr().out
 
 
-def test_probes_write_where_the_unit_lets_them(uncommented: dict[str, Any]) -> None:
+def test_the_probe_directory_is_writable_with_the_drop_in(uncommented: dict[str, Any]) -> None:
     drop_in = (SYSTEMD / "probe.conf").read_text()
     directory = uncommented["probe"]["directory"]
     assert f"\nReadWritePaths=-{directory}\n" in drop_in

@@ -1,4 +1,4 @@
-"""What each half can do and see, in the sandbox that systemd has made for it."""
+"""Permissions of exporter and agent in their systemd sandboxes."""
 
 import pytest
 
@@ -10,13 +10,13 @@ CAPABILITIES = 1 << 17 | 1 << 21 | 1 << 27
 
 
 def status(machine: Machine, unit: str) -> dict[str, str]:
-    """/proc/<pid>/status of a unit's main process, as this host sees it."""
+    """/proc/<pid>/status of the main process of a unit."""
     pid = machine.show(unit, "MainPID")
     lines = machine.run("cat", f"/proc/{pid}/status").stdout.splitlines()
     return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
-def test_the_half_with_the_network_has_no_right_and_no_device(machine: Machine) -> None:
+def test_the_exporter_has_no_capabilities_and_no_devices(machine: Machine) -> None:
     its = status(machine, EXPORTER)
     assert "0" not in its["Uid"].split()
     assert 0 == int(its["CapBnd"], 16) == int(its["CapPrm"], 16)
@@ -26,7 +26,7 @@ def test_the_half_with_the_network_has_no_right_and_no_device(machine: Machine) 
     assert "" == devices
 
 
-def test_the_half_with_rights_has_those_of_smartctl_and_no_network(machine: Machine) -> None:
+def test_the_agent_has_only_the_capabilities_of_smartctl_and_no_network(machine: Machine) -> None:
     its = status(machine, AGENT)
     assert ["0"] * 4 == its["Uid"].split()
     assert CAPABILITIES == int(its["CapBnd"], 16) == int(its["CapEff"], 16)
@@ -35,7 +35,7 @@ def test_the_half_with_rights_has_those_of_smartctl_and_no_network(machine: Mach
     assert machine.run("readlink", "/proc/1/ns/net").stdout != its_network
 
 
-def test_documents_are_for_the_two_halves_alone(machine: Machine) -> None:
+def test_documents_are_readable_for_agent_and_exporter_only(machine: Machine) -> None:
     listed = machine.run("sh", "-c", "cd /run/ssd-smart-agent && stat -c '%A %U %G' . *").stdout
     directory, *files = listed.splitlines()
     assert "drwxr-x--- root ssd-exporter" == directory
@@ -44,7 +44,7 @@ def test_documents_are_for_the_two_halves_alone(machine: Machine) -> None:
     assert machine.run(*asked, "ls", "/run/ssd-smart-agent").returncode != 0
 
 
-#: Where each half may write. Of /dev the nodes are named, and /proc has /proc/sys read-only.
+#: Writable directories of each unit. /dev is restricted to listed nodes; /proc/sys is read-only.
 _KERNEL = {"/dev/shm", "/dev/pts", "/dev/mqueue", "/dev/hugepages", "/proc"}
 WRITABLE = {
     EXPORTER: {"/var/lib/ssd-exporter", "/tmp", "/var/tmp", *_KERNEL},
@@ -53,25 +53,25 @@ WRITABLE = {
 
 
 @pytest.mark.parametrize("unit", BOTH)
-def test_each_half_writes_to_its_own_directory_alone(machine: Machine, unit: str) -> None:
-    """systemd leaves /run writable under ProtectSystem=strict, with other lines of the unit."""
+def test_each_unit_can_write_to_its_own_directory_only(machine: Machine, unit: str) -> None:
+    """systemd leaves /run writable with ProtectSystem=strict and other options of the unit."""
     pid = machine.show(unit, "MainPID")
     lines = machine.run("cat", f"/proc/{pid}/mountinfo").stdout.splitlines()
     mounts = [line.split(" ") for line in lines]
     writable = {fields[4] for fields in mounts if "rw" in fields[5].split(",")}
-    # Two that the container has and no host.
+    # Two paths that exist in containers only.
     assert WRITABLE[unit] == {each for each in writable if not each.startswith("/run/host/")}
 
 
-def test_the_half_with_rights_sees_no_socket_to_ask_systemd_by(machine: Machine) -> None:
+def test_the_agent_has_no_access_to_sockets_of_systemd(machine: Machine) -> None:
     pid = machine.show(AGENT, "MainPID")
     found = machine.run("find", f"/proc/{pid}/root/run/", "-exec", "stat", "-c", "%F:%n", "{}", "+")
     sockets = [line for line in found.stdout.splitlines() if line.startswith("socket:")]
     assert [f"socket:/proc/{pid}/root/run/systemd/notify"] == sockets
 
 
-def test_one_probe_at_a_time_by_a_lock_that_all_exporters_find(machine: Machine) -> None:
-    """The unit sees /run/lock read-only, so that the file is there from the boot on."""
+def test_the_probe_lock_is_available_to_all_exporters(machine: Machine) -> None:
+    """/run/lock is read-only for the unit, so the file must exist since boot."""
     pid = machine.show(EXPORTER, "MainPID")
     lock = f"/proc/{pid}/root/run/lock/ssd-exporter-probe.lock"
     assert "root 644" == machine.run("stat", "-c", "%U %a", lock).stdout.strip()

@@ -1,4 +1,4 @@
-"""The units as text: what systemd finds in them, and that they agree with the program."""
+"""The unit files are valid and match the program."""
 
 import re
 import shutil
@@ -14,12 +14,12 @@ from exporter.probe_monitor import _LOCK_DIRECTORY
 from tests.required import lacking
 from tests.systemd.package import PLACES, SYSTEMD
 
-#: The most that `systemd-analyze security` may find exposed, of 10.
-MOST_EXPOSED = {"ssd-exporter.service": 1.5, "ssd-smart-agent.service": 2.0}
+#: Maximum exposure level of `systemd-analyze security` (0 to 10).
+MAX_EXPOSURE = {"ssd-exporter.service": 1.5, "ssd-smart-agent.service": 2.0}
 
-UNITS = tuple(MOST_EXPOSED)
+UNITS = tuple(MAX_EXPOSURE)
 
-#: What a unit does rather than what it is kept from.
+#: Options that do not restrict a unit.
 _PLAIN = {"User", "Group", "EnvironmentFile", "ExecStart", "SyslogIdentifier", "Restart"}
 _PLAIN |= {"RestartSec", "StateDirectoryMode", "RuntimeDirectoryMode", "WantedBy", "Description"}
 _PLAIN |= {"Documentation", "RuntimeDirectoryPreserve"}
@@ -41,7 +41,7 @@ def analyze(*arguments: str) -> "subprocess.CompletedProcess[str]":
 
 
 def verified(root: Path, unit: str, text: str) -> str:
-    """What `systemd-analyze verify` prints of a unit among those that systemd has."""
+    """Output of `systemd-analyze verify` for a unit."""
     directory = root / "usr/lib/systemd/system"
     shutil.copytree("/usr/lib/systemd/system", directory, symlinks=True)
     for program in ("ssd-exporter", "kill"):
@@ -57,27 +57,27 @@ def verified(root: Path, unit: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_systemd_finds_nothing_wrong(tmp_path: Path, unit: str) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path, unit: str) -> None:
     assert "" == verified(tmp_path, unit, (SYSTEMD / unit).read_text())
 
 
-def test_systemd_would_say_what_is_wrong(tmp_path: Path) -> None:
-    """Its exit status would not."""
+def test_systemd_reports_unknown_keys(tmp_path: Path) -> None:
+    """The exit status does not reveal unknown keys."""
     text = (SYSTEMD / UNITS[0]).read_text().replace("WatchdogSec=", "WatchdogSecs=")
     assert "Unknown key" in verified(tmp_path, UNITS[0], text)
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_little_is_exposed(unit: str) -> None:
+def test_the_exposure_is_low(unit: str) -> None:
     done = analyze("security", "--offline=true", "--no-pager", str(SYSTEMD / unit))
     found = re.search(r"Overall exposure level for \S+: ([\d.]+) ", done.stdout)
     assert found is not None, done.stderr
-    assert float(found[1]) <= MOST_EXPOSED[unit], done.stdout
+    assert float(found[1]) <= MAX_EXPOSURE[unit], done.stdout
 
 
 @pytest.mark.parametrize("unit", [*UNITS, "probe.conf"])
-def test_each_line_that_keeps_something_out_says_why(unit: str) -> None:
-    """A comment right above, or above a line of the same key or the same comment."""
+def test_restrictions_have_comments(unit: str) -> None:
+    """The comment is directly above, or above a line with the same key or comment."""
     above = ""
     for line in lines(unit):
         key = line.partition("=")[0]
@@ -86,12 +86,12 @@ def test_each_line_that_keeps_something_out_says_why(unit: str) -> None:
         above = line
 
 
-#: The second line of a pair that one comment explains.
+#: Options that share a comment with the line above.
 _TOGETHER = {"CapabilityBoundingSet", "SystemCallFilter", "TemporaryFileSystem", "BindPaths"}
 _TOGETHER |= {"Wants"}
 
 
-def test_the_units_name_what_the_program_uses() -> None:
+def test_the_units_match_the_program() -> None:
     exporter, agent = UNITS
     directory = Settings().smart.directory
     assert [directory.name] == values(agent, "RuntimeDirectory")
@@ -108,7 +108,7 @@ def test_the_units_name_what_the_program_uses() -> None:
         assert f'{flags.removeprefix("$")}=""' in lines("ssd-exporter.default")
 
 
-def test_the_user_and_the_lock_are_those_of_the_program() -> None:
+def test_user_and_lock_match_the_program() -> None:
     [user] = [line.split()[1] for line in lines("ssd-exporter.sysusers") if line.startswith("u ")]
     assert [user] == values(UNITS[0], "User")
     made = [line.split() for line in lines("ssd-exporter.tmpfiles") if line[:2] in ("f ", "d ")]
@@ -118,7 +118,7 @@ def test_the_user_and_the_lock_are_those_of_the_program() -> None:
     assert ["d", str(state.FALLBACK), mode, user, user, "-"] in made
 
 
-def test_the_readme_says_where_each_file_goes() -> None:
+def test_the_readme_lists_the_destination_of_each_file() -> None:
     readme = (SYSTEMD / "README.md").read_text()
     for path in SYSTEMD.iterdir():
         if path.name != "README.md":

@@ -1,4 +1,4 @@
-"""The names of the two units, and what several tests wait for."""
+"""Names of the units, and a wait condition."""
 
 from tests.systemd.machine import Machine
 
@@ -7,5 +7,5 @@ BOTH = (EXPORTER, AGENT)
 
 
 def await_drive(machine: Machine) -> None:
-    """Until the page has what the agent has heard from its drive."""
+    """Waits until the page contains the SMART data of the drive."""
     machine.await_("the drive is on the page", lambda: "ssd_device_up{" in machine.page())
