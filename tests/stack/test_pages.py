@@ -110,7 +110,7 @@ def less(host: str, section: str, key: str, value: object) -> tuple[float, float
     return (drives - cut_drives) / DRIVES, hosts - cut_hosts
 
 
-COLLECTORS = rows("cardinality.md", "collector | series a drive")
+COLLECTORS = rows("cardinality.md", "collector | series per drive")
 
 
 @pytest.mark.parametrize(("name", "drive", "host"), [row[:3] for row in COLLECTORS])
@@ -124,7 +124,7 @@ def test_series_per_collector_match_the_documentation(name: str, drive: str, hos
     assert (float(drive), float(host)) == less(machine, "collector", collector, value=False)
 
 
-ADDING = rows("cardinality.md", "setting | series a drive")
+ADDING = rows("cardinality.md", "setting | series per drive")
 
 
 @pytest.mark.parametrize(("setting", "drive", "host"), ADDING)
@@ -139,7 +139,7 @@ def test_documented_sums_are_correct() -> None:
     drives, hosts = series(NVME)
     assert f"{1000 * (4 * drives // DRIVES + hosts):,} series" in text
     raw, _ = less(SATA, "smart", "raw_attributes", value=False)
-    assert f"| `smart.raw_attributes = false` | {raw} a SATA drive |" in text
+    assert f"| `smart.raw_attributes = false` | {raw} per SATA drive |" in text
     assert 20 == len(LATENCY.edges) + 3
 
 
