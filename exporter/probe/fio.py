@@ -86,7 +86,7 @@ def parse_version(text: str) -> tuple[int, int] | None:
 
     Compare with `OLDEST`.
     """
-    found = _NUMBERS.match(command.parse(text) or text)
+    found = _NUMBERS.match(command.parse_version(text) or text)
     return None if found is None else (int(found[1]), int(found[2]))
 
 
@@ -173,7 +173,7 @@ class SystemFio:
         self._runner = runner
         self._clock = clock
         most = fio_report.LARGEST_BYTES
-        self._children = children or SystemChildren(clock, most_output_bytes=most)
+        self._children = children or SystemChildren(clock, max_output_bytes=most)
         self._engines: frozenset[str] | None = None
         self._asked_at = float("-inf")
         self._prefix: tuple[str, ...] | None = None

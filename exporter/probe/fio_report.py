@@ -195,7 +195,7 @@ def parse(output: bytes, status: int | None) -> ProbeRun:
     return ProbeRun(
         result=_run_result(jobs, status, is_aborted=is_aborted),
         status=status,
-        fio_version=command.parse(report.text("fio version") or ""),
+        fio_version=command.parse_version(report.text("fio version") or ""),
         jobs=tuple(jobs.values()),
         message=found.message,
         faults=(*found.faults, *report.faults),

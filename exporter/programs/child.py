@@ -1,4 +1,4 @@
-"""One program that runs: started, read, ended. What watches several is in `children`."""
+"""Starts, reads and ends one child process. `children` runs several of them."""
 
 import contextlib
 import fcntl
@@ -10,14 +10,19 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 _CHUNK_BYTES = 1 << 16
-_MOST_CHUNKS = 64
 
-#: What Python ignores, or whoever started us in the background (nohup), a child would too.
-_DEFAULT = (signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+#: Limit of chunks read at a time from one child, so that one that prints without end delays the
+#: others by 4 MB only.
+_MAX_CHUNKS = 64
+
+#: Signals that Python or the parent (nohup) may ignore. A child would inherit that.
+_DEFAULT_SIGNALS = (
+    *(signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
+)
 
 
 class End(str, Enum):
-    """How it ended with a child."""
+    """How the run of a child ended."""
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -28,11 +33,11 @@ class End(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A child with which we are done.
+    """The result of a child.
 
-    status: its exit status, or the number of the signal that ended it, negative; None where it
-    has not ended (`STUCK`), never began, or somebody else took it.
-    message: for people, where it did not end by itself.
+    status: its exit status, or the negative number of the signal that ended it; None if it still
+    exists (`STUCK`), was not started, or another part of the process collected its status.
+    message: why it did not exit by itself, for people; else empty.
     """
 
     key: Hashable
@@ -45,7 +50,7 @@ class Finished:
 
 
 class Stage(Enum):
-    """How far we have gone to end a child."""
+    """The last step that was taken to end a child."""
 
     RUNNING = 0
     TERMINATED = 1
@@ -53,22 +58,25 @@ class Stage(Enum):
     GIVEN_UP = 3
 
 
-class Watched:
-    """The descriptors that one poll(2) looks at, and whose they are."""
+class PidfdPoll:
+    """A poll(2) object over the pidfds of all children, and the child of each."""
 
     def __init__(self) -> None:
         self.poll = select.poll()
         self._children: dict[int, Child] = {}
 
     def add(self, descriptor: int, child: "Child") -> None:
+        """Poll a child's pidfd; -1 is ignored."""
         if descriptor >= 0:
             self._children[descriptor] = child
             self.poll.register(descriptor, select.POLLIN)
 
     def child(self, descriptor: int) -> "Child | None":
+        """The child of a pidfd; None for any other descriptor."""
         return self._children.get(descriptor)
 
     def close(self, descriptor: int) -> None:
+        """Remove and close a pidfd."""
         if self._children.pop(descriptor, None) is not None:
             self.poll.unregister(descriptor)
             os.close(descriptor)
@@ -76,12 +84,12 @@ class Watched:
 
 @dataclass(slots=True)
 class Child:
-    """A process of ours that has not been collected.
+    """A child process that has not been collected with waitpid(2).
 
-    pidfd: becomes readable when it ends; -1 where the kernel gives none.
-    pipes: what it prints and its errors; -1 where closed.
-    deadline: when the next step is taken to end it, by the clock's monotonic seconds.
-    send: gives a process group a signal.
+    pidfd: becomes readable when the process ends; -1 where the kernel provides none.
+    pipes: its standard output and standard error; -1 where closed.
+    deadline: when the next step to end it is taken, in monotonic seconds.
+    send: sends a signal to a process group.
     """
 
     key: Hashable
@@ -89,12 +97,12 @@ class Child:
     pid: int
     pidfd: int
     pipes: list[int]
-    begun: float
+    started_at: float
     limit_seconds: float
     deadline: float
     may_kill: bool
-    most_output_bytes: int
-    watched: Watched
+    max_output_bytes: int
+    pidfd_poll: PidfdPoll
     send: Callable[[int, int], None]
     stage: Stage = Stage.RUNNING
     end: End = End.EXITED
@@ -103,11 +111,11 @@ class Child:
 
     @property
     def is_open(self) -> bool:
-        """Whether more may come of what it prints."""
+        """Whether it may still print."""
         return max(self.pipes) >= 0
 
     def read(self, which: int) -> bool:
-        """Take a chunk of what it printed; False where there is no more, for now or for good."""
+        """Read a chunk of pipe 0 or 1; False if there is nothing to read, now or ever."""
         if self.pipes[which] < 0:
             return False
         try:
@@ -117,41 +125,44 @@ class Child:
         self.size += len(chunk)
         if not chunk:
             self.close_pipe(which)
-        elif self.size <= self.most_output_bytes:
+        elif self.size <= self.max_output_bytes:
             self.chunks[which].append(chunk)
         elif self.may_kill:
             self.end = End.TOO_MUCH_OUTPUT if self.end is End.EXITED else self.end
             self.close_pipe(0)
             self.close_pipe(1)
         else:
-            # Emptied and dropped, for it must not be kept from coming to its end.
+            # The output is read and dropped: a full pipe would keep the process from ending.
             self.end = End.TOO_MUCH_OUTPUT
         return self.pipes[which] >= 0
 
     def read_all(self) -> None:
-        """Take what it has printed until now, of one that prints on and on a part."""
+        """Read what it has printed so far, up to a limit."""
         for which in range(2):
-            for _ in range(_MOST_CHUNKS):
+            for _ in range(_MAX_CHUNKS):
                 if not self.read(which):
                     break
 
     def close_pipe(self, which: int) -> None:
+        """Close pipe 0 or 1."""
         if self.pipes[which] >= 0:
             os.close(self.pipes[which])
         self.pipes[which] = -1
 
     def close(self) -> None:
+        """Close the pipes and the pidfd."""
         self.close_pipe(0)
         self.close_pipe(1)
-        self.watched.close(self.pidfd)
+        self.pidfd_poll.close(self.pidfd)
 
     def kill(self, number: int) -> None:
-        """Send a signal to it and to what it has started, as long as it is not collected."""
-        # Refused where the program runs with other rights than ours; it is then stuck in time.
+        """Send a signal to the process and all that it started. It must not be collected yet."""
+        # Not permitted if the program runs with other privileges. It then becomes `STUCK`.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             self.send(self.pid, number)
 
     def has_ended(self) -> bool:
+        """Whether `collect` would return at once."""
         try:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return os.waitid(os.P_PID, self.pid, flags) is not None
@@ -159,9 +170,9 @@ class Child:
             return True
 
     def collect(self) -> int | None:
-        """Its exit status or minus the signal, once it has ended; None where somebody took it."""
+        """Exit status or negative signal number; None if another waitpid(2) has taken it."""
         if self.may_kill:
-            # Until it is collected its number is nobody else's: end what it left behind.
+            # Until the process is collected its number is not reused: end what it left behind.
             self.kill(signal.SIGKILL)
         try:
             _, status = os.waitpid(self.pid, 0)
@@ -173,7 +184,9 @@ class Child:
 def spawn(
     argv: Sequence[str], environment: Mapping[str, str], *, may_kill: bool
 ) -> tuple[int, list[int]]:
-    """Start a program in a process group of its own; its number, and what reads its two outputs.
+    """Start a program in a process group of its own, without input.
+
+    Returns its process number and the reading ends of its standard output and standard error.
 
     Raises:
         OSError, ValueError: it cannot be started.
@@ -191,13 +204,13 @@ def spawn(
                 (os.POSIX_SPAWN_DUP2, pipes[0][1], 1),
                 (os.POSIX_SPAWN_DUP2, pipes[1][1], 2),
             ],
-            # No session of its own, which Linux gives as much of the CPU as all of ours, whatever
-            # the two nice values are (sched(7), autogroup).
+            # A process group and not a session: Linux gives a session as much CPU time as all of
+            # this process, whatever the two nice values are (sched(7), autogroup).
             setpgroup=0,
             setsigmask=[],
-            # Python ignores SIGPIPE, which a child would inherit. One that must not be killed
-            # keeps it so: it does not die of it where we end before it does.
-            setsigdef=[*_DEFAULT, *([signal.SIGPIPE] if may_kill else [])],
+            # Python ignores SIGPIPE, which a child inherits. A child that must not be killed keeps
+            # it so, and survives the end of this process.
+            setsigdef=[*_DEFAULT_SIGNALS, *([signal.SIGPIPE] if may_kill else [])],
         )
     except (OSError, ValueError):
         for reading, _ in pipes:
@@ -206,13 +219,13 @@ def spawn(
     finally:
         for _, writing in pipes:
             os.close(writing)
-    # No setpriority(2) here: a child that is made to wait goes first for a turn of 2 ms (EEVDF,
-    # Linux 6.6), in which nothing else of ours runs, for the call holds the interpreter's lock.
+    # No setpriority(2) here. With EEVDF (Linux 6.6) the child would first run for 2 ms, during
+    # which the call holds the interpreter's lock and no other thread of this process runs.
     return pid, [reading for reading, _ in pipes]
 
 
 def pidfd(pid: int, open_pidfd: Callable[[int], int]) -> int:
-    """-1 where the kernel (before 5.3), a seccomp filter or a limit gives none."""
+    """A pidfd; -1 where the kernel (before 5.3), a seccomp filter or a limit provides none."""
     try:
         return open_pidfd(pid)
     except OSError:
@@ -220,16 +233,16 @@ def pidfd(pid: int, open_pidfd: Callable[[int], int]) -> int:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe's ends, closed on exec. What we read does not block; what a child writes does."""
+    """A pipe's two ends, closed on exec. Reading does not block; writing does."""
     reading, writing = (_above_two(descriptor) for descriptor in os.pipe())
     os.set_blocking(reading, False)
     return reading, writing
 
 
 def _above_two(descriptor: int) -> int:
-    """The same file under a number that a child's own three do not take.
+    """The same file with a number above the three standard streams of a child.
 
-    0 to 2 are free where a service manager has started us with them closed.
+    Numbers 0 to 2 are free if a service manager has started this process with them closed.
     """
     if descriptor > 2:
         return descriptor

@@ -1,10 +1,8 @@
-"""Several programs at once: what who asks drives needs of them. They run in `system_children`.
+"""Runs several programs at once from one thread, with limits on time and output.
 
-Several programs at once from one thread: the edge through which drives are asked.
-
-A thread for each would cost its stack, and one that waits for a child which cannot be killed
-would never end. Here one poll(2) watches them all: a pidfd a child, which wakes us once, when it
-has ended. What it prints stays in its pipes until then, or until somebody looks.
+One thread for each program would cost its stack, and the thread of a child that cannot be killed
+would never end. Here one poll(2) waits for all: each child has a pidfd, which becomes readable when
+the child ends. Output stays in the pipes until then, or until they are emptied at an interval.
 """
 
 import math
@@ -12,76 +10,78 @@ import os
 import select
 import signal
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Protocol
 
 from exporter.clock import Clock
-from exporter.programs.child import Child, End, Finished, Stage, Watched, pidfd, spawn
+from exporter.programs.child import Child, End, Finished, PidfdPoll, Stage, pidfd, spawn
 
 
 class Children(Protocol):
-    """Runs programs side by side. To be used from one thread."""
+    """Runs programs concurrently. For one thread."""
 
     @property
     def next_start(self) -> float:
-        """From when another is best started, by the clock's monotonic seconds."""
+        """When the next program is best started, in monotonic seconds."""
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:
-        """Start a program; `wait` tells how it ended, also where it could not be started.
+        """Start a program. `wait` returns its result, also if it could not be started.
 
-        may_kill: False for what does harm when it is killed: after its time it is `STUCK`.
+        may_kill: False if killing the program does harm. After its time limit it is `STUCK`.
         """
 
     def wait(
         self, timeout: float, wake: int | None = None, *, gather: float = 0.0
     ) -> list[Finished]:
-        """Those that have ended, as soon as one has; else nothing, after `timeout` seconds.
+        """The programs that have ended, as soon as one has; empty after `timeout` seconds.
 
-        Nothing sooner where the descriptor `wake` is readable, or a stuck child has gone.
-        gather: nobody is looked at before so many seconds: each look costs cold caches.
+        Returns early if the descriptor `wake` becomes readable, or an abandoned child has gone.
+        gather: minimum time in seconds before the children are looked at. Each look costs CPU time
+        with cold caches.
         """
 
     def stuck(self) -> frozenset[Hashable]:
-        """Whose child was given up and is still there."""
+        """The keys of the children that were abandoned and still exist."""
 
     def end_all(self) -> None:
-        """End those that run, within a bounded time; nobody hears of them.
+        """End the running children within a bounded time and drop their results.
 
-        Those that may not be killed, or cannot be, go on and are among the `stuck` until they end.
+        Those that may not be killed, or cannot be, keep running and are `stuck` until they end.
         """
 
     def close(self) -> None:
-        """As `end_all`, and what goes on is no longer known: nothing can be started after."""
+        """`end_all`, and forget the children that keep running. No program can be started after."""
 
 
-_LONGEST_WAIT_SECONDS = 3600.0
+_MAX_WAIT_SECONDS = 3600.0
 
-#: From one start to the next, on the average of so many. smartctl needs so much of a CPU before it
-#: waits for its drive: of eight that begin at once, none does until all have had theirs.
-_BETWEEN_SECONDS, _AT_ONCE = 0.004, 3
+#: Average time between two starts, and the number of starts that it is averaged over. smartctl
+#: needs this much CPU time before it waits for its drive. Of eight that start at once, none reaches
+#: its drive before all have used theirs.
+_START_INTERVAL_SECONDS, _STARTS_AVERAGED = 0.004, 3
 
-#: Where there is no pidfd, a child is asked this often whether it has ended.
-_ASK_SECONDS = 0.02
+#: Interval at which a child without a pidfd is checked for its end.
+_CHECK_SECONDS = 0.02
 
-#: The pipes of those that run are emptied this often: they hold 64 KB, and few print as much. One
-#: that has filled its pipe waits for us.
-_LOOK_SECONDS, _LOOK_AGAIN_SECONDS = 0.25, 0.02
+#: Interval at which the pipes of running children are emptied. A pipe holds 64 KB, and few programs
+#: print more. A child that has filled its pipe waits.
+_READ_SECONDS, _READ_AGAIN_SECONDS = 0.25, 0.02
 _PIPE_BYTES = 1 << 16
 
-#: When we end ourselves, within a second, a child has so long after SIGTERM and after SIGKILL.
+#: Time for a child after SIGTERM and after SIGKILL in `end_all`.
 _LAST_SECONDS = 0.3
 
 
 class SystemChildren:
-    """Runs programs on this machine, without a shell, in the C locale, without input.
+    """Runs programs on this machine: without a shell or input, in the C locale.
 
-    Each leads a process group of its own and is ended with what it started: SIGTERM after its time,
-    SIGKILL `grace_seconds` later. One that is still there `abandon_seconds` after that sits in
-    the kernel, uninterruptible: it is given up, and collected whenever it ends.
+    Each child leads a process group and is ended with all that it started: SIGTERM after its time
+    limit, SIGKILL `grace_seconds` later. A child that still exists `abandon_seconds` after that is
+    in uninterruptible sleep in the kernel. It is abandoned, and collected when it ends.
 
-    environment: what they get besides the locale; None for nothing but a PATH.
+    max_output_bytes: limit of standard output and standard error together.
     """
 
     def __init__(
@@ -90,42 +90,40 @@ class SystemChildren:
         *,
         grace_seconds: float = 2.0,
         abandon_seconds: float = 3.0,
-        most_output_bytes: int = 1 << 20,
-        environment: Mapping[str, str] | None = None,
+        max_output_bytes: int = 1 << 20,
         open_pidfd: Callable[[int], int] = os.pidfd_open,
         send: Callable[[int, int], None] = os.killpg,
     ) -> None:
         self._clock = clock
         self._grace_seconds = grace_seconds
         self._abandon_seconds = abandon_seconds
-        self._most_output_bytes = most_output_bytes
+        self._max_output_bytes = max_output_bytes
         self._open_pidfd = open_pidfd
         self._send = send
-        usual = {"PATH": os.environ.get("PATH", os.defpath)}
-        self._environment = {**(usual if environment is None else environment), "LC_ALL": "C"}
-        self._watched = Watched()
+        self._environment = {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"}
+        self._pidfd_poll = PidfdPoll()
         self._running: dict[int, Child] = {}
         self._given_up: dict[int, Child] = {}
         self._done: list[Finished] = []
-        self._look_at = math.inf
-        self._starts = deque[float](maxlen=_AT_ONCE)
+        self._read_at = math.inf
+        self._starts = deque[float](maxlen=_STARTS_AVERAGED)
 
     @property
     def running(self) -> int:
-        """How many run that are waited for; stuck ones are not."""
+        """The number of running children that were not abandoned."""
         return len(self._running)
 
     @property
     def next_start(self) -> float:
-        if len(self._starts) < _AT_ONCE:
+        if len(self._starts) < _STARTS_AVERAGED:
             return -math.inf
-        return self._starts[0] + _AT_ONCE * _BETWEEN_SECONDS
+        return self._starts[0] + _STARTS_AVERAGED * _START_INTERVAL_SECONDS
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:
-        begun = self._clock.monotonic()
-        self._starts.append(begun)
+        started_at = self._clock.monotonic()
+        self._starts.append(started_at)
         try:
             pid, pipes = spawn(argv, self._environment, may_kill=may_kill)
         except (OSError, ValueError) as e:
@@ -139,38 +137,38 @@ class SystemChildren:
             pid=pid,
             pidfd=pidfd(pid, self._open_pidfd),
             pipes=pipes,
-            begun=begun,
+            started_at=started_at,
             limit_seconds=limit_seconds,
-            deadline=begun + limit_seconds,
+            deadline=started_at + limit_seconds,
             may_kill=may_kill,
-            most_output_bytes=self._most_output_bytes,
-            watched=self._watched,
+            max_output_bytes=self._max_output_bytes,
+            pidfd_poll=self._pidfd_poll,
             send=self._send,
         )
         self._running[pid] = child
-        self._watched.add(child.pidfd, child)
-        self._look_at = min(self._look_at, begun + _LOOK_SECONDS)
+        self._pidfd_poll.add(child.pidfd, child)
+        self._read_at = min(self._read_at, started_at + _READ_SECONDS)
 
     def wait(
         self, timeout: float, wake: int | None = None, *, gather: float = 0.0
     ) -> list[Finished]:
-        until = self._clock.monotonic() + min(timeout, _LONGEST_WAIT_SECONDS)
+        until = self._clock.monotonic() + min(timeout, _MAX_WAIT_SECONDS)
         if gather > 0 and not self._done:
-            look_in = self._look_at - self._clock.monotonic()
-            self._rest(max(0.0, min(gather, timeout, look_in)), wake)
+            read_in = self._read_at - self._clock.monotonic()
+            self._rest(max(0.0, min(gather, timeout, read_in)), wake)
         if wake is not None:
-            self._watched.poll.register(wake, select.POLLIN)
+            self._pidfd_poll.poll.register(wake, select.POLLIN)
         try:
             while not self._done:
                 left = max(0.0, self._soonest(until) - self._clock.monotonic())
-                events = self._watched.poll.poll(math.ceil(left * 1000))
+                events = self._pidfd_poll.poll.poll(math.ceil(left * 1000))
                 gone = self._take(descriptor for descriptor, _ in events)
                 woken = any(descriptor == wake for descriptor, _ in events)
                 if gone or woken or self._clock.monotonic() >= until:
                     break
         finally:
             if wake is not None:
-                self._watched.poll.unregister(wake)
+                self._pidfd_poll.poll.unregister(wake)
         done, self._done = self._done, []
         return done
 
@@ -185,24 +183,24 @@ class SystemChildren:
         return frozenset(child.key for child in self._given_up.values())
 
     def pid(self, key: Hashable) -> int | None:
-        """The process of a child that runs; None where there is none, as after a failed start."""
+        """The process number of a running child; None if there is none."""
         return next((pid for pid, child in self._running.items() if child.key == key), None)
 
     def end(self, key: Hashable) -> None:
-        """End a child now, as if its time were over; `wait` tells when it has ended."""
+        """End a child now, as after its time limit. `wait` returns its result."""
         for child in self._running.values():
             if child.key == key and child.stage is Stage.RUNNING:
                 child.deadline = self._clock.monotonic()
 
     def end_all(self) -> None:
-        usual = self._grace_seconds, self._abandon_seconds
+        seconds = self._grace_seconds, self._abandon_seconds
         self._grace_seconds = min(self._grace_seconds, _LAST_SECONDS)
         self._abandon_seconds = min(self._abandon_seconds, _LAST_SECONDS)
         self._end_what_may_be_killed()
-        self._grace_seconds, self._abandon_seconds = usual
+        self._grace_seconds, self._abandon_seconds = seconds
         now = self._clock.monotonic()
         for child in list(self._running.values()):
-            self._give_up(child, now, "goes on")
+            self._give_up(child, now, "keeps running")
         self._done.clear()
 
     def close(self) -> None:
@@ -223,21 +221,21 @@ class SystemChildren:
             now = self._clock.monotonic()
 
     def _soonest(self, until: float) -> float:
-        until = min(until, self._look_at)
+        until = min(until, self._read_at)
         for child in self._running.values():
             until = min(until, child.deadline)
         if any(child.pidfd < 0 for child in (*self._running.values(), *self._given_up.values())):
-            until = min(until, self._clock.monotonic() + _ASK_SECONDS)
+            until = min(until, self._clock.monotonic() + _CHECK_SECONDS)
         return until
 
     def _take(self, descriptors: Iterable[int]) -> bool:
-        """Take what has come; True where a child that was given up has gone."""
+        """Collect the children that have ended; True if an abandoned child has gone."""
         before = len(self._given_up)
         for descriptor in descriptors:
-            child = self._watched.child(descriptor)
-            if child is not None:  # the wake has none
+            child = self._pidfd_poll.child(descriptor)
+            if child is not None:  # `wake` has no child
                 self._collect(child)
-        self._look()
+        self._read()
         for child in [c for c in self._given_up.values() if c.pidfd < 0]:
             self._collect(child)
         gone = len(self._given_up) < before
@@ -247,19 +245,19 @@ class SystemChildren:
         self._end_late_ones()
         return gone
 
-    def _look(self) -> None:
-        """Empty the pipes, in time."""
+    def _read(self) -> None:
+        """Empty the pipes at an interval."""
         now = self._clock.monotonic()
-        if now < self._look_at:
+        if now < self._read_at:
             return
         printing = [c for c in (*self._running.values(), *self._given_up.values()) if c.is_open]
-        look_in = _LOOK_SECONDS if printing else math.inf
+        read_in = _READ_SECONDS if printing else math.inf
         for child in printing:
             before = child.size
             child.read_all()
             if child.size - before >= _PIPE_BYTES and child.stage is not Stage.GIVEN_UP:
-                look_in = _LOOK_AGAIN_SECONDS
-        self._look_at = now + look_in
+                read_in = _READ_AGAIN_SECONDS
+        self._read_at = now + read_in
 
     def _end_late_ones(self) -> None:
         now = self._clock.monotonic()
@@ -270,8 +268,8 @@ class SystemChildren:
 
     def _end(self, child: Child, now: float) -> None:
         if not child.may_kill:
-            # Its pipes stay open and are emptied, so that it can go on to its end.
-            self._give_up(child, now, "is not killed, for that does harm")
+            # Its pipes stay open and are emptied, so that it can run to its end.
+            self._give_up(child, now, "must not be killed")
         elif child.stage is Stage.RUNNING:
             child.end = End.TIMED_OUT if child.end is End.EXITED else child.end
             child.kill(signal.SIGTERM)
@@ -288,12 +286,12 @@ class SystemChildren:
         child.stage = Stage.GIVEN_UP
         for chunks in child.chunks:
             chunks.clear()
-        child.most_output_bytes = 0
+        child.max_output_bytes = 0
         self._given_up[child.pid] = self._running.pop(child.pid)
-        seconds = now - child.begun
+        seconds = now - child.started_at
         message = (
             f"{child.program} (process {child.pid}) has not ended after {seconds:.0f} s and {why};"
-            " its drive is left alone until it has"
+            " its drive is not polled until it has"
         )
         self._done.append(Finished(child.key, End.STUCK, seconds=seconds, message=message))
 
@@ -307,16 +305,16 @@ class SystemChildren:
             return
         del self._running[child.pid]
         output, errors = (b"".join(chunks) for chunks in child.chunks)
-        seconds = self._clock.monotonic() - child.begun
+        seconds = self._clock.monotonic() - child.started_at
         message = self._why(child, status)
         self._done.append(Finished(child.key, child.end, status, output, errors, seconds, message))
 
     def _why(self, child: Child, status: int | None) -> str:
         if child.end is End.TIMED_OUT:
-            return f"{child.program} was ended: it took longer than {child.limit_seconds:g} s"
+            return f"{child.program} was ended: it ran longer than {child.limit_seconds:g} s"
         if child.end is End.TOO_MUCH_OUTPUT:
-            most = self._most_output_bytes
-            return f"{child.program} printed more than {most} bytes; nothing of it is used"
+            most = self._max_output_bytes
+            return f"{child.program} printed more than {most} bytes; its output is dropped"
         if status is None:
-            return f"{child.program}: its exit status is lost; SIGCHLD must not be ignored"
+            return f"{child.program}: its exit status is lost: SIGCHLD must not be ignored"
         return f"{child.program} was killed by signal {-status}" if status < 0 else ""

@@ -1,27 +1,25 @@
-"""Running a program: one of the three edges that tests replace.
+"""Runs one program to its end and returns what it printed. `SystemRunner` is replaced in tests."""
 
-Which versions of the programs we run are installed.
-"""
-
-import math
+import errno
 import os
 import re
-import select
-import signal
-import subprocess
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from exporter.clock import SystemClock
 from exporter.errors import CommandError
+from exporter.programs.child import End, Finished
+from exporter.programs.children import SystemChildren
 
-#: Of what a program may print: one that goes on is killed.
-_LARGEST_OUTPUT_BYTES = 1 << 20
+#: Limit of a program's output. A program that prints more is killed.
+_MAX_OUTPUT_BYTES = 1 << 20
 
-#: How long the death of a killed child is waited for: one in uninterruptible sleep dies later.
+#: Time for a killed program to end. A program in uninterruptible sleep ends later.
 _DEATH_SECONDS = 1.0
+
+#: The longest wait for a program that ignores its time limit.
+_WAIT_SECONDS = 60.0
 
 
 class Runner(Protocol):
@@ -36,14 +34,14 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a program has printed, and its exit status, or the signal that killed it as -N."""
+    """The standard output of a program, and its exit status or negative signal number."""
 
     output: str
     status: int
 
 
 class StatusRunner(Runner, Protocol):
-    """A runner also of programs whose exit status is more than good or bad, as smartctl's is.
+    """A runner for programs whose exit status is more than success or failure, as smartctl's is.
 
     Raises:
         CommandError: it could not be started, printed too much, or took longer than `timeout`.
@@ -53,101 +51,67 @@ class StatusRunner(Runner, Protocol):
 
 
 class SystemRunner:
-    """Runs programs on this machine: without a shell or input, in the C locale and a session of
-    their own, so that a program that is out of time goes with all that it started, and Ctrl-C on
-    the terminal is ours alone.
+    """Runs programs on this machine: without a shell or input, in the C locale.
+
+    Each leads a process group, so that it is killed at its time limit with all that it started,
+    and Ctrl-C on the terminal does not reach it. For any thread.
     """
 
     def run(self, argv: Sequence[str], timeout: float) -> str:
-        done = self.complete(argv, timeout)
-        if done.status < 0:
-            raise CommandError(f"{argv[0]}: was killed by signal {-done.status}")
-        if done.status:
-            raise CommandError(f"{argv[0]}: failed with status {done.status}")
-        return done.output
+        """The standard output. A signal or an exit status other than 0 raises CommandError."""
+        completed = self.complete(argv, timeout)
+        if completed.status < 0:
+            raise CommandError(f"{argv[0]}: was killed by signal {-completed.status}")
+        if completed.status:
+            raise CommandError(f"{argv[0]}: failed with status {completed.status}")
+        return completed.output
 
     def complete(self, argv: Sequence[str], timeout: float) -> Completed:
-        deadline = time.monotonic() + timeout
-        child = _started(argv)
-        assert child.stdout is not None
-        with child.stdout as out:
-            try:
-                output = _read(out.fileno(), deadline)
-                status = child.wait(max(0.0, deadline - time.monotonic()))
-            except (TimeoutError, subprocess.TimeoutExpired) as e:
-                raise CommandError(f"{argv[0]}: did not end within {timeout:g} s") from e
-            except OverflowError as e:
-                raise CommandError(f"{argv[0]}: printed more than 1 MiB") from e
-            finally:
-                if child.returncode is None:
-                    _kill(child)
-        return Completed(output.decode("utf-8", "backslashreplace"), status)
-
-
-def _started(argv: Sequence[str]) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(  # noqa: S603  an argument list; the program is a setting
-            argv,
-            bufsize=0,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)},
-            start_new_session=True,
+        """The standard output and the exit status or negative signal number."""
+        children = SystemChildren(
+            SystemClock(),
+            grace_seconds=0.0,
+            abandon_seconds=_DEATH_SECONDS,
+            max_output_bytes=_MAX_OUTPUT_BYTES,
         )
-    except FileNotFoundError as e:
-        raise CommandError(f"{argv[0]}: not found") from e
-    except OSError as e:
-        raise CommandError(f"{argv[0]}: {e.strerror}") from e
-    except ValueError as e:
-        raise CommandError(f"{argv[0]!r}: {e}") from e
+        try:
+            children.start(None, argv, timeout)
+            ended: list[Finished] = []
+            while not ended:
+                ended = children.wait(_WAIT_SECONDS)
+        finally:
+            children.close()
+        (finished,) = ended
+        if finished.end is not End.EXITED or finished.status is None:
+            raise CommandError(_problem(argv[0], finished, timeout))
+        return Completed(finished.output.decode("utf-8", "backslashreplace"), finished.status)
 
 
-def _read(descriptor: int, deadline: float) -> bytes:
-    """All that comes until the other end closes.
-
-    Raises:
-        TimeoutError: it was open at the deadline.
-        OverflowError: more came than fits.
-    """
-    readable = select.poll()
-    readable.register(descriptor, select.POLLIN)
-    output = bytearray()
-    while True:
-        left = deadline - time.monotonic()
-        if left <= 0 or not readable.poll(math.ceil(left * 1000)):
-            raise TimeoutError
-        chunk = os.read(descriptor, 1 << 16)
-        if not chunk:
-            return bytes(output)
-        output += chunk
-        if len(output) > _LARGEST_OUTPUT_BYTES:
-            raise OverflowError
+def _problem(program: str, finished: Finished, timeout: float) -> str:
+    if finished.end in (End.TIMED_OUT, End.STUCK):
+        return f"{program}: did not end within {timeout:g} s"
+    if finished.end is End.TOO_MUCH_OUTPUT:
+        return f"{program}: printed more than {_MAX_OUTPUT_BYTES >> 20} MiB"
+    if finished.message.endswith(os.strerror(errno.ENOENT)):
+        return f"{program}: not found"
+    return finished.message
 
 
-def _kill(child: subprocess.Popen[bytes]) -> None:
-    """End a child and all that it started; wait briefly, for some cannot be killed."""
-    with suppress(ProcessLookupError, PermissionError):
-        # Not reaped yet, so the number is still this child's.
-        os.killpg(child.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(_DEATH_SECONDS)
-
-
-_TIMEOUT_SECONDS = 5.0
+_VERSION_TIMEOUT_SECONDS = 5.0
 
 #: "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-...] (local build)", "fio-3.33"
 _VERSION = re.compile(r"\A(?:smartctl |fio-)(\d[\w.~+-]*)")
 
 
 def version(runner: Runner, program: str) -> str:
-    """The version that the program says it is; empty where it is not installed or says none."""
+    """The version that a program prints; empty if it is not installed or prints none."""
     try:
-        return parse(runner.run([program, "--version"], _TIMEOUT_SECONDS))
+        return parse_version(runner.run([program, "--version"], _VERSION_TIMEOUT_SECONDS))
     except CommandError:
         return ""
 
 
-def parse(text: str) -> str:
-    found = _VERSION.match(text)
-    return found[1] if found else ""
+def parse_version(text: str) -> str:
+    """The version in the first line of smartctl's or fio's output; empty if there is none."""
+    match = _VERSION.match(text)
+    return match[1] if match else ""

@@ -28,7 +28,7 @@ def quick(
         SystemClock(),
         grace_seconds=0.2,
         abandon_seconds=0.2,
-        most_output_bytes=100_000,
+        max_output_bytes=100_000,
         open_pidfd=open_pidfd,
         send=send,
     )
@@ -470,12 +470,4 @@ def test_what_may_not_be_killed_is_known_until_it_has_ended(smartctl: StandIn) -
     while children.stuck() or children.running:
         heard += [finished.key for finished in children.wait(5)]
     assert ["sdc"] == heard
-    children.close()
-
-
-def test_a_child_may_be_given_an_environment(smartctl: StandIn) -> None:
-    children = SystemChildren(SystemClock(), environment={"PATH": os.defpath, "WHO": "me"})
-    children.start("sda", [smartctl.program, smartctl.does("sda", "echo $WHO $LC_ALL")], 10)
-    (finished,) = children.wait(10)
-    assert b"me C\n" == finished.output
     children.close()
