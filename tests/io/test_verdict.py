@@ -21,7 +21,7 @@ from exporter.io.verdict import (
 from tests.io.records import IDLE_CPUS, NEW, cpus, grown, over
 
 SATURATION = SaturationRules()
-RULES = VerdictRules()
+VERDICT_RULES = VerdictRules()
 
 #: A Raspberry Pi whose first CPU serves every interrupt of its USB port.
 PI_CPUS = cpus(
@@ -44,8 +44,8 @@ def verdict(
         is_full=device_is_full(disk, kind, knees, SATURATION),
         is_slow=requests_are_slow(disk, knees),
         is_waited_for=tasks_wait_for_io(pressure_ratio, SATURATION),
-        is_cpu_bound=cpu is not None and cpu_is_bottleneck(cpu, RULES),
-        rules=RULES,
+        is_cpu_bound=cpu is not None and cpu_is_bottleneck(cpu, VERDICT_RULES),
+        rules=VERDICT_RULES,
         slowed_by=slowed_by,
     )
 
@@ -138,14 +138,14 @@ def test_without_cpu_times_no_cpu_is_blamed() -> None:
 def test_one_bound_cpu_among_many_is_enough() -> None:
     """1 of 64 is 1.6 % of the host."""
     idle = CpuShare(softirq=0.0, iowait=0.0, idle=1.0)
-    assert softirq_is_saturated(cpus(*[idle] * 63, CpuShare(0.95, 0.0, 0.02)), RULES)
-    assert not softirq_is_saturated(cpus(*[idle] * 64), RULES)
+    assert softirq_is_saturated(cpus(*[idle] * 63, CpuShare(0.95, 0.0, 0.02)), VERDICT_RULES)
+    assert not softirq_is_saturated(cpus(*[idle] * 64), VERDICT_RULES)
 
 
 def test_a_cpu_with_idle_time_left_is_not_bound() -> None:
-    assert softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.1)), RULES)
-    assert not softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.11)), RULES)
-    assert not softirq_is_saturated(cpus(CpuShare(0.49, 0.0, 0.1)), RULES)
+    assert softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.1)), VERDICT_RULES)
+    assert not softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.11)), VERDICT_RULES)
+    assert not softirq_is_saturated(cpus(CpuShare(0.49, 0.0, 0.1)), VERDICT_RULES)
 
 
 @given(st.sampled_from(DriveClass), st.sampled_from([PI_CPUS, IDLE_CPUS, None]), st.floats(0, 1))

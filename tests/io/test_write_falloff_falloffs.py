@@ -60,7 +60,7 @@ def work(seen: DiskActivity, *seconds: DiskInterval, since: int = 0) -> float:
     return now
 
 
-def events(seen: DiskActivity) -> int:
+def falloff_events(seen: DiskActivity) -> int:
     assert seen.falloffs is not None
     return seen.falloffs.events
 
@@ -69,10 +69,10 @@ def test_a_falloff_is_the_verdict_once_it_is_certain_and_until_the_device_has_ro
     seen = activity()
     assert Verdict.DEVICE is seen.verdict.value(work(seen, *CLIFF))
     assert Verdict.WRITE_CACHE is seen.verdict.value(work(seen, *[SLOW] * 6, since=25))
-    assert 1 == events(seen)
+    assert 1 == falloff_events(seen)
     assert Verdict.DEVICE is seen.verdict.value(work(seen, *[FAST] * 6, since=31))
     assert Verdict.NONE is seen.verdict.value(work(seen, *[IDLE] * 12, since=37))
-    assert 1 == events(seen)
+    assert 1 == falloff_events(seen)
 
 
 def test_the_speed_and_the_bytes_of_the_last_falloff_are_kept() -> None:
@@ -93,7 +93,7 @@ def test_seconds_that_are_not_observed_make_no_difference() -> None:
     causes = [every.observe(float(now), disk) for now, disk in enumerate(day, start=1)]
     assert seen.falloffs is not None
     assert (2, every.last) == (every.events, seen.falloffs.last)
-    assert every.events == events(seen)
+    assert every.events == falloff_events(seen)
     assert 8 == causes.count(Verdict.WRITE_CACHE)
     assert not activity_after_rest().burst.is_open
 
@@ -160,18 +160,18 @@ def test_what_a_probe_of_ours_does_to_the_cache_is_no_falloff() -> None:
     seen = activity()
     for now, disk in enumerate(CLIFF * 2, start=1):
         seen.record(float(now), disk, ALONE, is_probed=True)
-    assert 0 == events(seen)
+    assert 0 == falloff_events(seen)
 
 
 def test_what_the_survey_finds_out_ends_or_begins_the_watch() -> None:
     seen = activity()
     work(seen, *CLIFF)
     seen.set_drive(Drive("wwn-1", DriveClass.NVME), seen.baselines)
-    assert 1 == events(seen)
+    assert 1 == falloff_events(seen)
     seen.set_drive(Drive("wwn-1", DriveClass.ROTATIONAL), seen.baselines)
     assert seen.falloffs is None
     seen.set_drive(Drive("wwn-1", DriveClass.SSD), seen.baselines)
-    assert 0 == events(seen)
+    assert 0 == falloff_events(seen)
 
 
 def test_settings_read_again_count_from_now_on_and_events_stay() -> None:
@@ -179,7 +179,7 @@ def test_settings_read_again_count_from_now_on_and_events_stay() -> None:
     work(seen, *CLIFF)
     seen.reconfigure(DiskRules(write_falloff=replace(RULES, lasting_seconds=5.0)))
     work(seen, *CLIFF[:15], since=100)
-    assert 2 == events(seen)
+    assert 2 == falloff_events(seen)
 
 
 def test_settings_that_say_the_same_do_not_cut_a_burst() -> None:
@@ -187,7 +187,7 @@ def test_settings_that_say_the_same_do_not_cut_a_burst() -> None:
     work(seen, *CLIFF[:20])
     seen.reconfigure(DiskRules())
     work(seen, *CLIFF[20:], since=20)
-    assert 1 == events(seen)
+    assert 1 == falloff_events(seen)
 
 
 def test_a_volume_is_told_from_a_drive_by_how_it_is_attached(tmp_path: Path) -> None:

@@ -33,12 +33,12 @@ def host(tmp_path: Path) -> Sys:
     return sys
 
 
-def everything(name: str) -> bool:
+def any_device(name: str) -> bool:
     return bool(name)
 
 
-def samples(
-    sys: Sys, wanted: Callable[[str], bool] = everything, probe: str | None = None
+def filesystem_values(
+    sys: Sys, wanted: Callable[[str], bool] = any_device, probe: str | None = None
 ) -> dict[str, Series]:
     root = sys.root.parent
     configured = {} if probe is None else {"probe": (probe,)}
@@ -53,7 +53,7 @@ def samples(
 
 def test_mounts_and_roles(host: Sys) -> None:
     """One series per drive under a mount, and one per role of a drive, whoever plays it."""
-    found = samples(host)
+    found = filesystem_values(host)
     mounts: Series = {
         ("vda", "/", "ext4"): 1,
         ("sda", "/data", "ext4"): 1,
@@ -67,7 +67,7 @@ def test_mounts_and_roles(host: Sys) -> None:
 
 def test_condition_of_roles_alone(host: Sys) -> None:
     """The filesystem that has a role shows its condition on each drive; others do not."""
-    found = samples(host)
+    found = filesystem_values(host)
     labels = {("sda", "/data"), ("sdb", "/data")}
     assert dict.fromkeys(labels, 1) == found["ssd_filesystem_readonly"]
     assert dict.fromkeys(labels, 3) == found["ssd_filesystem_errors_total"]
@@ -77,13 +77,13 @@ def test_condition_of_roles_alone(host: Sys) -> None:
 
 def test_extra_mountpoint(host: Sys) -> None:
     """A filesystem that holds a probe directory shows its condition, too."""
-    found = samples(host, probe="/")
+    found = filesystem_values(host, probe="/")
     assert found["ssd_filesystem_readonly"]["vda", "/"] == 0
     assert ("vda", "/") in found["ssd_filesystem_size_bytes"]
     assert ("vda", "/") not in found["ssd_filesystem_errors_total"]
 
 
-def test_wanted(host: Sys) -> None:
+def test_mounts_of_unwanted_devices_have_no_samples(host: Sys) -> None:
     """Drives that are not wanted do not show."""
-    found = samples(host, lambda name: name == "sdb")
+    found = filesystem_values(host, lambda name: name == "sdb")
     assert {"sdb"} == {labels[0] for series in found.values() for labels in series}
