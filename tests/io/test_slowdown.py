@@ -1,4 +1,4 @@
-"""Heat, link or write cache: what made a drive slower."""
+"""Tests of `io.slowdown`: heat, a slow link and a full write cache."""
 
 import pytest
 from hypothesis import given

@@ -1,12 +1,16 @@
-"""CPU time, softirqs and the network backlog to samples."""
+"""Tests of `metrics.cpu_collector`: CPU time, softirqs, network backlog, PSI and control groups."""
 
 from pathlib import Path
 
 import pytest
 
+from exporter.errors import NotAvailable, ParseError
+from exporter.linux.cgroup import CgroupIo
+from exporter.linux.pressure import Pressure
 from exporter.linux.proc_stat import CpuTimes
 from exporter.linux.softnet_stat import SoftnetCounters
 from exporter.metrics import cpu_collector
+from exporter.metrics.cpu_collector import CgroupUsage
 from tests.io.machine import Machine
 from tests.metrics.page import Values, page
 
@@ -113,3 +117,159 @@ def test_the_network_backlog() -> None:
     assert expected == page(
         cpu_collector.softnet_samples(SoftnetCounters(dropped=3, times_squeezed=9))
     )
+
+
+SOME = "some avg10=0.00 avg60=0.00 avg300=0.00 total=3000000\n"
+FULL = "full avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\n"
+IO = "8:0 rbytes=10 wbytes=20 rios=1 wios=1 dbytes=0 dios=0\n"
+
+MYSQL = "/system.slice/mysql.service"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "fs" / "cgroup"
+
+
+def group(root: Path, name: str = MYSQL, **files: str) -> None:
+    place = root / name.strip("/")
+    place.mkdir(parents=True)
+    for file, text in files.items():
+        (place / file.replace("_", ".")).write_text(text)
+
+
+def test_a_groups_pressure_and_bytes(root: Path, tmp_path: Path) -> None:
+    group(root, io_pressure=SOME + FULL, io_stat=IO)
+    found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
+    expected = [CgroupUsage(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20)})]
+    assert (expected, ()) == (found.value, found.faults)
+
+
+@pytest.mark.parametrize("name", ["system.slice/mysql.service", f"{MYSQL}/", MYSQL])
+def test_a_group_may_be_spelt_with_and_without_slashes(
+    root: Path, tmp_path: Path, name: str
+) -> None:
+    group(root, io_stat=IO)
+    assert [MYSQL] == [found.name for found in cpu_collector.read_cgroups(tmp_path, [name]).value]
+
+
+def test_a_group_asked_for_twice_is_read_once(root: Path, tmp_path: Path) -> None:
+    """By the server found, and by the settings."""
+    group(root, io_stat=IO)
+    assert 1 == len(cpu_collector.read_cgroups(tmp_path, [MYSQL, MYSQL.strip("/")]).value)
+
+
+@pytest.mark.parametrize("name", ["/", "", "/../../..", "/a/../b", "/gone.service", "/file"])
+def test_groups_that_are_none_are_left_out(root: Path, tmp_path: Path, name: str) -> None:
+    """The root is the whole host, and a cgroup namespace shows names that lead out of the tree."""
+    root.mkdir(parents=True)
+    (root / "file").write_text("")
+    found = cpu_collector.read_cgroups(tmp_path, [name])
+    assert ([], ()) == (found.value, found.faults)
+
+
+def test_what_the_kernel_does_not_keep_for_a_group_is_not_known(root: Path, tmp_path: Path) -> None:
+    group(root)
+    assert [CgroupUsage(MYSQL, None, None)] == cpu_collector.read_cgroups(tmp_path, [MYSQL]).value
+
+
+def test_a_broken_file_costs_itself_and_names_its_group(root: Path, tmp_path: Path) -> None:
+    group(root, io_pressure="garbage\n", io_stat=IO + "x\n")
+    found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
+    assert [CgroupUsage(MYSQL, None, {"8:0": CgroupIo(10, 20)})] == found.value
+    assert [f"{MYSQL}: pressure:1", f"{MYSQL}: io.stat:2"] == [
+        ":".join(str(fault).split(":")[:3]) for fault in found.faults
+    ]
+
+
+def test_samples_name_the_devices_that_are_wanted() -> None:
+    groups = [
+        CgroupUsage("/a", Pressure(3.0, None), {"8:0": CgroupIo(1, 2), "7:0": CgroupIo(3, 4)}),
+        CgroupUsage("/b", None, None),
+    ]
+    expected = {
+        "ssd_cgroup_pressure_io_waiting_seconds_total": {("/a",): 3.0},
+        "ssd_cgroup_io_read_bytes_total": {("/a", "sda"): 1},
+        "ssd_cgroup_io_written_bytes_total": {("/a", "sda"): 2},
+    }
+    assert expected == page(cpu_collector.cgroup_samples(groups, {"8:0": "sda"}))
+
+
+def test_a_name_longer_than_a_file_name_is_no_group(tmp_path: Path) -> None:
+    (tmp_path / "fs" / "cgroup").mkdir(parents=True)
+    assert [] == cpu_collector.read_cgroups(tmp_path, ["a" * 300]).value
+
+
+def kernel(proc: Path, **totals: str) -> Path:
+    (proc / "pressure").mkdir()
+    for resource, text in totals.items():
+        (proc / "pressure" / resource).write_text(text)
+    return proc
+
+
+def line(kind: str, microseconds: int) -> str:
+    return f"{kind} avg10=0.00 avg60=0.00 avg300=0.00 total={microseconds}\n"
+
+
+def test_each_resource_the_kernel_keeps(tmp_path: Path) -> None:
+    proc = kernel(
+        tmp_path,
+        io=line("some", 3_000_000) + line("full", 2_000_000),
+        cpu=line("some", 500_000),
+        irq=line("full", 250_000),
+    )
+    found = cpu_collector.read_pressure(proc)
+    expected = {"io": Pressure(3, 2), "cpu": Pressure(0.5, None), "irq": Pressure(None, 0.25)}
+    assert (expected, ()) == (found.value, found.faults)
+
+
+def test_a_broken_file_costs_its_own_resource(tmp_path: Path) -> None:
+    found = cpu_collector.read_pressure(kernel(tmp_path, io="garbage\n", memory=line("some", 1)))
+    assert {"memory"} == found.value.keys()
+    (fault,) = found.faults
+    assert isinstance(fault, ParseError)
+    assert str(fault).startswith("io: pressure:1: ")
+
+
+def test_a_kernel_that_keeps_none_says_so_and_it_is_no_failure(tmp_path: Path) -> None:
+    with pytest.raises(NotAvailable, match=r"older than 4\.20, or booted with psi=0"):
+        cpu_collector.read_pressure(tmp_path)
+
+
+def test_samples_are_what_is_known() -> None:
+    pressures = {
+        "io": Pressure(3.0, 2.0),
+        "cpu": Pressure(0.5, None),
+        "memory": Pressure(0.0, 0.0),
+        "irq": Pressure(None, 0.25),
+    }
+    expected = {
+        "ssd_pressure_io_waiting_seconds_total": {(): 3.0},
+        "ssd_pressure_io_stalled_seconds_total": {(): 2.0},
+        "ssd_pressure_cpu_waiting_seconds_total": {(): 0.5},
+        "ssd_pressure_memory_waiting_seconds_total": {(): 0.0},
+        "ssd_pressure_memory_stalled_seconds_total": {(): 0.0},
+        "ssd_pressure_irq_stalled_seconds_total": {(): 0.25},
+    }
+    assert expected == page(cpu_collector.pressure_samples(pressures, node_exporter=False))
+    both = page(cpu_collector.pressure_samples(pressures, node_exporter=True))
+    theirs = {name.replace("ssd_", "node_", 1): values for name, values in expected.items()}
+    assert expected | theirs == both
+
+
+def test_node_exporter_has_no_stalled_cpu() -> None:
+    families = page(cpu_collector.pressure_samples({"cpu": Pressure(1.0, 0.5)}, node_exporter=True))
+    assert "ssd_pressure_cpu_stalled_seconds_total" in families
+    assert "node_pressure_cpu_stalled_seconds_total" not in families
+
+
+def test_a_resource_of_a_kernel_to_come_is_passed_over() -> None:
+    assert {} == page(
+        cpu_collector.pressure_samples({"network": Pressure(1.0, 1.0)}, node_exporter=True)
+    )
+
+
+def test_this_machine_has_at_least_io_cpu_and_memory() -> None:
+    found = cpu_collector.read_pressure(Path("/proc"))
+    assert found.faults == ()
+    assert {"io", "cpu", "memory"} <= found.value.keys()

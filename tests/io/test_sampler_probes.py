@@ -1,4 +1,4 @@
-"""The seconds of a probe, which are not production's."""
+"""Tests that the seconds of a probe do not count as saturated."""
 
 from exporter.probe.results import ProbeWindows
 from tests.io.machine import FULL, Machine
