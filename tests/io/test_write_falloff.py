@@ -1,4 +1,4 @@
-"""Tests of `io.write_falloff`: detection at intervals of 1 and 5 seconds, false alarms, and causes."""
+"""Tests of `io.write_falloff`: detection at 1 and 5 second intervals, false alarms, and causes."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
