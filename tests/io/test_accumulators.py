@@ -25,15 +25,15 @@ def advanced(counted: list[float], at_least: float = 0.0) -> list[float]:
     return [counter.advance(value) for value in counted]
 
 
-def test_a_counter_that_only_grows_is_said_as_it_is() -> None:
+def test_a_growing_source_is_returned_unchanged() -> None:
     assert [1.0, 2.0, 2.0, 7.5] == advanced([1.0, 2.0, 2.0, 7.5])
 
 
-def test_a_small_step_back_is_waited_out_and_not_counted_twice() -> None:
+def test_a_small_step_back_is_not_counted_twice() -> None:
     assert [100, 100, 100, 101] == advanced([100, 98, 99.5, 101])
 
 
-def test_after_a_large_step_back_it_goes_on_from_where_it_stood() -> None:
+def test_after_a_large_step_back_it_continues_from_its_value() -> None:
     """A CPU went off line, and came back with a new count."""
     assert [100, 100, 103, 110] == advanced([100, 0, 3, 10])
 
@@ -42,18 +42,18 @@ def test_several_large_steps_add_up() -> None:
     assert [100, 100, 150, 150, 151] == advanced([100, 0, 50, 0, 1])
 
 
-def test_it_begins_at_what_was_said_before_a_restart() -> None:
+def test_it_starts_at_the_value_before_a_restart() -> None:
     assert [200, 200, 201] == advanced([198, 199, 201], at_least=200)
 
 
 @given(st.lists(st.floats(0, 1e9)), st.floats(0, 1e9))
-def test_it_never_goes_back(counted: list[float], at_least: float) -> None:
+def test_it_never_decreases(counted: list[float], at_least: float) -> None:
     values = [at_least, *advanced(counted, at_least)]
     assert all(before <= after for before, after in pairwise(values))
 
 
 @given(st.lists(st.integers(-20, 20), min_size=1))
-def test_it_counts_at_least_what_the_source_counted_forward_of_its_peak(steps: list[int]) -> None:
+def test_it_counts_at_least_the_growth_of_the_source(steps: list[int]) -> None:
     """And at most the sum of all steps forward."""
     counted, value = [], 1000
     for step in steps:
@@ -67,17 +67,17 @@ def kept(seconds: float, boot_id: str = "boot-1", *, at_end: bool = True) -> dic
     return counter_state(MonotonicCounter(seconds), boot_id, at_end=at_end)
 
 
-def test_after_an_orderly_end_it_goes_on_from_what_was_said() -> None:
+def test_after_an_orderly_end_it_continues() -> None:
     counter = restored_counter(json.loads(json.dumps(kept(200.5))), "boot-1")
     assert 200.5 == counter.advance(200.0)
 
 
-def test_after_a_kill_it_begins_at_0_for_more_may_have_been_said() -> None:
+def test_after_a_kill_it_starts_at_0() -> None:
     counter = restored_counter(kept(200.0, at_end=False), "boot-1")
     assert [0, 3] == [counter.advance(210.0), counter.advance(213.0)]
 
 
-def test_another_boot_counts_for_itself() -> None:
+def test_after_a_reboot_it_starts_from_the_kernels_value() -> None:
     assert 7.0 == restored_counter(kept(200.0), "boot-2").advance(7.0)
     assert 7.0 == restored_counter(kept(200.0, ""), "").advance(7.0)
 
@@ -91,7 +91,7 @@ _JSON = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
     | st.fixed_dictionaries({"boot_id": st.just("b"), "seconds": _JSON, "at_end": _JSON}),
     st.floats(0, 1e9),
 )
-def test_whatever_was_kept_the_counter_is_a_counter(garbage: Any, counted: float) -> None:
+def test_any_stored_value_gives_a_valid_counter(garbage: Any, counted: float) -> None:
     counter = restored_counter(garbage, "b")
     first, second = counter.advance(counted), counter.advance(counted + 1)
     assert 0 <= first <= second < 4e12
@@ -119,7 +119,7 @@ def test_weights_and_their_products_add_up() -> None:
     assert pytest.approx(286) == seen.buckets().sum
 
 
-def test_nothing_at_all_is_a_zero_like_any_other() -> None:
+def test_observe_zero_equals_observing_zero() -> None:
     quick, slow = WeightedHistogram(DESC), WeightedHistogram(DESC)
     quick.observe_zero(1.5)
     slow.observe(0.0, 1.5)
@@ -127,7 +127,7 @@ def test_nothing_at_all_is_a_zero_like_any_other() -> None:
 
 
 @given(_OBSERVATIONS, st.sampled_from([metrics.BUSY_RATIO, metrics.QUEUE_DEPTH, metrics.READ_SIZE]))
-def test_weights_add_up_to_the_time_that_passed(
+def test_weights_add_up_to_the_elapsed_time(
     observations: list[tuple[float, float]], desc: MetricDesc
 ) -> None:
     """Each bucket, cumulated, holds the weight of all values up to its bound."""
@@ -145,7 +145,7 @@ def test_weights_add_up_to_the_time_that_passed(
 
 
 @given(_OBSERVATIONS, _OBSERVATIONS)
-def test_no_bucket_ever_goes_back(
+def test_no_bucket_decreases(
     first: list[tuple[float, float]], then: list[tuple[float, float]]
 ) -> None:
     seen = WeightedHistogram(DESC)
@@ -167,7 +167,7 @@ _STEPS = st.lists(
 
 
 @given(_STEPS, st.integers(0, 100))
-def test_the_maximum_is_that_of_all_values_in_the_window_and_a_sixth_more_at_most(
+def test_the_maximum_covers_the_window_and_at_most_a_sixth_more(
     steps: list[tuple[float, int]], later: int
 ) -> None:
     window = RollingMax(12)
@@ -190,14 +190,14 @@ def test_reading_the_maximum_does_not_reset_it(times: int) -> None:
     assert [7] * times == [window.value(1) for _ in range(times)]
 
 
-def test_a_maximum_holds_few_of_the_values_it_has_seen() -> None:
+def test_a_maximum_stores_few_values() -> None:
     rising = RollingMax(60)
     for second in range(10_000):
         rising.observe(second, second)
     assert 6 == len(rising._older)
 
 
-def test_a_value_leaves_the_window_a_sixth_late_at_most() -> None:
+def test_a_value_leaves_the_window_at_most_a_sixth_late() -> None:
     window = RollingMax(60)
     window.observe(100, 5)
     window.observe(130, 3)
@@ -205,11 +205,11 @@ def test_a_value_leaves_the_window_a_sixth_late_at_most() -> None:
     assert (3, None) == (window.value(199), window.value(200))
 
 
-def test_without_a_word_the_default_prevails() -> None:
+def test_without_observations_the_mode_is_the_default() -> None:
     assert "none" == RollingMode[str](10, "none", 0).value(100)
 
 
-def test_a_tie_goes_to_what_was_said_last() -> None:
+def test_the_latest_value_wins_a_tie() -> None:
     said: RollingMode[str] = RollingMode(10, "none", 0)
     for now, value in ((96, "device"), (97, "device"), (98, "cpu"), (99, "cpu")):
         said.observe(now, 1, value)
@@ -221,7 +221,7 @@ def test_a_tie_goes_to_what_was_said_last() -> None:
     assert "cpu" == said.value(103)
 
 
-def test_a_young_device_is_judged_by_its_life() -> None:
+def test_the_window_of_a_new_device_starts_at_its_creation() -> None:
     said: RollingMode[str] = RollingMode(10, "none", 100)
     said.observe(101, 1, "device")
     assert "device" == said.value(101)
@@ -230,7 +230,7 @@ def test_a_young_device_is_judged_by_its_life() -> None:
 
 
 @given(st.lists(st.sampled_from(["", "", "", "cpu", "device", "unknown"]), max_size=40))
-def test_what_held_for_most_of_the_window_prevails(seconds: list[str]) -> None:
+def test_the_mode_is_the_value_that_lasted_longest(seconds: list[str]) -> None:
     """Second by second, where an empty word is a second in which nothing was said."""
     said: RollingMode[str] = RollingMode(10, "", 0)
     for now, value in enumerate(seconds, start=1):

@@ -23,17 +23,17 @@ def taught(awaits: list[float], rules: BaselineRules = RULES) -> Baseline:
 
 
 @pytest.mark.parametrize("await_seconds", [0.000_02, 0.000_1, 0.000_35, 0.002, 0.008, 0.2])
-def test_it_learns_what_a_request_takes_at_rest(await_seconds: float) -> None:
+def test_it_learns_the_await_at_low_load(await_seconds: float) -> None:
     """Within a tenth."""
     assert await_seconds == pytest.approx(taught([await_seconds] * 60).seconds, rel=0.1)
 
 
-def test_nothing_is_learned_before_enough_was_seen() -> None:
+def test_there_is_no_baseline_before_enough_observations() -> None:
     assert taught([0.001] * 59).seconds is None
     assert taught([0.001] * 60).seconds is not None
 
 
-def test_few_operations_are_pooled_until_they_say_something() -> None:
+def test_few_operations_are_pooled() -> None:
     """The kernel's milliseconds say nothing of one request of 80 µs."""
     baseline = Baseline(RULES)
     for second in range(60 * 50):
@@ -41,13 +41,13 @@ def test_few_operations_are_pooled_until_they_say_something() -> None:
     assert 0.001 / 12 == pytest.approx(baseline.seconds, rel=0.1)
 
 
-def test_it_is_the_median_so_that_a_few_odd_seconds_do_not_move_it() -> None:
+def test_outliers_do_not_change_the_median() -> None:
     awaits = [0.001] * 70 + [5.0] * 30
     assert pytest.approx(0.001, rel=0.1) == taught(awaits).seconds
 
 
 @given(st.lists(st.floats(2e-6, 50), min_size=6, max_size=40))
-def test_it_is_within_a_tenth_of_the_true_median(awaits: list[float]) -> None:
+def test_it_is_within_10_percent_of_the_true_median(awaits: list[float]) -> None:
     awaits = awaits * 10  # it settles every tenth time
     learned = taught(awaits).seconds
     assert learned is not None
@@ -55,7 +55,7 @@ def test_it_is_within_a_tenth_of_the_true_median(awaits: list[float]) -> None:
     assert low / 1.11 <= learned <= high * 1.11
 
 
-def test_it_follows_the_device_through_its_life() -> None:
+def test_it_follows_changes_of_the_device() -> None:
     """An aged drive is slower at rest, and that is its new normal."""
     rules = BaselineRules(memory=1000)
     baseline = taught([0.001] * 5000, rules)
@@ -64,7 +64,7 @@ def test_it_follows_the_device_through_its_life() -> None:
     assert pytest.approx(0.004, rel=0.1) == baseline.seconds
 
 
-def test_what_it_remembers_is_bounded() -> None:
+def test_its_memory_is_limited() -> None:
     rules = BaselineRules(memory=500)
     random.seed(1)
     baseline = taught([10 ** random.uniform(-7, 3) for _ in range(5000)], rules)
@@ -73,7 +73,7 @@ def test_what_it_remembers_is_bounded() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6), max_size=200))
-def test_what_was_learned_survives_a_restart(awaits: list[float]) -> None:
+def test_a_baseline_survives_a_restart(awaits: list[float]) -> None:
     """Whatever was observed, also awaits of nothing and of days."""
     before = taught(awaits)
     after = Baseline.restored(RULES, before.weights())
@@ -93,13 +93,13 @@ def test_what_was_learned_survives_a_restart(awaits: list[float]) -> None:
         [(10, 60.0), (11, 1e12)],
     ],
 )
-def test_what_no_observation_makes_is_refused(bins: list[tuple[int, float]]) -> None:
+def test_impossible_bins_and_weights_are_rejected(bins: list[tuple[int, float]]) -> None:
     with pytest.raises(ValueError, match="out of range"):
         Baseline.restored(RULES, bins)
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 10**9)), max_size=100))
-def test_whatever_is_observed_leaves_a_sane_baseline(seen: list[tuple[int, int]]) -> None:
+def test_any_observation_leaves_a_valid_baseline(seen: list[tuple[int, int]]) -> None:
     baseline = Baseline(BaselineRules(observations=1, operations=1))
     for operations, milliseconds in seen:
         baseline.observe(operations, milliseconds / 1000)
@@ -127,31 +127,33 @@ def learned() -> Baselines:
     return baselines
 
 
-def test_what_was_learned_is_kept_through_json() -> None:
+def test_baselines_survive_json() -> None:
     kept = json.loads(json.dumps(learned().to_state()))
     again = Baselines(RULES, kept).for_drive("wwn-1")
     assert pytest.approx(0.000_2, rel=0.1) == again.read.seconds
     assert pytest.approx(0.002, rel=0.1) == again.write.seconds
 
 
-def test_drives_of_which_nothing_was_learned_are_not_kept() -> None:
+def test_drives_without_observations_are_not_stored() -> None:
     assert {"wwn-1"} == learned().to_state().keys()
 
 
-def test_a_drive_that_is_known_keeps_its_baselines() -> None:
+def test_a_known_drive_keeps_its_baselines() -> None:
     baselines = learned()
     assert baselines.for_drive("wwn-1") is baselines.for_drive("wwn-1")
 
 
 @given(_JSON | st.dictionaries(st.text(), _JSON) | _ALMOST)
-def test_garbage_is_refused_and_learned_anew(kept: Any) -> None:
+def test_invalid_stored_baselines_are_discarded(kept: Any) -> None:
     """Whatever JSON can hold, also 1e999."""
     baselines = Baselines(RULES, kept)
     assert baselines.for_drive("wwn-1").read.seconds is None
     json.dumps(baselines.to_state(), allow_nan=False)
 
 
-def test_garbage_costs_its_own_drive(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_stored_baseline_affects_only_its_drive(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     kept = learned().to_state() | {"wwn-9": {"read": [[1, -5]], "write": []}}
     again = Baselines(RULES, kept)
     assert again.for_drive("wwn-1").read.seconds is not None
@@ -159,7 +161,7 @@ def test_garbage_costs_its_own_drive(caplog: pytest.LogCaptureFixture) -> None:
     assert "the stored baseline of wwn-9 is not usable" in caplog.text
 
 
-def test_drives_not_seen_for_longest_are_forgotten_first() -> None:
+def test_the_least_recently_seen_drives_are_dropped_first() -> None:
     baselines = learned()
     for count in range(8191):
         baselines.for_drive(f"drive-{count}")

@@ -53,7 +53,7 @@ SECOND = {
 }
 
 
-def test_a_second_of_work_comes_out_as_its_differences() -> None:
+def test_an_interval_contains_the_differences() -> None:
     interval = over(NEW, grown(NEW, **SECOND))
     assert (100, 409_600, 0.5) == (interval.reads, interval.read_bytes, interval.read_seconds)
     assert (200, 3_276_800, 1.5) == (
@@ -67,7 +67,7 @@ def test_a_second_of_work_comes_out_as_its_differences() -> None:
     assert not interval.stalled
 
 
-def test_flush_time_makes_no_queue_for_it_stands_in_the_writes_already() -> None:
+def test_flush_time_does_not_add_to_the_queue_depth() -> None:
     """One fsync after the other has one request in flight, not two."""
     now = grown(
         NEW,
@@ -81,7 +81,7 @@ def test_flush_time_makes_no_queue_for_it_stands_in_the_writes_already() -> None
 
 
 @pytest.mark.parametrize("wrapping", [name for name in SECOND if name.endswith("_seconds")])
-def test_each_time_field_wraps_by_itself(wrapping: str) -> None:
+def test_each_time_field_wraps_separately(wrapping: str) -> None:
     """The same second reads the same, whichever field passes 2^32 milliseconds in it."""
     then = NEW._replace(**as_counted(**{wrapping: getattr(OLD, wrapping)}))
     expected = over(NEW, grown(NEW, **SECOND))
@@ -105,36 +105,36 @@ def test_all_time_fields_may_wrap_at_once() -> None:
         "flush_requests",
     ],
 )
-def test_a_count_that_went_back_is_another_device(field: str) -> None:
+def test_a_decreased_count_means_another_device(field: str) -> None:
     then = grown(NEW, **{field: 5_120_000})
     assert disk_interval(then, grown(then, **{field: -512}), 1.0) is None
 
 
-def test_another_number_is_another_device() -> None:
+def test_another_device_number_means_another_device() -> None:
     assert disk_interval(NEW, NEW._replace(number="8:16"), 1.0) is None
 
 
-def test_a_leap_that_no_device_makes_is_another_device() -> None:
+def test_an_impossible_increase_means_another_device() -> None:
     """A new device of the same name and number that has already done more than the old one."""
     assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 1.0) is None
     assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 60.0) is not None
 
 
-def test_a_time_that_went_back_a_little_counts_as_none() -> None:
+def test_a_small_decrease_of_a_time_counts_as_zero() -> None:
     """Not as 49.7 days."""
     then = grown(NEW, read_time_seconds=100.0, io_time_seconds=100.0)
     interval = over(then, grown(then, read_time_seconds=-0.1, io_time_seconds=-1.0))
     assert (0.0, 0.0, 0.0) == (interval.read_seconds, interval.busy_ratio, interval.queue_depth)
 
 
-def test_old_kernels_without_discards_and_flushes_are_measured_too() -> None:
+def test_kernels_without_discard_and_flush_counters_are_supported() -> None:
     now = grown(NEW_OF_OLD, writes_completed=100, write_time_seconds=0.5, io_time_seconds=0.4)
     interval = over(NEW_OF_OLD, now)
     assert (100, 0, 0.0) == (interval.writes, interval.flushes, interval.flush_seconds)
     assert pytest.approx(0.4) == interval.busy_ratio
 
 
-def test_utilisation_that_the_kernel_overcounts_is_bounded_by_the_queue() -> None:
+def test_the_queue_depth_limits_an_overcounted_utilisation() -> None:
     """StackOverflow 75362533: 7,497 writes a second of 0.03 ms and util 100 %: 22 %, no more."""
     now = grown(NEW, writes_completed=7497, write_time_seconds=0.225, io_time_seconds=1.0)
     interval = over(NEW, now)
@@ -162,7 +162,7 @@ TV_2 = [
 
 
 @pytest.mark.parametrize("run", TV_2, ids=str)
-def test_the_queue_comes_from_the_request_times(run: FioRun) -> None:
+def test_the_queue_depth_is_computed_from_request_times(run: FioRun) -> None:
     """And never from the weighted time, which says 0.035 for the first of these."""
     work = {
         f"{run.op}s_completed": run.ios,
@@ -176,20 +176,20 @@ def test_the_queue_comes_from_the_request_times(run: FioRun) -> None:
     assert not interval.stalled
 
 
-def test_a_hang_is_seen_while_it_lasts() -> None:
+def test_a_stall_is_detected_while_it_lasts() -> None:
     then = NEW._replace(io_now=7)
     interval = over(then, grown(then, io_time_seconds=1.0))
     assert (True, 1.0, 7.0) == (interval.stalled, interval.busy_ratio, interval.queue_depth)
 
 
-def test_a_hang_is_seen_where_io_time_stands_still_too() -> None:
+def test_a_stall_is_detected_if_io_time_stands_still() -> None:
     """Some kernels count io_ticks only where a request starts or ends, and a hang has neither."""
     then = NEW._replace(io_now=1)
     interval = over(then, then)
     assert (True, 1.0, 1.0) == (interval.stalled, interval.busy_ratio, interval.queue_depth)
 
 
-def test_requests_that_have_just_come_are_no_hang() -> None:
+def test_new_requests_are_not_a_stall() -> None:
     """In flight at the end alone: io_time says for how much of the second."""
     late = over(NEW, grown(NEW, io_now=3, io_time_seconds=0.02))
     assert not late.stalled
@@ -198,13 +198,13 @@ def test_requests_that_have_just_come_are_no_hang() -> None:
     assert (True, 0.5) == (early.stalled, early.busy_ratio)
 
 
-def test_a_long_request_among_others_is_no_hang() -> None:
+def test_a_long_request_among_others_is_not_a_stall() -> None:
     then = NEW._replace(io_now=1)
     assert not over(then, grown(then, writes_completed=1, write_time_seconds=0.001)).stalled
 
 
 @pytest.mark.parametrize("hung_seconds", [5, 120, 86_400])
-def test_the_second_after_a_hang_shows_no_absurd_queue(hung_seconds: int) -> None:
+def test_the_interval_after_a_stall_has_a_plausible_queue_depth(hung_seconds: int) -> None:
     """32 requests hung and come back at once: at most those were in flight, not their life."""
     then = NEW._replace(io_now=32)
     now = grown(then, io_now=-32, writes_completed=40, write_time_seconds=32.0 * hung_seconds + 0.1)
@@ -220,7 +220,7 @@ def test_an_idle_second_is_all_zero() -> None:
 
 @given(ANY_DISK, ANY_DISK, ANY_SECONDS)
 @example(NEW, NEW, 1e-6)
-def test_no_two_records_make_an_absurd_interval(
+def test_any_two_records_give_a_plausible_interval(
     then: DiskStats, now: DiskStats, seconds: float
 ) -> None:
     """Whatever two samples say: nothing negative, and busy for no more than the time there was."""
@@ -250,7 +250,7 @@ _START = st.integers(0, (1 << 32) - 1).map(lambda ms: ms / 1000)
 
 
 @given(_WORK, _START, _START, _START, _START)
-def test_what_was_done_does_not_depend_on_where_the_counters_stood(
+def test_the_differences_do_not_depend_on_the_counter_values(
     work: dict[str, float], read: float, write: float, flush: float, io: float
 ) -> None:
     """Wherever each field stands, also just before its wrap, the same work reads the same."""
@@ -265,7 +265,7 @@ def test_what_was_done_does_not_depend_on_where_the_counters_stood(
     assert expected == pytest.approx(over(anywhere, grown(anywhere, **work)), abs=1e-5)
 
 
-def test_what_a_hang_showed_is_not_shown_again_when_it_is_credited() -> None:
+def test_the_time_of_a_stall_is_not_counted_twice() -> None:
     """Four requests hang for five seconds; the kernel credits their 20 s as they end."""
     then = NEW._replace(io_now=4)
     uncredited = 0.0
@@ -283,7 +283,7 @@ def test_what_a_hang_showed_is_not_shown_again_when_it_is_credited() -> None:
 
 
 @given(ANY_DISK, ANY_DISK, ANY_SECONDS, st.floats(0, 1e12))
-def test_nothing_uncredited_makes_an_interval_absurd(
+def test_any_uncredited_time_gives_a_plausible_interval(
     then: DiskStats, now: DiskStats, seconds: float, uncredited: float
 ) -> None:
     interval = disk_interval(then, now, seconds, uncredited)
@@ -298,7 +298,7 @@ _TIMES = st.builds(CpuTimes, *[st.floats(0, 1e9)] * 8)
 _CPUS = st.dictionaries(st.integers(0, 5), _TIMES)
 
 
-def test_shares_are_of_the_time_that_passed_on_each_cpu() -> None:
+def test_shares_are_ratios_of_each_cpus_elapsed_time() -> None:
     """Also where a tick more or less fell into the interval."""
     now = {
         0: NONE._replace(user=0.03, system=0.29, idle=0.06, softirq=0.50, irq=0.12),
@@ -312,14 +312,14 @@ def test_shares_are_of_the_time_that_passed_on_each_cpu() -> None:
     assert (0, 0.25) == (interval.hottest, interval.iowait_max)
 
 
-def test_a_time_that_went_back_counts_as_none() -> None:
+def test_a_decreased_cpu_time_counts_as_zero() -> None:
     then = NONE._replace(iowait=5.0, idle=100.0)
     interval = cpu_interval({0: then}, {0: then._replace(iowait=4.0, idle=100.5, user=0.5)})
     assert interval is not None
     assert pytest.approx(CpuShare(0.0, 0.0, 0.5)) == interval.cpus[0]
 
 
-def test_a_cpu_that_came_or_went_is_left_out() -> None:
+def test_a_cpu_in_only_one_sample_is_omitted() -> None:
     now = NONE._replace(user=1.0)
     interval = cpu_interval({0: NONE, 1: NONE}, {0: now, 2: now})
     assert interval is not None
@@ -329,14 +329,14 @@ def test_a_cpu_that_came_or_went_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("then", "now"), [({}, {}), ({}, {0: NONE}), ({0: NONE}, {}), ({0: NONE}, {0: NONE})]
 )
-def test_without_time_passed_there_is_nothing_to_say(
+def test_without_elapsed_time_there_is_no_interval(
     then: dict[int, CpuTimes], now: dict[int, CpuTimes]
 ) -> None:
     assert cpu_interval(then, now) is None
 
 
 @given(_CPUS, _CPUS)
-def test_shares_are_ratios_whatever_the_counters_do(
+def test_shares_are_between_0_and_1_for_any_counters(
     then: dict[int, CpuTimes], now: dict[int, CpuTimes]
 ) -> None:
     interval = cpu_interval(then, now)

@@ -22,7 +22,7 @@ def shown(machine: Machine) -> list[Sample]:
     ]
 
 
-def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
+def test_the_first_sample_gives_no_interval(machine: Machine) -> None:
     machine.tick()
     sampler = machine.sampler
     assert (1, 0) == (sampler.samples, sampler.gaps)
@@ -31,7 +31,7 @@ def test_the_first_sample_has_nothing_to_compare_with(machine: Machine) -> None:
     assert sampler.cpu.hottest is None
 
 
-def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
+def test_an_idle_second_is_recorded_as_idle(machine: Machine) -> None:
     for _ in range(4):
         machine.tick()
     activity = machine.sampler.activities["sdx"]
@@ -40,7 +40,7 @@ def test_a_second_at_rest_is_a_second_of_nothing(machine: Machine) -> None:
     assert activity.verdict.value(machine.clock.monotonic()) is Verdict.NONE
 
 
-def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> None:
+def test_a_busy_second_is_in_every_histogram(machine: Machine) -> None:
     machine.tick()
     machine.sampler.activities["sdx"].enable_request_sizes()
     flushed = {"flush_requests": 8, "flush_requests_time_seconds": 0.04}
@@ -65,7 +65,7 @@ def test_a_second_of_work_is_seen_in_every_distribution(machine: Machine) -> Non
         assert pytest.approx(total) == distribution.buckets().sum
 
 
-def test_a_saturated_second_is_counted_where_somebody_waits(machine: Machine) -> None:
+def test_a_saturated_second_is_counted_if_tasks_wait(machine: Machine) -> None:
     machine.tick()
     machine.disks(grown(NEW, **FULL))
     machine.waiting(0.5)
@@ -86,7 +86,7 @@ def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
     assert machine.success("pressure"), "a kernel without PSI is no failure"
 
 
-def test_a_late_sample_is_a_gap_and_teaches_nothing(machine: Machine) -> None:
+def test_a_late_sample_is_a_gap_and_is_not_recorded(machine: Machine) -> None:
     """The mean of many seconds is not that of one."""
     machine.tick()
     machine.disks(grown(NEW, **FULL))
@@ -97,14 +97,14 @@ def test_a_late_sample_is_a_gap_and_teaches_nothing(machine: Machine) -> None:
     assert 1 == seconds_seen(machine.sampler), "and it goes on from there"
 
 
-def test_a_sample_that_is_a_little_late_is_taken(machine: Machine) -> None:
+def test_a_slightly_late_sample_is_recorded(machine: Machine) -> None:
     machine.tick()
     machine.tick(2.9)
     assert 0 == machine.sampler.gaps
     assert pytest.approx(2.9) == seconds_seen(machine.sampler)
 
 
-def test_suspension_is_a_gap_though_the_monotonic_clock_stood(machine: Machine) -> None:
+def test_a_suspend_is_a_gap(machine: Machine) -> None:
     machine.tick()
     machine.clock.suspend(3600)
     machine.disks(grown(NEW, **FULL))
@@ -113,7 +113,7 @@ def test_suspension_is_a_gap_though_the_monotonic_clock_stood(machine: Machine) 
     assert 0 == seconds_seen(machine.sampler)
 
 
-def test_a_step_of_the_time_of_day_changes_nothing(machine: Machine) -> None:
+def test_a_step_of_the_wall_clock_has_no_effect(machine: Machine) -> None:
     machine.tick()
     machine.clock.step_wall(-86_400)
     machine.tick()
@@ -121,7 +121,7 @@ def test_a_step_of_the_time_of_day_changes_nothing(machine: Machine) -> None:
     assert 1 == seconds_seen(machine.sampler)
 
 
-def test_a_clock_that_stands_still_divides_by_nothing(machine: Machine) -> None:
+def test_a_stopped_clock_does_not_divide_by_zero(machine: Machine) -> None:
     machine.tick()
     machine.disks(grown(NEW, **FULL))
     machine.tick(0)
@@ -130,7 +130,7 @@ def test_a_clock_that_stands_still_divides_by_nothing(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("interval", [0.1, 10.0])
-def test_seconds_are_seconds_whatever_the_interval(tmp_path: Path, interval: float) -> None:
+def test_seconds_do_not_depend_on_the_interval(tmp_path: Path, interval: float) -> None:
     machine = Machine(tmp_path, interval=interval)
     disk = NEW
     for _ in range(11):
@@ -144,7 +144,7 @@ def test_seconds_are_seconds_whatever_the_interval(tmp_path: Path, interval: flo
     assert 0 == machine.sampler.gaps
 
 
-def test_a_wrap_of_the_time_fields_is_a_second_like_any_other(machine: Machine) -> None:
+def test_a_wrap_of_the_time_fields_has_no_effect(machine: Machine) -> None:
     before = grown(NEW, write_time_seconds=WRAP_SECONDS - 1, io_time_seconds=WRAP_SECONDS - 0.5)
     machine.disks(before)
     machine.tick()
@@ -155,7 +155,7 @@ def test_a_wrap_of_the_time_fields_is_a_second_like_any_other(machine: Machine) 
     assert pytest.approx(1.0) == activity.busy_ratio_max.value(machine.clock.monotonic())
 
 
-def test_a_hang_counts_while_it_lasts_and_never_after(machine: Machine) -> None:
+def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
     hanging = NEW._replace(io_now=4)
     machine.disks(NEW)
     machine.tick()
@@ -173,7 +173,7 @@ def test_a_hang_counts_while_it_lasts_and_never_after(machine: Machine) -> None:
     assert 4.0 == activity.queue_depth_max.value(machine.clock.monotonic())
 
 
-def test_an_unmoved_line_with_requests_in_flight_is_a_hang(machine: Machine) -> None:
+def test_an_unchanged_line_with_requests_in_flight_is_a_stall(machine: Machine) -> None:
     """Where io_time stands still the whole line does, and the device is not at rest."""
     machine.disks(NEW._replace(io_now=3))
     for _ in range(5):
@@ -183,7 +183,7 @@ def test_an_unmoved_line_with_requests_in_flight_is_a_hang(machine: Machine) -> 
     assert Verdict.DEVICE is activity.verdict.value(machine.clock.monotonic())
 
 
-def test_the_verdict_is_the_one_that_prevailed_over_ten_seconds(machine: Machine) -> None:
+def test_the_verdict_is_the_main_one_of_ten_seconds(machine: Machine) -> None:
     machine.tick()
     for _ in range(20):
         machine.tick()
@@ -215,7 +215,7 @@ def test_one_hot_cpu_is_found_among_idle_ones(machine: Machine) -> None:
     assert pytest.approx(expected) == cpu.softirq_max_ratio.value(machine.clock.monotonic())
 
 
-def test_iowait_never_steps_back(machine: Machine) -> None:
+def test_iowait_never_decreases(machine: Machine) -> None:
     said = []
     for iowait in (10.0, 10.5, 10.2, 10.4, 10.6):
         machine.cpus(ALL_IDLE._replace(iowait=iowait))
@@ -224,7 +224,7 @@ def test_iowait_never_steps_back(machine: Machine) -> None:
     assert [10.0, 10.5, 10.5, 10.5, 10.6] == pytest.approx(said)
 
 
-def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> None:
+def test_all_values_are_finite_after_an_hour_of_random_load(machine: Machine) -> None:
     """A device that works, rests, hangs, wraps, goes and comes: what is kept stays sane."""
     disk = NEW
     for second in range(600):
@@ -242,7 +242,7 @@ def test_nothing_is_infinite_after_an_hour_of_everything(machine: Machine) -> No
     assert 14 == machine.sampler.gaps
 
 
-def test_at_a_tenth_of_a_second_a_slow_request_is_no_stall(tmp_path: Path) -> None:
+def test_a_slow_request_at_ten_samples_per_second_is_not_a_stall(tmp_path: Path) -> None:
     """A whole second without a completion is one, and counts in full."""
     machine = Machine(tmp_path, interval=0.1)
     hanging = NEW._replace(io_now=1)
@@ -257,7 +257,7 @@ def test_at_a_tenth_of_a_second_a_slow_request_is_no_stall(tmp_path: Path) -> No
     assert pytest.approx(2.0) == activity.stalled_seconds
 
 
-def test_readings_worked_through_together_make_what_each_makes_alone(tmp_path: Path) -> None:
+def test_samples_processed_together_give_the_same_results(tmp_path: Path) -> None:
     together, alone = Machine(tmp_path / "together"), Machine(tmp_path / "alone")
     counted = NEW
     for second in range(12):
@@ -274,7 +274,7 @@ def test_readings_worked_through_together_make_what_each_makes_alone(tmp_path: P
     assert shown(alone) == shown(together)
 
 
-def test_a_device_that_comes_is_told_of_at_once_though_nobody_looks(machine: Machine) -> None:
+def test_a_new_device_is_reported_at_once(machine: Machine) -> None:
     came: list[float] = []
     machine.disks(NEW)
     machine.sampler.tick()
@@ -285,7 +285,7 @@ def test_a_device_that_comes_is_told_of_at_once_though_nobody_looks(machine: Mac
     assert [machine.clock.monotonic()] == came
 
 
-def test_readings_do_not_pile_up_where_nobody_looks(machine: Machine) -> None:
+def test_pending_samples_are_limited_without_scrapes(machine: Machine) -> None:
     machine.disks(NEW)
     for second in range(40):
         machine.disks(grown(NEW, reads_completed=second))
@@ -294,7 +294,7 @@ def test_readings_do_not_pile_up_where_nobody_looks(machine: Machine) -> None:
     assert len(machine.sampler._pending) < 20
 
 
-def test_a_device_that_goes_takes_its_series_along(machine: Machine) -> None:
+def test_a_removed_device_loses_its_series(machine: Machine) -> None:
     changes: list[None] = []
     machine.sampler.on_change(lambda: changes.append(None))
     machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
@@ -309,7 +309,7 @@ def test_a_device_that_goes_takes_its_series_along(machine: Machine) -> None:
     assert 1 == len(changes), "only a change hurries the survey"
 
 
-def test_a_device_that_comes_is_watched_from_its_second_sample(machine: Machine) -> None:
+def test_a_new_device_is_judged_from_its_second_sample(machine: Machine) -> None:
     machine.tick()
     machine.disks(NEW, grown(NEW._replace(device="sdy", number="8:16"), **FULL))
     machine.tick()
@@ -318,7 +318,7 @@ def test_a_device_that_comes_is_watched_from_its_second_sample(machine: Machine)
     assert (2, 1) == (seconds_seen(machine.sampler), seconds_seen(machine.sampler, "sdy"))
 
 
-def test_a_device_made_anew_begins_anew(machine: Machine) -> None:
+def test_a_device_that_was_created_again_starts_from_zero(machine: Machine) -> None:
     machine.disks(grown(NEW, **FULL))
     machine.tick()
     machine.tick()
@@ -328,7 +328,7 @@ def test_a_device_made_anew_begins_anew(machine: Machine) -> None:
     assert 0 == seconds_seen(machine.sampler)
 
 
-def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> None:
+def test_a_baseline_belongs_to_the_drive_and_not_to_the_name(machine: Machine) -> None:
     machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.SSD, instance=1)})
     machine.tick()
     disk = NEW
@@ -349,7 +349,7 @@ def test_what_was_learned_follows_the_drive_not_the_name(machine: Machine) -> No
     )
 
 
-def test_a_busy_second_teaches_nothing(machine: Machine) -> None:
+def test_a_busy_second_does_not_train_the_baseline(machine: Machine) -> None:
     """Or a device that is overloaded all day would count as quick."""
     machine.tick()
     disk = NEW
@@ -360,7 +360,7 @@ def test_a_busy_second_teaches_nothing(machine: Machine) -> None:
     assert machine.sampler.activities["sdx"].baselines.write.bins == {}
 
 
-def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None:
+def test_another_drive_with_the_same_name_starts_from_zero(machine: Machine) -> None:
     """The kernel's disk sequence tells, where its counters happen to be ahead of the old ones."""
     machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.tick()
@@ -373,7 +373,7 @@ def test_another_drive_under_the_same_name_begins_anew(machine: Machine) -> None
     assert "new" == machine.sampler.activities["sdx"].drive.identity
 
 
-def test_a_drive_that_the_survey_recognises_keeps_its_seconds(machine: Machine) -> None:
+def test_a_drive_keeps_its_counters_after_a_survey(machine: Machine) -> None:
     machine.tick()
     machine.tick()
     machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL, instance=1)})
@@ -381,7 +381,7 @@ def test_a_drive_that_the_survey_recognises_keeps_its_seconds(machine: Machine) 
     assert DriveClass.ROTATIONAL is machine.sampler.activities["sdx"].drive.kind
 
 
-def test_a_stack_over_drives_is_measured_and_not_judged(machine: Machine) -> None:
+def test_a_stacked_device_is_measured_and_has_no_verdict(machine: Machine) -> None:
     stacked = NEW._replace(device="dm-0", number="253:0")
     machine.disks(stacked)
     machine.tick()
@@ -402,11 +402,13 @@ def test_a_stack_over_drives_is_measured_and_not_judged(machine: Machine) -> Non
         ("md127", DriveClass.SSD, False),
     ],
 )
-def test_a_name_alone_tells_the_likely_class(device: str, kind: DriveClass, leaf: bool) -> None:
+def test_the_class_is_derived_from_the_device_name(
+    device: str, kind: DriveClass, leaf: bool
+) -> None:
     assert Drive(device, kind, leaf=leaf) == drive_from_name(device)
 
 
-def test_a_broken_line_costs_its_own_device(machine: Machine) -> None:
+def test_a_broken_line_affects_only_its_device(machine: Machine) -> None:
     other = NEW._replace(device="sdy", number="8:16")
     machine.disks(NEW, other)
     machine.tick()
@@ -423,7 +425,7 @@ def test_a_broken_line_costs_its_own_device(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("missing", ["diskstats", "stat", "pressure"])
-def test_a_file_that_is_missing_costs_what_stands_in_it(machine: Machine, missing: str) -> None:
+def test_a_missing_file_affects_only_its_own_values(machine: Machine, missing: str) -> None:
     machine.remove(missing)
     machine.tick()
     machine.disks(NEW) if missing != "diskstats" else None
@@ -432,7 +434,7 @@ def test_a_file_that_is_missing_costs_what_stands_in_it(machine: Machine, missin
     assert ("stat" == missing) == (machine.sampler.stat is None)
 
 
-def test_a_file_that_comes_back_is_read_again(machine: Machine) -> None:
+def test_a_file_that_reappears_is_read_again(machine: Machine) -> None:
     """The second of the failure is lost, what was seen before is not."""
     machine.tick()
     machine.tick()
@@ -445,7 +447,7 @@ def test_a_file_that_comes_back_is_read_again(machine: Machine) -> None:
     assert 2 == seconds_seen(machine.sampler)
 
 
-def test_unwanted_devices_are_left_out_and_let_go(machine: Machine) -> None:
+def test_unwanted_devices_are_omitted_and_dropped(machine: Machine) -> None:
     machine.disks(NEW, NEW._replace(device="loop0", number="7:0"))
     machine.tick()
     assert {"sdx", "loop0"} == machine.sampler.activities.keys()

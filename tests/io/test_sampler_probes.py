@@ -5,7 +5,7 @@ from tests.io.machine import FULL, Machine
 from tests.io.records import NEW, grown
 
 
-def test_a_window_covers_what_it_touches_on_its_devices() -> None:
+def test_a_probe_window_covers_overlapping_intervals_of_its_devices() -> None:
     windows = ProbeWindows()
     windows.begin(["md0", "sda"], 10.0)
     assert windows.is_running("sda")
@@ -18,7 +18,7 @@ def test_a_window_covers_what_it_touches_on_its_devices() -> None:
     assert not windows.covers("sda", 9.0, 10.0)
 
 
-def test_old_windows_are_forgotten() -> None:
+def test_old_probe_windows_are_dropped() -> None:
     windows = ProbeWindows()
     for number in range(1000):
         windows.begin(["sda"], number * 100.0)
@@ -26,7 +26,7 @@ def test_old_windows_are_forgotten() -> None:
     assert len(windows._windows) < 5
 
 
-def test_the_seconds_of_a_probe_are_not_saturated_and_those_after_it_are(machine: Machine) -> None:
+def test_the_seconds_of_a_probe_are_not_saturated(machine: Machine) -> None:
     windows = ProbeWindows()
     machine.sampler._is_probed = windows.covers
     machine.remove("pressure")

@@ -10,7 +10,7 @@ from exporter.io.verdict import Verdict
 MB = 1e6
 
 
-def test_what_nothing_else_explains_is_the_cache() -> None:
+def test_without_another_cause_it_is_the_write_cache() -> None:
     assert Verdict.WRITE_CACHE is slowdown_verdict()
     cool = slowdown_verdict(
         bytes_per_second=112 * MB,
@@ -23,11 +23,11 @@ def test_what_nothing_else_explains_is_the_cache() -> None:
     assert Verdict.WRITE_CACHE is cool
 
 
-def test_a_slow_decline_that_nothing_explains_has_no_cause() -> None:
+def test_a_gradual_decline_without_evidence_has_no_cause() -> None:
     assert slowdown_verdict(is_sudden=False) is None
 
 
-def test_heat_is_what_the_drive_counts_or_its_temperature_says() -> None:
+def test_heat_is_detected_from_the_count_or_the_temperature() -> None:
     assert Verdict.THERMAL is slowdown_verdict(over_temperature_seconds=60)
     assert Verdict.THERMAL is slowdown_verdict(temperature_celsius=70, warning_celsius=70)
     assert Verdict.WRITE_CACHE is slowdown_verdict(temperature_celsius=69, warning_celsius=70)
@@ -35,7 +35,7 @@ def test_heat_is_what_the_drive_counts_or_its_temperature_says() -> None:
 
 
 @pytest.mark.parametrize(("speed", "line"), [(120, 150), (240, 300), (480, 600)])
-def test_a_full_link_below_its_maximum_is_to_blame(speed: float, line: float) -> None:
+def test_a_full_link_below_its_maximum_is_the_cause(speed: float, line: float) -> None:
     """Four fifths of the line rate is what a SATA drive wrote at 1.5 and at 3 Gb/s."""
     found = slowdown_verdict(
         bytes_per_second=speed * MB,
@@ -45,7 +45,7 @@ def test_a_full_link_below_its_maximum_is_to_blame(speed: float, line: float) ->
     assert Verdict.LINK is found
 
 
-def test_a_slow_link_that_is_not_full_is_not() -> None:
+def test_a_slow_link_that_is_not_full_is_not_the_cause() -> None:
     """300 MB/s of line rate carried 240 in the cache and carry 100 after it."""
     found = slowdown_verdict(
         bytes_per_second=100 * MB,
@@ -71,7 +71,7 @@ FIGURES = st.fixed_dictionaries(
 
 
 @given(FIGURES, st.booleans())
-def test_any_figures_have_one_of_three_causes(
+def test_any_evidence_gives_one_of_three_causes(
     figures: dict[str, float | None], is_sudden: bool
 ) -> None:
     found = slowdown_verdict(

@@ -45,7 +45,7 @@ def is_full(disk: DiskInterval, kind: DriveClass = DriveClass.SSD) -> bool:
     return device_is_full(disk, kind, FLOORS[kind], RULES)
 
 
-def test_a_device_that_is_busy_deep_and_slow_is_full() -> None:
+def test_a_busy_device_with_a_deep_queue_and_slow_requests_is_full() -> None:
     assert is_full(writing())
 
 
@@ -66,12 +66,12 @@ def test_a_device_with_a_short_queue_is_not_full(kind: DriveClass, depth: float)
     ("kind", "floor"),
     [(DriveClass.NVME, 0.001), (DriveClass.SSD, 0.003), (DriveClass.ROTATIONAL, 0.010)],
 )
-def test_a_device_with_quick_requests_is_not_full(kind: DriveClass, floor: float) -> None:
+def test_a_device_with_fast_requests_is_not_full(kind: DriveClass, floor: float) -> None:
     assert is_full(writing(await_seconds=floor * 1.01), kind)
     assert not is_full(writing(await_seconds=floor * 0.9), kind)
 
 
-def test_utilisation_alone_fills_no_device() -> None:
+def test_utilisation_alone_does_not_make_a_device_full() -> None:
     """100 % with 0.23 requests in flight of 0.03 ms each (StackOverflow 75362533)."""
     work = {"writes_completed": 7497, "write_time_seconds": 0.225, "io_time_seconds": 1.0}
     disk = over(NEW, grown(NEW, **work))
@@ -85,7 +85,7 @@ def test_a_device_that_completes_nothing_is_not_slow() -> None:
     assert not requests_are_slow(over(hanging, hanging), FLOORS[DriveClass.SSD])
 
 
-def test_a_few_slow_reads_do_not_decide_beside_thousands_of_quick_writes() -> None:
+def test_a_few_slow_reads_among_thousands_of_fast_writes_do_not_decide() -> None:
     work = {
         "reads_completed": 3,
         "read_time_seconds": 0.06,
@@ -98,7 +98,7 @@ def test_a_few_slow_reads_do_not_decide_beside_thousands_of_quick_writes() -> No
     assert requests_are_slow(over(NEW, grown(NEW, **work)), FLOORS[DriveClass.SSD])
 
 
-def test_each_direction_is_measured_against_its_own_knee() -> None:
+def test_each_direction_has_its_own_await_limit() -> None:
     knees = AwaitLimits(read_seconds=0.020, write_seconds=0.001)
     reads = {"reads_completed": 100, "read_time_seconds": 1.0}
     writes = {"writes_completed": 100, "write_time_seconds": 1.0}
@@ -106,32 +106,34 @@ def test_each_direction_is_measured_against_its_own_knee() -> None:
     assert requests_are_slow(over(NEW, grown(NEW, **writes)), knees)
 
 
-def test_the_knee_is_three_times_what_was_learned() -> None:
+def test_the_await_limit_is_three_times_the_baseline() -> None:
     assert pytest.approx(0.006) == await_limit(RULES, DriveClass.SSD, 0.002)
     assert pytest.approx(0.006) == await_limit(RULES, DriveClass.NVME, 0.002)
 
 
 @pytest.mark.parametrize("kind", list(DriveClass))
-def test_no_knee_lies_below_the_floor_of_its_class(kind: DriveClass) -> None:
+def test_no_await_limit_is_below_the_floor_of_its_class(kind: DriveClass) -> None:
     """An NVMe drive that takes 20 µs at rest is not slow at 60."""
     assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, 0.000_02)
     assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, None)
 
 
 @given(st.sampled_from(DriveClass), st.none() | st.floats(1e-6, 100))
-def test_a_knee_is_never_below_floor_or_baseline(kind: DriveClass, learned: float | None) -> None:
+def test_an_await_limit_is_never_below_floor_or_baseline(
+    kind: DriveClass, learned: float | None
+) -> None:
     found = await_limit(RULES, kind, learned)
     assert found >= RULES.await_floor_seconds[kind]
     assert learned is None or found >= learned
 
 
-def test_pressure_says_who_waits_where_there_is_any() -> None:
+def test_pressure_shows_that_tasks_wait() -> None:
     assert tasks_wait_for_io(0.10, RULES) is True
     assert tasks_wait_for_io(0.09, RULES) is False
     assert tasks_wait_for_io(None, RULES) is None
 
 
-def test_a_full_device_that_nobody_waits_for_is_not_saturated() -> None:
+def test_a_full_device_without_waiting_tasks_is_not_saturated() -> None:
     """A backup at idle priority takes what is left, and is nobody's trouble."""
     assert is_saturated(is_full=True, is_waited_for=True)
     assert not is_saturated(is_full=True, is_waited_for=False)
@@ -191,7 +193,7 @@ RANDWRITE_NVME = run("write", 6_360_259, 30_567_537, 60_011)
 
 
 @pytest.mark.parametrize("pressure", [None, 0.0, 0.9])
-def test_small_writes_through_one_cpu_are_bound_by_its_softirqs(pressure: float | None) -> None:
+def test_small_writes_on_one_cpu_are_limited_by_its_softirqs(pressure: float | None) -> None:
     """S0-1: 62 % softirq on one CPU of four, 15.5 % on the average, the device at 0.2 ms."""
     assert verdict(RANDWRITE_PI, DriveClass.SSD, PI_CPUS, pressure) is Verdict.CPU_SOFTIRQ
 
@@ -205,7 +207,7 @@ def test_small_writes_through_one_cpu_are_bound_by_its_softirqs(pressure: float 
         pytest.param(RANDWRITE_NVME, DriveClass.NVME, id="S3-10"),
     ],
 )
-def test_deep_queues_with_slow_requests_are_the_device(
+def test_a_deep_queue_with_slow_requests_is_the_device(
     disk: DiskInterval, kind: DriveClass, pressure: float | None
 ) -> None:
     """fio waits in libaio, where PSI does not look: the verdict does not need it."""
@@ -213,11 +215,11 @@ def test_deep_queues_with_slow_requests_are_the_device(
     assert verdict(disk, kind, None, pressure) is Verdict.DEVICE
 
 
-def test_a_device_at_its_limit_is_blamed_before_a_busy_cpu() -> None:
+def test_a_full_device_has_priority_over_a_busy_cpu() -> None:
     assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS) is Verdict.DEVICE
 
 
-def test_utilisation_alone_is_no_verdict() -> None:
+def test_utilisation_alone_gives_no_verdict() -> None:
     """100 % with 0.23 in flight (StackOverflow 75362533), whatever waits and however busy."""
     disk = run("write", 7497, 225, 1000)
     for kind in DriveClass:
@@ -225,19 +227,19 @@ def test_utilisation_alone_is_no_verdict() -> None:
             assert verdict(disk, kind, IDLE_CPUS, pressure) is Verdict.NONE
 
 
-def test_a_hang_is_the_device_whatever_else_holds() -> None:
+def test_a_stall_is_always_the_device() -> None:
     hanging = NEW._replace(io_now=2)
     assert verdict(over(hanging, hanging), DriveClass.NVME, PI_CPUS, 0.0) is Verdict.DEVICE
 
 
 @pytest.mark.parametrize("cause", [Verdict.WRITE_CACHE, Verdict.THERMAL, Verdict.LINK])
-def test_what_slowed_a_drive_down_is_said_rather_than_that_it_is_full(cause: Verdict) -> None:
+def test_the_cause_of_a_slowdown_has_priority_over_a_full_device(cause: Verdict) -> None:
     assert verdict(SEQWRITE_PI, DriveClass.SSD, PI_CPUS, slowed_by=cause) is cause
     hanging = NEW._replace(io_now=2)
     assert verdict(over(hanging, hanging), DriveClass.SSD, None, slowed_by=cause) is Verdict.DEVICE
 
 
-def test_slow_requests_without_a_queue_are_unknown_where_somebody_waits() -> None:
+def test_slow_requests_without_a_queue_are_unknown_if_tasks_wait() -> None:
     """A throttled volume or one writer after the other: the device is not out of parallelism."""
     alone = run("write", 50, 1000, 1000)
     assert verdict(alone, DriveClass.SSD, IDLE_CPUS, 0.9) is Verdict.UNKNOWN
@@ -250,30 +252,30 @@ def test_a_device_without_work_has_no_bottleneck() -> None:
     assert verdict(run("write", 3, 90, 1000), DriveClass.SSD, PI_CPUS) is Verdict.NONE
 
 
-def test_a_hot_cpu_is_not_blamed_while_the_host_waits_for_devices() -> None:
+def test_a_busy_cpu_is_not_the_cause_while_the_host_has_iowait() -> None:
     waiting = cpus(*PI_CPUS.cpus.values(), iowait=0.06)
     assert verdict(RANDWRITE_PI, DriveClass.SSD, waiting) is Verdict.NONE
 
 
-def test_without_cpu_times_no_cpu_is_blamed() -> None:
+def test_without_cpu_times_no_cpu_is_the_cause() -> None:
     assert verdict(RANDWRITE_PI, DriveClass.SSD, None) is Verdict.NONE
 
 
-def test_one_bound_cpu_among_many_is_enough() -> None:
+def test_one_saturated_cpu_among_many_is_enough() -> None:
     """1 of 64 is 1.6 % of the host."""
     idle = CpuShare(softirq=0.0, iowait=0.0, idle=1.0)
     assert softirq_is_saturated(cpus(*[idle] * 63, CpuShare(0.95, 0.0, 0.02)), VERDICT_RULES)
     assert not softirq_is_saturated(cpus(*[idle] * 64), VERDICT_RULES)
 
 
-def test_a_cpu_with_idle_time_left_is_not_bound() -> None:
+def test_a_cpu_with_idle_time_is_not_saturated() -> None:
     assert softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.1)), VERDICT_RULES)
     assert not softirq_is_saturated(cpus(CpuShare(0.5, 0.0, 0.11)), VERDICT_RULES)
     assert not softirq_is_saturated(cpus(CpuShare(0.49, 0.0, 0.1)), VERDICT_RULES)
 
 
 @given(st.sampled_from(DriveClass), st.sampled_from([PI_CPUS, IDLE_CPUS, None]), st.floats(0, 1))
-def test_a_device_with_nothing_to_do_is_never_accused(
+def test_an_idle_device_is_never_the_cause(
     kind: DriveClass, cpu: CpuInterval | None, pressure: float
 ) -> None:
     assert verdict(over(NEW, NEW), kind, cpu, pressure) is Verdict.NONE
@@ -290,7 +292,7 @@ _SECOND = st.builds(
 
 
 @given(_SECOND, st.sampled_from(DriveClass), st.sampled_from([PI_CPUS, IDLE_CPUS, None]))
-def test_pressure_never_turns_a_verdict_against_the_device(
+def test_pressure_never_changes_a_verdict_to_device(
     disk: DiskInterval, kind: DriveClass, cpu: CpuInterval | None
 ) -> None:
     """It tells unknown from none, and nothing else."""

@@ -93,7 +93,7 @@ def test_a_calm_second_has_no_bottleneck(name: str) -> None:
         assert not second.disk.stalled
 
 
-def test_a_second_at_the_limit_is_the_devices() -> None:
+def test_the_verdict_for_a_second_at_the_limit_is_device() -> None:
     """The first began before the limit stood."""
     for second in phase("slow")[1:]:
         assert Verdict.DEVICE is second.cause
@@ -102,7 +102,7 @@ def test_a_second_at_the_limit_is_the_devices() -> None:
         assert pytest.approx(33, rel=0.02) == second.disk.queue_depth
 
 
-def test_freed_the_device_is_not_to_blame_though_more_is_asked_of_it() -> None:
+def test_without_the_limit_the_device_is_not_the_bottleneck() -> None:
     """The first second drains what had queued."""
     for second in phase("free")[1:]:
         assert Verdict.DEVICE is not second.cause
@@ -110,7 +110,7 @@ def test_freed_the_device_is_not_to_blame_though_more_is_asked_of_it() -> None:
         assert second.disk.writes > TRACE["slow_write_iops"]
 
 
-def test_four_hanging_seconds_are_four_stalled_busy_seconds() -> None:
+def test_four_seconds_of_a_hang_are_four_stalled_busy_seconds() -> None:
     hanging = phase("hang")
     assert 4 == len(hanging)
     for second in hanging:
@@ -121,7 +121,7 @@ def test_four_hanging_seconds_are_four_stalled_busy_seconds() -> None:
     assert not any(second.disk.stalled for second in SECONDS if second.phase != "hang")
 
 
-def test_the_second_after_the_hang_shows_no_absurd_queue() -> None:
+def test_the_second_after_the_hang_has_a_plausible_queue_depth() -> None:
     """All of the hang's waiting is credited in it; and then all is as before."""
     first, *later = phase("after")
     requests = first.disk.reads + first.disk.writes
@@ -144,7 +144,7 @@ def replayed(machine: Machine) -> Iterator[str]:
         yield reading["phase"]
 
 
-def test_the_sampler_tells_the_same_story(tmp_path: Path) -> None:
+def test_the_sampler_gives_the_same_results(tmp_path: Path) -> None:
     """What was shown at the end of each phase, and what was counted by then."""
     machine = Machine(tmp_path)
     shown: dict[str, tuple[Verdict, int, int]] = {}

@@ -56,7 +56,9 @@ def events(speed: Speed, work: Sequence[Work], every: float, seed: int) -> list[
         pytest.param(steps(150, (0.9, 20)), 0.9, 0.133, id="small and slow"),
     ],
 )
-def test_the_end_of_a_cache_is_found(speed: Speed, ends: float, ratio: float, every: float) -> None:
+def test_the_end_of_a_cache_is_detected(
+    speed: Speed, ends: float, ratio: float, every: float
+) -> None:
     """Once, and about where it is: within half a second of writing, or 0.2 GB."""
     for seed in range(HISTORIES):
         (found,) = events(speed, [Work(90)], every, seed)
@@ -66,7 +68,7 @@ def test_the_end_of_a_cache_is_found(speed: Speed, ends: float, ratio: float, ev
 
 
 @INTERVALS
-def test_a_fall_from_410_to_260_is_found(every: float) -> None:
+def test_a_drop_from_410_to_260_is_detected(every: float) -> None:
     for seed in range(HISTORIES):
         (found,) = events(steps(410, (20, 260)), [Work(150)], every, seed)
         assert pytest.approx(0.634, abs=0.06) == found.ratio
@@ -74,7 +76,7 @@ def test_a_fall_from_410_to_260_is_found(every: float) -> None:
 
 
 @INTERVALS
-def test_work_that_went_before_is_no_part_of_the_burst(every: float) -> None:
+def test_earlier_load_is_not_part_of_the_burst(every: float) -> None:
     """The cache had an idle time to recover from what was written beforehand."""
     work = [Work(40, wants=50), Work(100, wants=0), Work(60)]
     for seed in range(HISTORIES):
@@ -112,11 +114,11 @@ CACHED = steps(540, (8.5, 112))
         pytest.param(steps(112), [Work(120)], id="a cache that was full before"),
     ],
 )
-def test_nothing_else_is_a_falloff(speed: Speed, work: list[Work], every: float) -> None:
+def test_other_loads_are_not_a_falloff(speed: Speed, work: list[Work], every: float) -> None:
     assert [[]] * HISTORIES == [events(speed, work, every, seed) for seed in range(HISTORIES)]
 
 
-def test_a_slow_decline_is_a_falloff_too() -> None:
+def test_a_gradual_decline_is_a_falloff() -> None:
     """Whether it is heat, `cause_of_slowdown` tells."""
     (found,) = events(ramp(540, 150, 20), [Work(120)], 1.0, 1)
     assert found.ratio <= RULES.falloff_ratio
@@ -142,7 +144,7 @@ def observed(
         yield burst.observe(float(now), disk)
 
 
-def test_a_falloff_by_hand() -> None:
+def test_a_falloff_calculated_by_hand() -> None:
     """3 GB at 600, a second that is half fast, 15 at 120: found in the 15th slow one."""
     burst = WriteFalloffDetector(RULES)
     samples = [*seconds(5, 600), *seconds(1, 360), *seconds(20, 120)]
@@ -155,7 +157,7 @@ def test_a_falloff_by_hand() -> None:
     assert burst.is_slow
 
 
-def test_a_device_is_slow_until_it_is_fast_again_or_has_room() -> None:
+def test_a_device_is_slow_until_it_recovers_or_is_less_busy() -> None:
     idle = over(NEW, NEW)
     for last in (seconds(1, 600)[0], idle):
         burst = WriteFalloffDetector(RULES)
@@ -165,14 +167,14 @@ def test_a_device_is_slow_until_it_is_fast_again_or_has_room() -> None:
         assert not burst.is_slow
 
 
-def test_a_burst_has_one_falloff_and_the_next_its_own() -> None:
+def test_each_burst_has_at_most_one_falloff() -> None:
     burst = WriteFalloffDetector(RULES)
     one = [*seconds(5, 600), *seconds(60, 120), *seconds(5, 600), *seconds(60, 120)]
     rest = [over(NEW, NEW)] * 40
     assert 2 == sum(1 for event in observed(burst, [*one, *rest, *one]) if event)
 
 
-def test_samples_that_never_came_end_a_burst_too() -> None:
+def test_missing_samples_end_a_burst() -> None:
     """The sampler leaves out seconds in which a device did nothing."""
     burst = WriteFalloffDetector(RULES)
     list(observed(burst, seconds(10, 600)))
@@ -180,7 +182,7 @@ def test_samples_that_never_came_end_a_burst_too() -> None:
     assert [None] * 30 == late
 
 
-def test_a_pause_within_a_burst_fills_the_cache_on() -> None:
+def test_writes_during_a_pause_also_fill_the_cache() -> None:
     """2 GB written with idle time in between count as what they are."""
     (moderate,) = seconds(1, 200)
     pause = [moderate._replace(busy_ratio=0.5)] * 10
@@ -189,14 +191,14 @@ def test_a_pause_within_a_burst_fills_the_cache_on() -> None:
     assert pytest.approx(8e9, rel=1e-3) == told.burst_bytes
 
 
-def test_one_writer_that_never_pauses_is_enough() -> None:
+def test_one_writer_without_pauses_is_enough() -> None:
     """dd with oflag=direct: one request in flight, and busy for nearly all of the time."""
     fast = [disk._replace(busy_ratio=0.96, queue_depth=0.96) for disk in seconds(5, 600, depth=1)]
     slow = [disk._replace(busy_ratio=0.99, queue_depth=0.99) for disk in seconds(20, 120, depth=1)]
     assert 1 == sum(1 for event in observed(WriteFalloffDetector(RULES), [*fast, *slow]) if event)
 
 
-def test_a_device_that_hangs_is_none_that_falls_off() -> None:
+def test_a_stall_is_not_a_falloff() -> None:
     (hanging,) = [
         disk._replace(writes=0, written_bytes=0, write_seconds=0.0) for disk in seconds(1, 1)
     ]
@@ -225,7 +227,7 @@ ANY_INTERVAL = st.builds(
 @given(
     st.lists(ANY_INTERVAL, max_size=40), st.sampled_from([RULES, replace(RULES, lasting_seconds=0)])
 )
-def test_any_work_can_be_observed(work: list[DiskInterval], rules: WriteFalloffRules) -> None:
+def test_any_load_can_be_observed(work: list[DiskInterval], rules: WriteFalloffRules) -> None:
     burst, now, written = WriteFalloffDetector(rules), 0.0, 0
     for disk in work:
         now += disk.seconds
@@ -237,9 +239,7 @@ def test_any_work_can_be_observed(work: list[DiskInterval], rules: WriteFalloffR
 
 
 @given(ANY_DISK, ANY_DISK, ANY_SECONDS)
-def test_any_two_readings_of_the_kernel_can_be_observed(
-    then: DiskStats, now: DiskStats, span: float
-) -> None:
+def test_any_two_records_can_be_observed(then: DiskStats, now: DiskStats, span: float) -> None:
     burst = WriteFalloffDetector(RULES)
     disk = disk_interval(then, now, span)
     for second in range(5):
@@ -288,7 +288,7 @@ def falloff_events(seen: DiskActivity) -> int:
     return seen.falloffs.events
 
 
-def test_a_falloff_is_the_verdict_once_it_is_certain_and_until_the_device_has_room() -> None:
+def test_a_falloff_gives_the_verdict_from_detection_until_recovery() -> None:
     seen = activity()
     assert Verdict.DEVICE is seen.verdict.value(work(seen, *CLIFF))
     assert Verdict.WRITE_CACHE is seen.verdict.value(work(seen, *[SLOW_SECOND] * 6, since=25))
@@ -298,7 +298,7 @@ def test_a_falloff_is_the_verdict_once_it_is_certain_and_until_the_device_has_ro
     assert 1 == falloff_events(seen)
 
 
-def test_the_speed_and_the_bytes_of_the_last_falloff_are_kept() -> None:
+def test_the_speed_and_the_bytes_of_the_last_falloff_are_stored() -> None:
     seen = activity()
     work(seen, *CLIFF)
     assert seen.falloffs is not None
@@ -307,7 +307,7 @@ def test_the_speed_and_the_bytes_of_the_last_falloff_are_kept() -> None:
     assert 10 * (500 << 20) == pytest.approx(seen.falloffs.last.burst_bytes)
 
 
-def test_seconds_that_are_not_observed_make_no_difference() -> None:
+def test_skipping_less_busy_seconds_makes_no_difference() -> None:
     """Before a burst, and after one is over, calm seconds are left out."""
     calm = second(20)._replace(busy_ratio=0.2)
     day = [*[calm] * 40, *CLIFF, *[SLOW_SECOND] * 3, calm, *[SLOW_SECOND] * 3, *[calm] * 40, *CLIFF]
@@ -338,12 +338,12 @@ def activity_after_rest() -> WriteFalloffTracker:
         (SlowdownEvidence(), Verdict.WRITE_CACHE),
     ],
 )
-def test_the_cause_is_what_is_known_of_the_drive(told: SlowdownEvidence, cause: Verdict) -> None:
+def test_the_cause_follows_from_the_evidence(told: SlowdownEvidence, cause: Verdict) -> None:
     seen = activity(told=lambda: told)
     assert cause is seen.verdict.value(work(seen, *CLIFF, *[SLOW_SECOND] * 6))
 
 
-def test_heat_that_shows_later_is_seen_within_ten_seconds() -> None:
+def test_later_heat_is_detected_within_ten_seconds() -> None:
     """The drive is asked by somebody else, once a minute; its count of seconds grows."""
     told = [SlowdownEvidence(over_temperature_seconds=600)]
     its = WriteFalloffTracker(RULES, lambda: told[0])
@@ -354,7 +354,7 @@ def test_heat_that_shows_later_is_seen_within_ten_seconds() -> None:
     assert (Verdict.WRITE_CACHE, Verdict.THERMAL) == (after[0], after[-1])
 
 
-def test_a_drive_that_is_not_slow_is_not_asked() -> None:
+def test_no_evidence_is_read_while_the_drive_is_not_slow() -> None:
     asked: list[int] = []
 
     def told() -> SlowdownEvidence:
@@ -373,20 +373,20 @@ def test_a_drive_that_is_not_slow_is_not_asked() -> None:
         Drive("x", DriveClass.SSD, leaf=False),
     ],
 )
-def test_tracks_volumes_and_stacks_are_not_watched(drive: Drive) -> None:
+def test_rotational_drives_volumes_and_stacked_devices_are_not_tracked(drive: Drive) -> None:
     seen = activity(drive)
     work(seen, *CLIFF)
     assert seen.falloffs is None
 
 
-def test_what_a_probe_of_ours_does_to_the_cache_is_no_falloff() -> None:
+def test_a_probe_does_not_cause_a_falloff() -> None:
     seen = activity()
     for now, disk in enumerate(CLIFF * 2, start=1):
         seen.record(float(now), disk, ALONE, is_probed=True)
     assert 0 == falloff_events(seen)
 
 
-def test_what_the_survey_finds_out_ends_or_begins_the_watch() -> None:
+def test_a_survey_starts_and_stops_the_tracking() -> None:
     seen = activity()
     work(seen, *CLIFF)
     seen.set_drive(Drive("wwn-1", DriveClass.NVME), seen.baselines)
@@ -397,7 +397,7 @@ def test_what_the_survey_finds_out_ends_or_begins_the_watch() -> None:
     assert 0 == falloff_events(seen)
 
 
-def test_settings_read_again_count_from_now_on_and_events_stay() -> None:
+def test_new_settings_apply_at_once_and_events_stay() -> None:
     seen = activity()
     work(seen, *CLIFF)
     seen.reconfigure(DiskRules(write_falloff=replace(RULES, lasting_seconds=5.0)))
@@ -405,7 +405,7 @@ def test_settings_read_again_count_from_now_on_and_events_stay() -> None:
     assert 2 == falloff_events(seen)
 
 
-def test_settings_that_say_the_same_do_not_cut_a_burst() -> None:
+def test_unchanged_settings_do_not_end_a_burst() -> None:
     seen = activity()
     work(seen, *CLIFF[:20])
     seen.reconfigure(DiskRules())
@@ -413,7 +413,7 @@ def test_settings_that_say_the_same_do_not_cut_a_burst() -> None:
     assert 1 == falloff_events(seen)
 
 
-def test_a_volume_is_told_from_a_drive_by_how_it_is_attached(tmp_path: Path) -> None:
+def test_volumes_are_recognised_by_their_transport(tmp_path: Path) -> None:
     sys = Sys(tmp_path)
     trees.nvme(sys)
     trees.sata(sys, "sda")
@@ -427,7 +427,7 @@ def test_a_volume_is_told_from_a_drive_by_how_it_is_attached(tmp_path: Path) -> 
         assert its.volume, transport
 
 
-def test_the_sampler_asks_for_the_condition_of_the_very_device(machine: Machine) -> None:
+def test_the_sampler_reads_the_evidence_of_the_same_device(machine: Machine) -> None:
     asked: list[str] = []
 
     def told(device: str) -> SlowdownEvidence:
@@ -453,12 +453,12 @@ def test_the_sampler_asks_for_the_condition_of_the_very_device(machine: Machine)
     assert Verdict.THERMAL is verdict.value(machine.clock.monotonic())
 
 
-def test_what_is_not_known_of_a_drive_is_none() -> None:
+def test_unknown_evidence_is_none() -> None:
     assert SlowdownEvidence() == slowdown_evidence(None, None)
     assert SlowdownEvidence() == slowdown_evidence(LinkSpeed(None, None), DriveHealth())
 
 
-def test_the_kernels_word_on_the_link_counts_before_the_drives() -> None:
+def test_the_kernels_link_speed_has_priority_over_smart() -> None:
     health = DriveHealth(link_bytes_per_second=300e6, link_max_bytes_per_second=600e6)
     of_drive, of_kernel = (
         slowdown_evidence(None, health),
@@ -468,7 +468,7 @@ def test_the_kernels_word_on_the_link_counts_before_the_drives() -> None:
     assert (150e6, 600e6) == (of_kernel.link_bytes_per_second, of_kernel.link_max_bytes_per_second)
 
 
-def test_heat_is_that_of_the_whole_drive_against_its_first_limit() -> None:
+def test_the_drive_temperature_is_compared_with_its_first_limit() -> None:
     health = DriveHealth(
         temperatures={"drive": 71, "1": 90},
         temperature_warning_celsius=77,

@@ -11,7 +11,7 @@ def _printed(program: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def test_the_daemon_does_not_load_what_it_only_may_need() -> None:
+def test_the_daemon_does_not_import_optional_libraries() -> None:
     program = (
         "import sys, exporter.daemon, exporter.smart.health_monitor;"
         f"print([name for name in {_HEAVY!r} if name in sys.modules])"
@@ -19,7 +19,7 @@ def test_the_daemon_does_not_load_what_it_only_may_need() -> None:
     assert _printed(program) == "[]"
 
 
-def test_whoever_imports_prometheus_client_later_gets_all_of_it() -> None:
+def test_a_later_import_of_prometheus_client_is_complete() -> None:
     program = (
         "import exporter.metrics.client_library, prometheus_client;"
         "print(prometheus_client.generate_latest(prometheus_client.CollectorRegistry()))"
@@ -27,7 +27,7 @@ def test_whoever_imports_prometheus_client_later_gets_all_of_it() -> None:
     assert _printed(program) == "b''"
 
 
-def test_where_it_is_there_already_it_is_taken_as_it_is() -> None:
+def test_an_imported_prometheus_client_is_used() -> None:
     program = (
         "import prometheus_client, exporter.metrics.client_library;"
         "from exporter.metrics.client_library import ProcessCollector;"

@@ -12,7 +12,7 @@ from tests.io.records import NEW, NEW_OF_OLD, grown
 from tests.metrics.page import page
 
 
-def test_disks_have_the_same_values_under_its_names(tmp_path: Path) -> None:
+def test_disks_have_the_same_values_as_ssd_disk(tmp_path: Path) -> None:
     """Discards in sectors, as node_exporter has them."""
     machine = Machine(tmp_path)
     work = {"reads_completed": 5, "read_bytes": 4096, "read_time_seconds": 0.25, "io_now": 2}
@@ -28,7 +28,7 @@ def test_disks_have_the_same_values_under_its_names(tmp_path: Path) -> None:
         assert ours[name.replace("node_", "ssd_", 1)] == values
 
 
-def test_what_the_kernel_does_not_count_has_no_sample(tmp_path: Path) -> None:
+def test_missing_kernel_counters_have_no_sample(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.disks(NEW_OF_OLD)
     machine.tick()
@@ -53,7 +53,7 @@ def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
     )
 
 
-def test_without_readings_there_are_no_samples(tmp_path: Path) -> None:
+def test_without_a_sample_of_the_kernel_there_are_no_samples(tmp_path: Path) -> None:
     machine = Machine(tmp_path)
     machine.tick()
     assert {} == page(compat_collector.disk_samples(machine.sampler))

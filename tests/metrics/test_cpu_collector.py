@@ -45,13 +45,13 @@ def test_time_of_all_cpus_by_mode(machine: Machine) -> None:
     assert "ssd_cpu_by_cpu_seconds_total" not in families
 
 
-def test_before_a_second_has_passed_there_is_no_worst_one(machine: Machine) -> None:
+def test_there_is_no_maximum_before_the_first_interval(machine: Machine) -> None:
     machine.cpus(CPU0)
     machine.tick()
     assert {"ssd_cpu_seconds_total", "ssd_cpu_softirq_saturated_seconds_total"} == {*shown(machine)}
 
 
-def test_the_hottest_cpu_is_named(machine: Machine) -> None:
+def test_the_number_of_the_hottest_cpu_is_exposed(machine: Machine) -> None:
     machine.cpus(CPU0, CPU1)
     machine.tick()
     machine.cpus(
@@ -65,7 +65,7 @@ def test_the_hottest_cpu_is_named(machine: Machine) -> None:
     assert {(): 1.0} == families["ssd_cpu_softirq_saturated_seconds_total"]
 
 
-def test_iowait_is_kept_from_stepping_back_for_all_and_each(tmp_path: Path) -> None:
+def test_iowait_never_decreases_in_total_and_per_cpu(tmp_path: Path) -> None:
     machine = Machine(tmp_path, per_cpu=True)
     machine.cpus(CPU0)
     machine.tick()
@@ -76,7 +76,7 @@ def test_iowait_is_kept_from_stepping_back_for_all_and_each(tmp_path: Path) -> N
     assert families["ssd_cpu_by_cpu_seconds_total"]["0", "iowait"] == 5
 
 
-def test_each_cpu_is_shown_when_asked_for(tmp_path: Path) -> None:
+def test_each_cpu_is_exposed_if_enabled(tmp_path: Path) -> None:
     machine = Machine(tmp_path, per_cpu=True)
     machine.cpus(CPU0, CPU1)
     machine.tick()
@@ -85,7 +85,7 @@ def test_each_cpu_is_shown_when_asked_for(tmp_path: Path) -> None:
     assert (11, 20) == (by_cpu["0", "user"], by_cpu["1", "user"])
 
 
-def test_each_cpu_may_be_asked_for_by_a_reload(machine: Machine) -> None:
+def test_a_reload_can_enable_the_series_per_cpu(machine: Machine) -> None:
     """The page comes before the next sample, and is whole."""
     machine.cpus(CPU0, CPU1)
     machine.tick()
@@ -97,12 +97,12 @@ def test_each_cpu_may_be_asked_for_by_a_reload(machine: Machine) -> None:
     assert (5, 6) == (by_cpu["0", "iowait"], by_cpu["1", "iowait"])
 
 
-def test_without_a_reading_there_are_no_samples(machine: Machine) -> None:
+def test_without_a_sample_of_the_kernel_there_are_no_samples(machine: Machine) -> None:
     machine.tick()
     assert {} == shown(machine, per_cpu=True)
 
 
-def test_softirqs_by_vector_and_by_cpu_where_asked_for() -> None:
+def test_softirqs_by_vector_and_by_cpu() -> None:
     counts = {"BLOCK": {0: 5, 2: 7}, "NET_RX": {0: 1, 2: 0}}
     assert {"ssd_softirqs_total": {("BLOCK",): 12, ("NET_RX",): 1}} == page(
         cpu_collector.softirq_samples(counts, per_cpu=False)
@@ -138,7 +138,7 @@ def group(root: Path, name: str = MYSQL, **files: str) -> None:
         (place / file.replace("_", ".")).write_text(text)
 
 
-def test_a_groups_pressure_and_bytes(root: Path, tmp_path: Path) -> None:
+def test_pressure_and_bytes_of_a_group(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure=SOME + FULL, io_stat=IO)
     found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
     expected = [CgroupUsage(MYSQL, Pressure(3, 2), {"8:0": CgroupIo(10, 20)})]
@@ -153,14 +153,14 @@ def test_a_group_may_be_spelt_with_and_without_slashes(
     assert [MYSQL] == [found.name for found in cpu_collector.read_cgroups(tmp_path, [name]).value]
 
 
-def test_a_group_asked_for_twice_is_read_once(root: Path, tmp_path: Path) -> None:
+def test_a_duplicate_group_is_read_once(root: Path, tmp_path: Path) -> None:
     """By the server found, and by the settings."""
     group(root, io_stat=IO)
     assert 1 == len(cpu_collector.read_cgroups(tmp_path, [MYSQL, MYSQL.strip("/")]).value)
 
 
 @pytest.mark.parametrize("name", ["/", "", "/../../..", "/a/../b", "/gone.service", "/file"])
-def test_groups_that_are_none_are_left_out(root: Path, tmp_path: Path, name: str) -> None:
+def test_invalid_groups_are_omitted(root: Path, tmp_path: Path, name: str) -> None:
     """The root is the whole host, and a cgroup namespace shows names that lead out of the tree."""
     root.mkdir(parents=True)
     (root / "file").write_text("")
@@ -168,12 +168,12 @@ def test_groups_that_are_none_are_left_out(root: Path, tmp_path: Path, name: str
     assert ([], ()) == (found.value, found.faults)
 
 
-def test_what_the_kernel_does_not_keep_for_a_group_is_not_known(root: Path, tmp_path: Path) -> None:
+def test_missing_group_files_are_none(root: Path, tmp_path: Path) -> None:
     group(root)
     assert [CgroupUsage(MYSQL, None, None)] == cpu_collector.read_cgroups(tmp_path, [MYSQL]).value
 
 
-def test_a_broken_file_costs_itself_and_names_its_group(root: Path, tmp_path: Path) -> None:
+def test_a_broken_file_affects_only_itself_and_names_its_group(root: Path, tmp_path: Path) -> None:
     group(root, io_pressure="garbage\n", io_stat=IO + "x\n")
     found = cpu_collector.read_cgroups(tmp_path, [MYSQL])
     assert [CgroupUsage(MYSQL, None, {"8:0": CgroupIo(10, 20)})] == found.value
@@ -182,7 +182,7 @@ def test_a_broken_file_costs_itself_and_names_its_group(root: Path, tmp_path: Pa
     ]
 
 
-def test_samples_name_the_devices_that_are_wanted() -> None:
+def test_samples_contain_only_wanted_devices() -> None:
     groups = [
         CgroupUsage("/a", Pressure(3.0, None), {"8:0": CgroupIo(1, 2), "7:0": CgroupIo(3, 4)}),
         CgroupUsage("/b", None, None),
@@ -195,7 +195,7 @@ def test_samples_name_the_devices_that_are_wanted() -> None:
     assert expected == page(cpu_collector.cgroup_samples(groups, {"8:0": "sda"}))
 
 
-def test_a_name_longer_than_a_file_name_is_no_group(tmp_path: Path) -> None:
+def test_a_group_name_that_is_too_long_is_omitted(tmp_path: Path) -> None:
     (tmp_path / "fs" / "cgroup").mkdir(parents=True)
     assert [] == cpu_collector.read_cgroups(tmp_path, ["a" * 300]).value
 
@@ -211,7 +211,7 @@ def line(kind: str, microseconds: int) -> str:
     return f"{kind} avg10=0.00 avg60=0.00 avg300=0.00 total={microseconds}\n"
 
 
-def test_each_resource_the_kernel_keeps(tmp_path: Path) -> None:
+def test_each_resource_of_the_kernel_is_read(tmp_path: Path) -> None:
     proc = kernel(
         tmp_path,
         io=line("some", 3_000_000) + line("full", 2_000_000),
@@ -223,7 +223,7 @@ def test_each_resource_the_kernel_keeps(tmp_path: Path) -> None:
     assert (expected, ()) == (found.value, found.faults)
 
 
-def test_a_broken_file_costs_its_own_resource(tmp_path: Path) -> None:
+def test_a_broken_file_affects_only_its_resource(tmp_path: Path) -> None:
     found = cpu_collector.read_pressure(kernel(tmp_path, io="garbage\n", memory=line("some", 1)))
     assert {"memory"} == found.value.keys()
     (fault,) = found.faults
@@ -231,12 +231,12 @@ def test_a_broken_file_costs_its_own_resource(tmp_path: Path) -> None:
     assert str(fault).startswith("io: pressure:1: ")
 
 
-def test_a_kernel_that_keeps_none_says_so_and_it_is_no_failure(tmp_path: Path) -> None:
+def test_a_kernel_without_psi_is_not_a_failure(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable, match=r"older than 4\.20, or booted with psi=0"):
         cpu_collector.read_pressure(tmp_path)
 
 
-def test_samples_are_what_is_known() -> None:
+def test_unknown_pressure_has_no_sample() -> None:
     pressures = {
         "io": Pressure(3.0, 2.0),
         "cpu": Pressure(0.5, None),
@@ -263,7 +263,7 @@ def test_node_exporter_has_no_stalled_cpu() -> None:
     assert "node_pressure_cpu_stalled_seconds_total" not in families
 
 
-def test_a_resource_of_a_kernel_to_come_is_passed_over() -> None:
+def test_unknown_resources_are_ignored() -> None:
     assert {} == page(
         cpu_collector.pressure_samples({"network": Pressure(1.0, 1.0)}, node_exporter=True)
     )

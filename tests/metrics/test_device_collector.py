@@ -123,7 +123,7 @@ def test_md(sys: Sys) -> None:
     assert {("sda",)} == set(found["ssd_device_capacity_bytes"])
 
 
-def test_wanted(sys: Sys) -> None:
+def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
     """Only wanted drives show, and arrays that stand on one."""
     trees.sata(sys)
     trees.sata_on_sas(sys)
@@ -208,7 +208,7 @@ def test_mounts_and_roles(host: Sys) -> None:
     assert roles == found["ssd_device_role_info"]
 
 
-def test_condition_of_roles_alone(host: Sys) -> None:
+def test_only_mounts_with_a_role_have_filesystem_samples(host: Sys) -> None:
     """The filesystem that has a role shows its condition on each drive; others do not."""
     found = filesystem_values(host)
     labels = {("sda", "/data"), ("sdb", "/data")}

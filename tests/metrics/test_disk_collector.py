@@ -45,7 +45,7 @@ def shown(machine: Machine, *, request_sizes: bool = False) -> dict[str, Values]
     )
 
 
-def test_every_field_of_the_kernel_has_its_family(machine: Machine) -> None:
+def test_every_kernel_counter_has_a_family(machine: Machine) -> None:
     """With the value that the kernel gave, and in base units."""
     machine.disks(grown(NEW, io_now=5, **BUSY))
     machine.tick()
@@ -58,19 +58,19 @@ def test_every_field_of_the_kernel_has_its_family(machine: Machine) -> None:
     assert len(disk_collector.COUNTERS) == len(DiskStats._fields) - 2
 
 
-def test_what_the_kernel_does_not_count_has_no_sample(machine: Machine) -> None:
+def test_missing_kernel_counters_have_no_sample(machine: Machine) -> None:
     machine.disks(NEW_OF_OLD)
     machine.tick()
     machine.tick()
     assert [] == [name for name in shown(machine) if "discard" in name or "flush" in name]
 
 
-def test_without_a_reading_there_are_no_samples(machine: Machine) -> None:
+def test_without_a_sample_of_the_kernel_there_are_no_samples(machine: Machine) -> None:
     machine.tick()
     assert {} == shown(machine)
 
 
-def test_histograms_hold_the_second_that_was(machine: Machine) -> None:
+def test_histograms_contain_the_last_second(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     machine.disks(grown(NEW, **BUSY))
@@ -95,7 +95,7 @@ def test_histograms_hold_the_second_that_was(machine: Machine) -> None:
         assert {("sdx", "1m"): pytest.approx(worst)} == families[name]
 
 
-def test_sizes_of_requests_are_shown_when_asked_for(machine: Machine) -> None:
+def test_request_sizes_are_exposed_if_enabled(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     machine.sampler.activities["sdx"].enable_request_sizes()
@@ -109,7 +109,7 @@ def test_sizes_of_requests_are_shown_when_asked_for(machine: Machine) -> None:
         assert operations == buckets.weights[2], "16 KiB belong to their own bucket"
 
 
-def test_a_device_at_rest_has_no_await_but_a_busiest_second_of_nothing(machine: Machine) -> None:
+def test_an_idle_device_has_no_await_and_a_busy_maximum_of_0(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     machine.tick()
@@ -119,7 +119,7 @@ def test_a_device_at_rest_has_no_await_but_a_busiest_second_of_nothing(machine: 
     assert not {"ssd_disk_read_await_seconds_max", "ssd_disk_write_await_seconds_max"} & {*families}
 
 
-def test_the_worst_second_is_forgotten_ten_seconds_after_a_minute_at_most(
+def test_a_maximum_expires_at_most_ten_seconds_after_a_minute(
     machine: Machine,
 ) -> None:
     machine.disks(NEW)
@@ -134,7 +134,7 @@ def test_the_worst_second_is_forgotten_ten_seconds_after_a_minute_at_most(
     assert {("sdx", "1m"): 0.0} == shown(machine)["ssd_disk_busy_ratio_max"]
 
 
-def test_exactly_one_cause_is_shown(machine: Machine) -> None:
+def test_exactly_one_cause_is_1(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     verdicts = shown(machine)["ssd_io_bottleneck"]
@@ -145,7 +145,7 @@ def test_exactly_one_cause_is_shown(machine: Machine) -> None:
     assert {("sdx", cause.value): int(cause is Verdict.DEVICE) for cause in Verdict} == verdicts
 
 
-def test_a_stack_is_not_judged(machine: Machine) -> None:
+def test_a_stacked_device_has_no_verdict(machine: Machine) -> None:
     """Neither a verdict nor saturation nor a baseline; stalls and all that is measured it has."""
     machine.disks(NEW._replace(device="dm-0", number="253:0"))
     machine.tick()
@@ -160,7 +160,7 @@ def test_a_stack_is_not_judged(machine: Machine) -> None:
     ("kind", "floor"),
     [(DriveClass.NVME, 0.001), (DriveClass.SSD, 0.003), (DriveClass.ROTATIONAL, 0.010)],
 )
-def test_while_no_baseline_is_learned_the_floor_of_the_class_is_shown(
+def test_without_a_baseline_the_floor_of_the_class_is_exposed(
     machine: Machine, kind: DriveClass, floor: float
 ) -> None:
     machine.sampler.update_drives({"sdx": Drive("wwn-1", kind)})
@@ -173,7 +173,7 @@ def test_while_no_baseline_is_learned_the_floor_of_the_class_is_shown(
     assert sources == families["ssd_disk_await_baseline_info"]
 
 
-def test_a_learned_baseline_says_that_it_is(machine: Machine) -> None:
+def test_a_learned_baseline_is_labelled_as_learned(machine: Machine) -> None:
     counted = NEW
     for _ in range(62):
         machine.disks(counted)
@@ -187,7 +187,7 @@ def test_a_learned_baseline_says_that_it_is(machine: Machine) -> None:
     assert sources == families["ssd_disk_await_baseline_info"]
 
 
-def test_a_drive_changed_under_its_name_leaves_the_page_whole(machine: Machine) -> None:
+def test_another_drive_with_the_same_name_leaves_the_page_valid(machine: Machine) -> None:
     """Between the survey that saw it and the next sample."""
     machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
@@ -215,7 +215,7 @@ def fall_off(machine: Machine) -> None:
         machine.tick()
 
 
-def test_a_drive_that_never_fell_off_has_a_count_and_no_last_time(machine: Machine) -> None:
+def test_a_drive_without_falloffs_has_only_a_count(machine: Machine) -> None:
     machine.disks(NEW)
     machine.tick()
     families = shown(machine)
@@ -223,7 +223,7 @@ def test_a_drive_that_never_fell_off_has_a_count_and_no_last_time(machine: Machi
     assert not [name for name in families if "falloff_last" in name]
 
 
-def test_the_last_falloff_is_shown_with_its_bytes_and_its_ratio(machine: Machine) -> None:
+def test_the_last_falloff_is_exposed_with_bytes_and_ratio(machine: Machine) -> None:
     fall_off(machine)
     families = shown(machine)
     assert {("sdx",): 1} == families["ssd_disk_write_falloff_events_total"]
@@ -232,7 +232,7 @@ def test_the_last_falloff_is_shown_with_its_bytes_and_its_ratio(machine: Machine
     assert {("sdx",): pytest.approx(5000 << 20, rel=1e-6)} == burst_bytes
 
 
-def test_what_is_not_watched_for_falloffs_has_none_of_their_families(machine: Machine) -> None:
+def test_devices_without_falloff_tracking_have_no_falloff_series(machine: Machine) -> None:
     machine.sampler.update_drives({"sdx": Drive("wwn-1", DriveClass.ROTATIONAL)})
     fall_off(machine)
     assert not [name for name in shown(machine) if "falloff" in name]

@@ -103,7 +103,7 @@ def parsed(page: str, *, openmetrics: bool) -> tuple[dict[str, tuple[str, str]],
     return series(parse_openmetrics(page) if openmetrics else parse_text(page))
 
 
-def test_a_page_reads_as_it_is_documented() -> None:
+def test_a_page_matches_the_documented_format() -> None:
     page = render(
         [
             GAUGE(0.5, "sda", "read"),
@@ -134,7 +134,7 @@ ssd_test_interval_seconds 1
     assert expected == page.decode()
 
 
-def test_openmetrics_names_a_counters_family_without_total_and_says_where_it_ends() -> None:
+def test_openmetrics_omits_total_in_family_names_and_ends_with_eof() -> None:
     expected = """\
 # HELP ssd_test_bytes A counter.
 # TYPE ssd_test_bytes counter
@@ -144,7 +144,7 @@ ssd_test_bytes_total{device="sda"} 3
     assert expected == render([COUNTER(3, "sda")], openmetrics=True).decode()
 
 
-def test_nothing_is_an_empty_page() -> None:
+def test_no_samples_give_an_empty_page() -> None:
     assert (b"", b"# EOF\n") == (render([], openmetrics=False), render([], openmetrics=True))
 
 
@@ -174,7 +174,7 @@ def test_prometheus_client_renders_the_same(openmetrics: bool, samples: list[Sam
 @example(label="\u2028\x85\x0b")
 @example(label="} 1")
 @example(label='",op="x')
-def test_any_label_value_survives(openmetrics: bool, label: str) -> None:
+def test_any_label_value_is_escaped(openmetrics: bool, label: str) -> None:
     page = render([GAUGE(1, label, "read"), BARE(2)], openmetrics=openmetrics).decode()
     _, values = parsed(page, openmetrics=openmetrics)
     expected = {
@@ -184,11 +184,11 @@ def test_any_label_value_survives(openmetrics: bool, label: str) -> None:
     assert expected == values
 
 
-def test_even_half_a_character_breaks_no_page() -> None:
+def test_a_lone_surrogate_does_not_break_the_page() -> None:
     assert b'device="?"' in render([COUNTER(1, "\ud800")], openmetrics=False)
 
 
-def test_a_series_that_comes_twice_keeps_its_last_value() -> None:
+def test_a_duplicate_series_has_its_last_value() -> None:
     """A page with duplicates would be refused whole."""
     twice = [
         COUNTER(1, "sda"),
@@ -202,7 +202,7 @@ def test_a_series_that_comes_twice_keeps_its_last_value() -> None:
         assert render(once, openmetrics=openmetrics) == render(twice, openmetrics=openmetrics)
 
 
-def test_the_series_of_a_family_stand_together() -> None:
+def test_the_series_of_a_family_are_adjacent() -> None:
     """Whatever the order of the samples: the format asks for it."""
     mixed = [COUNTER(1, "sda"), BARE(1), COUNTER(2, "sdb")]
     sorted_ = [COUNTER(1, "sda"), COUNTER(2, "sdb"), BARE(1)]
@@ -210,7 +210,7 @@ def test_the_series_of_a_family_stand_together() -> None:
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=3, max_size=3), st.floats(0, 1e9))
-def test_histograms_are_cumulative_and_count_their_infinity(
+def test_histograms_are_cumulative_and_count_equals_the_inf_bucket(
     weights: list[float], total: float
 ) -> None:
     page = render([HISTOGRAM(Buckets(weights, total), "sda")], openmetrics=False).decode()
@@ -243,7 +243,7 @@ def test_histograms_are_cumulative_and_count_their_infinity(
         (math.nan, "NaN"),
     ],
 )
-def test_numbers_read_as_go_reads_them(value: float, expected: str) -> None:
+def test_numbers_parse_in_go(value: float, expected: str) -> None:
     assert render([BARE(value)], openmetrics=False).decode().endswith(f" {expected}\n")
 
 
@@ -267,7 +267,7 @@ HISTOGRAMS = [
 
 
 @pytest.mark.parametrize("desc", HISTOGRAMS, ids=lambda desc: desc.name)
-def test_bounds_are_spelt_as_go_spells_them(desc: MetricDesc) -> None:
+def test_bucket_bounds_are_formatted_as_in_go(desc: MetricDesc) -> None:
     """The same in both formats, or a change of format makes new series."""
     sample = desc(Buckets((1.0,) * (len(desc.edges) + 1), 1.0), *desc.labels)
     expected = [*map(floatToGoString, desc.edges), "+Inf"]
@@ -278,7 +278,7 @@ def test_bounds_are_spelt_as_go_spells_them(desc: MetricDesc) -> None:
         assert expected == [bucket.labels["le"] for bucket in buckets]
 
 
-def test_parts_of_a_second_are_rounded_in_buckets_for_openmetrics_has_none() -> None:
+def test_bucket_weights_are_rounded_to_integers() -> None:
     """Only what is printed: the sum of many parts is a whole second.
 
     https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#histogram

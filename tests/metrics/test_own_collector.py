@@ -45,7 +45,7 @@ def test_collectors_and_sampler_and_versions(tmp_path: Path) -> None:
     assert {("1", "3.11", "7.3", "", "6.1"): 1} == families["ssd_exporter_build_info"]
 
 
-def test_the_process_as_prometheus_client_sees_it() -> None:
+def test_process_samples_equal_those_of_prometheus_client() -> None:
     families = page(own_collector.process_samples(iter(ProcessCollector(registry=None).collect())))
     assert "process_cpu_seconds_total" in families
     assert families["process_resident_memory_bytes"][()] > 1 << 20

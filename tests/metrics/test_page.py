@@ -49,14 +49,14 @@ class Source:
         return int(line.split()[-1])
 
 
-def test_nothing_is_rendered_until_somebody_asks() -> None:
+def test_the_page_is_rendered_only_on_request() -> None:
     source = Source()
     for tick in range(100):
         source.tick = tick
     assert 0 == source.asked
 
 
-def test_a_page_is_rendered_once_a_tick_whoever_asks() -> None:
+def test_the_page_is_rendered_once_per_tick() -> None:
     source = Source()
     for tick in range(3):
         source.tick = tick
@@ -64,7 +64,7 @@ def test_a_page_is_rendered_once_a_tick_whoever_asks() -> None:
         assert tick + 1 == source.asked
 
 
-def test_each_format_is_rendered_for_itself_and_compressed_from_the_plain_one() -> None:
+def test_each_format_is_rendered_once_and_compressed_from_the_plain_body() -> None:
     source = Source()
     for accept in ("", "application/openmetrics-text"):
         for encoding in ("", "gzip", ""):
@@ -72,7 +72,7 @@ def test_each_format_is_rendered_for_itself_and_compressed_from_the_plain_one() 
     assert 2 == source.asked
 
 
-def test_who_comes_while_a_page_is_made_waits_for_that_one() -> None:
+def test_concurrent_requests_wait_for_one_rendering() -> None:
     source = Source()
     source.takes = 0.2
     with ThreadPoolExecutor(16) as pool:
@@ -80,7 +80,7 @@ def test_who_comes_while_a_page_is_made_waits_for_that_one() -> None:
     assert 1 == source.asked
 
 
-def test_many_at_once_see_ticks_in_order_and_whole_pages() -> None:
+def test_concurrent_requests_get_complete_pages_in_order() -> None:
     source = Source()
     done = threading.Event()
 
@@ -100,7 +100,7 @@ def test_many_at_once_see_ticks_in_order_and_whole_pages() -> None:
     assert source.asked <= 200
 
 
-def test_a_page_that_fails_is_tried_anew() -> None:
+def test_a_failed_rendering_is_retried() -> None:
     failing = [True]
 
     def samples() -> Iterator[Sample]:
@@ -137,9 +137,7 @@ def test_a_page_that_fails_is_tried_anew() -> None:
         ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", OPENMETRICS),
     ],
 )
-def test_the_client_gets_the_format_it_likes_best_of_those_there_are(
-    accept: str, expected: str
-) -> None:
+def test_the_client_gets_its_preferred_format(accept: str, expected: str) -> None:
     page = Source().pages.page(accept, "")
     assert expected == page.content_type
     assert page.body.endswith(b"# EOF\n") == (expected == OPENMETRICS)
@@ -182,7 +180,9 @@ def test_prometheus_client_would_choose_the_same(accept: str) -> None:
         (",;,=;q", ""),
     ],
 )
-def test_a_page_is_compressed_for_those_that_take_it(accept_encoding: str, expected: str) -> None:
+def test_a_page_is_compressed_if_the_client_accepts_gzip(
+    accept_encoding: str, expected: str
+) -> None:
     source = Source()
     page = source.pages.page("", accept_encoding)
     assert expected == page.encoding

@@ -36,11 +36,11 @@ def results(*profiles: ProfileResults) -> DirectoryResults:
     )
 
 
-def test_a_drive_that_is_not_known_yet_has_no_samples() -> None:
+def test_a_directory_without_a_device_has_no_samples() -> None:
     assert [] == directory_page(DirectoryResults({"page_read": ProfileResults(READ)}))
 
 
-def test_before_the_first_run_only_counts_are_known() -> None:
+def test_before_the_first_run_there_are_only_counts() -> None:
     lines = directory_page(results(ProfileResults(READ)))
     names = {line.partition("{")[0] for line in lines}
     assert {
@@ -71,7 +71,7 @@ def test_a_run_at_full_speed_has_one() -> None:
     assert f"ssd_probe_throughput_bytes_per_second{{{where}}} 163840" in lines
 
 
-def test_how_it_ran_is_said() -> None:
+def test_the_parameters_of_the_run_are_exposed() -> None:
     (info,) = [
         line for line in directory_page(results(_ran(READ, Op.READ))) if "_probe_info" in line
     ]
@@ -79,7 +79,7 @@ def test_how_it_ran_is_said() -> None:
         assert label in info
 
 
-def test_with_too_few_runs_steady_is_not_known() -> None:
+def test_with_too_few_runs_there_is_no_steady_state_sample() -> None:
     found = ProfileResults(READ)
     found.steady = SteadyState(SteadyPhase.TOO_FEW, None, None, None)
     lines = directory_page(results(found))
@@ -105,7 +105,7 @@ def _ran(profile: object, op: Op) -> ProfileResults:
     return found
 
 
-def test_a_cliff_has_all_its_figures() -> None:
+def test_a_cache_cliff_has_all_samples() -> None:
     found = page(probe_collector.slc_samples({"nvme0n1": RESULT}))
     assert {
         "ssd_slc_probe_result_info": {("nvme0n1", "cliff"): 1},
@@ -118,7 +118,7 @@ def test_a_cliff_has_all_its_figures() -> None:
     } == found
 
 
-def test_what_is_not_known_has_no_sample() -> None:
+def test_unknown_values_have_no_sample() -> None:
     cliff = CacheCliff(CliffResult.BUDGET, 5, (), None, 5, 100.0)
     found = page(
         probe_collector.slc_samples({"sda": replace(RESULT, cliff=cliff, recovered_bytes={})})

@@ -1,6 +1,10 @@
-"""What drives say of their health, to samples."""
+"""What drives say of their health, to samples.
+
+SmartCollector caches the samples of drives that did not change.
+"""
 
 import dataclasses
+from pathlib import Path
 from statistics import median
 
 import pytest
@@ -23,7 +27,9 @@ from exporter.drives.watched_drive import WatchedDrive
 from exporter.metrics import catalogue, smart_collector
 from exporter.metrics import smart_families as metrics
 from exporter.metrics.exposition import render
+from exporter.metrics.smart_collector import SmartCollector
 from exporter.smart.poll_document import EXIT_BITS, PollResult
+from tests.hosts.host import FOLDERS, Host
 from tests.metrics.page import Values, page
 
 HOUR = 3600.0
@@ -141,7 +147,7 @@ def count(drive: WatchedDrive) -> int:
     return len(smart_collector.drive_samples(drive, raw_attributes=True, attribute_values=False))
 
 
-def test_an_nvme_drive_in_full() -> None:
+def test_all_samples_of_an_nvme_drive() -> None:
     """Every field of the report is on the page, under the drive's name and serial number."""
     expected: dict[str, Values] = {
         "ssd_device_up": {WHO: 1},
@@ -187,7 +193,7 @@ def test_an_nvme_drive_in_full() -> None:
     assert expected == samples(watched(NVME))
 
 
-def test_a_sata_drive_adds_what_only_it_says() -> None:
+def test_additional_samples_of_a_sata_drive() -> None:
     found = samples(watched(SATA))
     expected: dict[str, Values] = {
         "ssd_smart_nand_written_bytes_total": {WHO: 1 << 35},
@@ -211,7 +217,7 @@ def test_the_bits_of_the_exit_status_are_named() -> None:
     assert {"command_failed", "error_log_entries", "self_test_errors"} == set_bits
 
 
-def test_what_only_the_logs_tell_is_not_known_before_they_were_read() -> None:
+def test_log_exit_bits_have_no_sample_before_the_logs_are_read() -> None:
     drive = dataclasses.replace(watched(NVME), has_log_data=False)
     shown = {labels[2] for labels in samples(drive)["ssd_smart_exit_bit"]}
     assert {"error_log_entries", "self_test_errors"} == set(EXIT_BITS) - shown
@@ -225,7 +231,7 @@ def test_a_critical_warning_is_named() -> None:
     assert {"temperature"} == {warning for (_, _, warning), value in found.items() if value}
 
 
-def test_raw_and_normalised_attributes_are_chosen_apart() -> None:
+def test_raw_and_normalised_attributes_are_enabled_separately() -> None:
     row = AtaAttribute(5, "Reallocated_Sector_Ct", 3, value=100, threshold=10)
     drive = watched(DriveHealth(attributes=(row,)))
     name = (*WHO, "5", "Reallocated_Sector_Ct")
@@ -240,13 +246,13 @@ def test_raw_and_normalised_attributes_are_chosen_apart() -> None:
     assert expected == {f: both[f] for f in both if f.startswith("ssd_ata_")}
 
 
-def test_an_attribute_that_stands_twice_in_the_table_is_shown_once() -> None:
+def test_a_duplicate_attribute_is_exposed_once() -> None:
     rows = (AtaAttribute(5, "Again", 1), AtaAttribute(5, "Again", 2), AtaAttribute(5, "Other", 3))
     found = samples(watched(DriveHealth(attributes=rows)))["ssd_ata_attribute_raw"]
     assert {(*WHO, "5", "Again"): 2, (*WHO, "5", "Other"): 3} == found
 
 
-def test_what_a_drive_does_not_say_has_no_sample() -> None:
+def test_unreported_values_have_no_sample() -> None:
     drive = WatchedDrive("sda", "S1", "/dev/sda", up=True, health=DriveHealth(healthy=True))
     expected = {
         *("ssd_device_up", "ssd_smart_available", "ssd_smart_exit_bit"),
@@ -255,7 +261,7 @@ def test_what_a_drive_does_not_say_has_no_sample() -> None:
     assert expected == set(samples(drive))
 
 
-def test_a_drive_without_smart_answers_and_tells_nothing() -> None:
+def test_a_drive_without_smart_is_up_and_has_no_health() -> None:
     drive = watched(DriveHealth(unreadable="the drive says that it has no SMART"))
     drive = dataclasses.replace(drive, wearout_seconds=None, wearout_method="")
     found = samples(drive)
@@ -265,7 +271,7 @@ def test_a_drive_without_smart_answers_and_tells_nothing() -> None:
     assert 8 == len(found["ssd_smart_exit_bit"])
 
 
-def test_a_drive_that_sleeps_is_up_and_shows_its_power_mode_alone() -> None:
+def test_a_drive_in_standby_is_up_and_has_only_a_power_mode() -> None:
     """Its exit status is the one that was asked for, and no bit field."""
     drive = WatchedDrive("sda", "S1", "/dev/sda", up=True, health=DriveHealth(power_mode="standby"))
     expected: dict[str, Values] = {
@@ -275,7 +281,7 @@ def test_a_drive_that_sleeps_is_up_and_shows_its_power_mode_alone() -> None:
     assert expected == samples(drive)
 
 
-def test_stale_health_is_not_shown_and_the_last_success_is() -> None:
+def test_stale_health_is_omitted_and_the_last_success_is_exposed() -> None:
     drive = dataclasses.replace(watched(None), up=False, message="no answer within 30 s")
     found = samples(drive)
     expected = {
@@ -287,11 +293,11 @@ def test_stale_health_is_not_shown_and_the_last_success_is() -> None:
     assert expected == found
 
 
-def test_a_drive_that_was_never_asked_is_neither_up_nor_down() -> None:
+def test_a_drive_without_a_poll_is_neither_up_nor_down() -> None:
     assert {} == samples(WatchedDrive("sda", "S1", "/dev/sda"))
 
 
-def test_a_smartctl_that_is_missing_or_has_not_the_rights_is_no_drives_failure() -> None:
+def test_a_missing_or_unprivileged_smartctl_is_not_a_drive_failure() -> None:
     drive = WatchedDrive("sda", "S1", "/dev/sda", was_reached=False, polls={"not_started": 1})
     families = {sample.desc for sample in smart_collector.drive_samples(drive, **ALL)}
     assert metrics.UP not in families
@@ -303,14 +309,14 @@ def test_a_smartctl_that_is_missing_or_has_not_the_rights_is_no_drives_failure()
     [{"is_missing": True}, {"is_stuck": True}, {"polls": {PollResult.NO_ANSWER.value: 1}}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_drive_that_vanished_hangs_or_does_not_answer_is_down(
+def test_a_missing_hanging_or_silent_drive_is_down(
     change: dict[str, object],
 ) -> None:
     drive = dataclasses.replace(WatchedDrive("sda", "S1", "/dev/sda"), **change)  # type: ignore[arg-type]
     assert {("sda", "S1"): 0} == samples(drive)["ssd_device_up"]
 
 
-def test_a_replaced_drive_is_a_new_series() -> None:
+def test_a_replaced_drive_has_new_series() -> None:
     """The old one, vanished, and the new one share the name, and no series."""
     old = dataclasses.replace(watched(NVME), up=False, is_missing=True)
     new = watched(NVME, serial="FW9A02")
@@ -323,7 +329,7 @@ def test_a_replaced_drive_is_a_new_series() -> None:
     assert {WHO: 0, ("nvme0n1", "FW9A02"): 1} == found["ssd_device_up"]
 
 
-def test_a_firmware_issue_is_named_with_the_time_that_is_left() -> None:
+def test_a_firmware_issue_is_exposed_with_the_remaining_time() -> None:
     issues = (
         FirmwareIssue("sas-32768-hours", "update", 100.5, "a vendor's bulletin"),
         FirmwareIssue("turns-read-only", "update", None, "a vendor's bulletin"),
@@ -340,7 +346,7 @@ def test_a_median_drive_has_at_most_60_series_with_its_raw_attributes() -> None:
     assert max(by_kind) <= 65, by_kind
 
 
-def test_a_drive_behind_a_controller_is_described_and_its_volume_named() -> None:
+def test_a_drive_behind_a_controller_has_identity_and_volume() -> None:
     drive = WatchedDrive(
         "bus/0:megaraid,3",
         "S9",
@@ -369,7 +375,7 @@ def test_a_drive_behind_a_controller_is_described_and_its_volume_named() -> None
     assert expected == page(smart_collector.identity_samples(drive, {"sda", "sdb"}))
 
 
-def test_a_drive_that_the_kernel_shows_is_not_described_twice() -> None:
+def test_a_drive_with_a_block_device_is_not_described_twice() -> None:
     drive = watched(NVME)
     assert {} == page(smart_collector.identity_samples(drive, {"nvme0n1"}))
     assert {} == page(
@@ -379,12 +385,12 @@ def test_a_drive_that_the_kernel_shows_is_not_described_twice() -> None:
     )
 
 
-def test_an_unknown_drive_has_empty_labels_and_no_size() -> None:
+def test_an_unknown_drive_has_empty_labels_and_no_capacity() -> None:
     found = page(smart_collector.identity_samples(WatchedDrive("sg3", "", "/dev/sg3"), ()))
     assert {"ssd_device_info": {("sg3", *[""] * 9): 1}} == found
 
 
-def test_stuck_programs_and_the_agents_heartbeat() -> None:
+def test_stuck_programs_and_the_agents_heartbeat_are_exposed() -> None:
     expected: dict[str, Values] = {
         "ssd_command_stuck": {("smartctl",): 1},
         "ssd_smart_agent_heartbeat_timestamp_seconds": {(): 1.8e9},
@@ -415,7 +421,7 @@ healths = st.builds(
 
 
 @given(healths)
-def test_any_report_is_a_page_of_samples_of_declared_families_each_once(
+def test_any_report_gives_a_valid_page(
     health: DriveHealth,
 ) -> None:
     found = smart_collector.drive_samples(
@@ -425,3 +431,37 @@ def test_any_report_is_a_page_of_samples_of_declared_families_each_once(
     assert {sample.desc for sample in found} <= declared
     assert len({(sample.desc, sample.labels) for sample in found}) == len(found)
     assert render(found, openmetrics=True).endswith(b"# EOF\n")
+
+
+def collector(host: Host) -> SmartCollector:
+    assert host.monitor.health is not None
+    return SmartCollector(host.monitor.health)
+
+
+def test_samples_of_an_unchanged_drive_come_from_the_cache(tmp_path: Path) -> None:
+    smart = collector(Host(FOLDERS / "smart-nvme", tmp_path).play())
+    first, second = smart.samples(set()), smart.samples(set())
+    assert first == second
+    assert first
+    first_ids = {id(sample) for sample in first}
+    assert {True} == {id(s) in first_ids for s in second if s.desc.name.startswith("ssd_smart_")}
+
+
+def test_the_identity_of_a_described_device_is_left_to_the_device_collector(
+    tmp_path: Path,
+) -> None:
+    smart = collector(Host(FOLDERS / "smart-nvme", tmp_path).play())
+    smart.samples(set())
+    described = smart.samples({"nvme0n1", "nvme1n1"})
+    assert {sample.labels[0] for sample in described}
+    assert [] == [s for s in described if s.desc.name == "ssd_device_info"]
+
+
+def test_a_drive_whose_values_became_stale_is_rendered_again(tmp_path: Path) -> None:
+    host = Host(FOLDERS / "smart-nvme", tmp_path).play()
+    smart = collector(host)
+    before = {s.desc.name for s in smart.samples(set())}
+    host.clock.advance(7 * 86_400.0)
+    after = {s.desc.name for s in smart.samples(set())}
+    assert "ssd_smart_healthy" in before
+    assert "ssd_smart_healthy" not in after
