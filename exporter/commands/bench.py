@@ -10,11 +10,7 @@ from typing import TextIO
 from exporter.commands import bench_matrix, bench_report
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
-from exporter.commands.common import (
-    add_measurement_arguments,
-    measurement_options,
-    system_tools,
-)
+from exporter.commands.common import add_measurement_arguments, measurement_options, system_tools
 from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError

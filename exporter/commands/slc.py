@@ -12,11 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from exporter.commands import slc_report
-from exporter.commands.common import (
-    add_measurement_arguments,
-    measurement_options,
-    system_tools,
-)
+from exporter.commands.common import add_measurement_arguments, measurement_options, system_tools
 from exporter.commands.registry import Command
 from exporter.commands.slc_measurement import MAX_BYTES, MIN_BYTES, SlcProbe
 from exporter.config import Settings

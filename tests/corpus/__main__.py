@@ -1,21 +1,22 @@
-"""python -m tests.corpus: our reading of the corpus, and where it is not as expected."""
+"""Prints a summary of the parsed corpus and every disagreement: python -m tests.corpus."""
 
 import sys
 
+from tests.corpus.corpus_result import read_corpus
 from tests.corpus.documents import CORPUS, NO_CORPUS
-from tests.corpus.verdict import verdict
 
 
 def main() -> int:
-    """Print the summary and every disagreement; 1 where there is one, 2 without a corpus."""
+    """Run the comparison. Returns 0, 1 if there is a disagreement, or 2 without a corpus."""
     if not CORPUS.is_dir():
         print(NO_CORPUS, file=sys.stderr)
         return 2
-    found = verdict()
-    print(found.summary())
-    for each in found.disagreements:
-        print(f"{each.file}: {each.field}: expected {each.expected}, is {each.actual}")
-    wrong = len({each.file for each in found.disagreements})
+    result = read_corpus()
+    print(result.summary())
+    for disagreement in result.disagreements:
+        file, field, expected, actual = disagreement
+        print(f"{file}: {field}: expected {expected}, is {actual}")
+    wrong = len({disagreement.file for disagreement in result.disagreements})
     print(f"{wrong} files disagree" if wrong else "every file is read as expected")
     return 1 if wrong else 0
 

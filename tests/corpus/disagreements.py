@@ -1,4 +1,4 @@
-"""Where a report disagrees with what is expected of its file."""
+"""Compares a parsed report with the expected values of its file."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from exporter.drives.health import DriveHealth, DriveIdentity, DriveReport, WrittenBytes
 from tests.corpus.expected import ABSENT, ANY, Expected, Value
 
-#: How far bytes may be off: a figure rounded to its unit agrees, one in another unit does not.
+#: The tolerance for bytes as a ratio: covers a number rounded to its unit, but not another unit.
 _BYTES_TOLERANCE = 0.002
 _BYTES = {"written", "read", "nand"}
-#: Of 10 bits on the line 8 are data: 6 Gb/s carry 600 MB/s.
+#: 8 of 10 bits on the line are data: 6 Gb/s carry 600 MB/s.
 _BYTES_PER_GIGABIT = 1e9 * 0.8 / 8
-#: A word that the name of each of NVMe's critical warnings has in it, and its bit.
+#: A word in the name of each NVMe critical warning, and its bit.
 _WARNING_BITS = (
     ("spare", 1),
     ("temperature", 2),
@@ -24,33 +24,37 @@ _WARNING_BITS = (
 
 
 class Disagreement(NamedTuple):
+    """A field whose actual value is not as expected."""
+
     file: str
     field: str
     expected: str
     actual: str
 
 
-def of_drive(file: str, expected: Expected, report: DriveReport) -> Iterator[Disagreement]:
-    """Every field in which the report of a drive is not as its file's line has it."""
+def drive_disagreements(
+    file: str, expected: Expected, report: DriveReport
+) -> Iterator[Disagreement]:
+    """Every field of a report that differs from the line of its file."""
     protocol = report.identity.protocol
     if protocol is None or protocol.value != file.partition("/")[0]:
         yield Disagreement(file, "protocol", file.partition("/")[0], str(protocol))
     for field, read in _READ.items():
-        found = read(report)
-        actual: Value = ABSENT if found is None else found
+        value = read(report)
+        actual: Value = ABSENT if value is None else value
         if field == "source" and actual == ABSENT and ABSENT in expected["wear"]:
             continue
         if not any(_agree(field, right, actual, expected) for right in expected[field]):
             right = " or ".join(map(str, expected[field]))
             yield Disagreement(file, field, right, str(actual))
-    for field in zeros(report):
+    for field in impossible_zeros(report):
         yield Disagreement(file, field, ABSENT, "0")
 
 
-def of_no_drive(
+def error_disagreements(
     file: str, line: Mapping[str, object], report: DriveReport
 ) -> Iterator[Disagreement]:
-    """What is known of a drive that smartctl did not reach, and what is lost of its complaint."""
+    """Values in the report of a failed run, in which there must be none, and missing messages."""
     if report.identity != DriveIdentity():
         yield Disagreement(file, "identity", ABSENT, str(report.identity))
     blank = DriveHealth()
@@ -62,11 +66,11 @@ def of_no_drive(
     if report.health.exit_status != line["exit"]:
         yield Disagreement(file, "exit", str(line["exit"]), str(report.health.exit_status))
     if not report.health.messages:
-        yield Disagreement(file, "messages", "what smartctl complained of", ABSENT)
+        yield Disagreement(file, "messages", "at least one message", ABSENT)
 
 
-def zeros(report: DriveReport) -> Iterator[str]:
-    """Fields that are 0 where a 0 can only mean that the drive does not say."""
+def impossible_zeros(report: DriveReport) -> Iterator[str]:
+    """Fields that are 0, although 0 can only mean that the drive does not report the value."""
     health, identity = report.health, report.identity
     never: dict[str, object] = {
         "capacity_bytes": identity.capacity_bytes,
@@ -84,7 +88,7 @@ def zeros(report: DriveReport) -> Iterator[str]:
 
 
 def _agree(field: str, right: Value, actual: Value, line: Expected) -> bool:
-    """Whether what was read is one of the values that are right."""
+    """True if the actual value is the expected one, within its tolerance."""
     if right == ANY or (field, right) == ("ssd", "unknown"):
         return right == ANY or actual is not True
     if isinstance(right, int | float) and isinstance(actual, int | float):
@@ -94,7 +98,7 @@ def _agree(field: str, right: Value, actual: Value, line: Expected) -> bool:
 
 
 def _margin(field: str, right: float, line: Expected) -> tuple[float, float]:
-    """How far below and above a figure still agrees."""
+    """The tolerance below and above an expected number."""
     if field == "wear":
         (tolerance,) = line["tolerance"]
         assert isinstance(tolerance, int | float)
@@ -102,7 +106,7 @@ def _margin(field: str, right: float, line: Expected) -> tuple[float, float]:
     if field in _BYTES:
         return _BYTES_TOLERANCE * right, _BYTES_TOLERANCE * right
     if field == "seconds":
-        return 0, 59  # that the drive may say, and smartctl's JSON does not
+        return 0, 59  # minutes that the drive reports and smartctl's JSON may omit
     return 0, 0
 
 
@@ -115,12 +119,12 @@ def _percent(ratio: float | None) -> float | None:
 
 
 def _warnings(report: DriveReport) -> int | str | None:
-    """NVMe's byte of critical warnings, of their names."""
+    """The NVMe critical warning byte, composed from the names of its bits."""
     byte = 0
     for name, is_set in report.health.critical_warnings.items():
         bits = [bit for word, bit in _WARNING_BITS if word in name]
         if len(bits) != 1:
-            return f"a warning called {name}"
+            return f"a warning named {name}"
         byte |= bits[0] if is_set else 0
     return byte if report.health.critical_warnings else None
 
@@ -148,7 +152,7 @@ def _ssd(report: DriveReport) -> bool | None:
     return None if rotational is None else not rotational
 
 
-#: How a field of the table is read off a report; None is absent.
+#: Reads each field of the table from a report; None means absent.
 _READ: dict[str, Callable[[DriveReport], Value | None]] = {
     "ssd": _ssd,
     "wear": lambda report: (

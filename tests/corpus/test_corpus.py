@@ -1,4 +1,4 @@
-"""Every file of the corpus is read as its table has it."""
+"""Every file of the corpus is parsed as the table requires."""
 
 from collections.abc import Sequence
 
@@ -6,40 +6,40 @@ import pytest
 
 from exporter.drives.health import DriveReport
 from exporter.drives.smart_report import parse_report
+from tests.corpus.corpus_result import CorpusResult, read_corpus
 from tests.corpus.disagreements import Disagreement
 from tests.corpus.documents import CORPUS, NO_CORPUS, document, paths, without_standard_log
 from tests.corpus.expected import drives, files
-from tests.corpus.verdict import Verdict, verdict
 
 if not CORPUS.is_dir():
     pytest.skip(NO_CORPUS, allow_module_level=True)
 
 
 @pytest.fixture(scope="module")
-def ours() -> Verdict:
-    return verdict()
+def ours() -> CorpusResult:
+    return read_corpus()
 
 
-def _of(ours: Verdict, file: str) -> Sequence[Disagreement]:
+def _of(ours: CorpusResult, file: str) -> Sequence[Disagreement]:
     return [each for each in ours.disagreements if each.file == file]
 
 
-def test_the_table_and_the_folder_have_the_same_files() -> None:
+def test_table_and_corpus_have_the_same_files() -> None:
     assert files() == paths()
 
 
 @pytest.mark.parametrize("file", sorted(files()))
-def test_a_file_is_read_as_the_table_has_it(ours: Verdict, file: str) -> None:
+def test_a_file_is_parsed_as_expected(ours: CorpusResult, file: str) -> None:
     assert [] == _of(ours, file)
 
 
 @pytest.mark.parametrize("file", sorted(paths()))
-def test_nothing_in_the_folder_stops_the_reading(file: str) -> None:
-    """Scans and failures too, which are no reports of drives."""
+def test_every_file_can_be_parsed(file: str) -> None:
+    """Includes scans and failed runs, which are not reports of drives."""
     assert isinstance(parse_report(document(file)), DriveReport)
 
 
-def test_every_ssd_that_says_its_wear_has_a_wear_level(ours: Verdict) -> None:
+def test_every_ssd_that_reports_wear_has_a_wear_level(ours: CorpusResult) -> None:
     silent = {
         file
         for file, line in drives().items()
@@ -49,7 +49,7 @@ def test_every_ssd_that_says_its_wear_has_a_wear_level(ours: Verdict) -> None:
     assert set() == silent
 
 
-def test_no_disk_that_rotates_has_a_wear_level(ours: Verdict) -> None:
+def test_no_hard_disk_has_a_wear_level(ours: CorpusResult) -> None:
     worn = {
         file
         for file, report in ours.reports.items()
@@ -58,18 +58,18 @@ def test_no_disk_that_rotates_has_a_wear_level(ours: Verdict) -> None:
     assert set() == worn
 
 
-def test_there_is_a_file_whose_standard_log_can_be_hidden() -> None:
-    """Else nothing would hold the rules to the log."""
+def test_at_least_one_file_has_a_standard_log_to_hide() -> None:
+    """Otherwise no test would compare the rules with the device statistics."""
     assert any(without_standard_log(document(file)) for file in drives())
 
 
-def test_reading_leaves_the_document_as_it_is() -> None:
+def test_parsing_does_not_change_the_document() -> None:
     file = min(drives())
     mine = document(file)
     parse_report(mine)
     assert document(file) == mine
 
 
-def test_the_summary_counts_every_report(ours: Verdict) -> None:
+def test_the_summary_counts_every_report(ours: CorpusResult) -> None:
     last = ours.summary().splitlines()[-1].split()
     assert ["all", str(len(drives()))] == last[:2]

@@ -1,4 +1,4 @@
-"""The comparison itself, on drives made up here: it must not agree with anything."""
+"""The comparison itself, with fictitious drives: it must detect every difference."""
 
 from dataclasses import replace
 
@@ -15,9 +15,9 @@ from exporter.drives.health import (
     UnitSource,
     WrittenBytes,
 )
-from tests.corpus.disagreements import of_drive, of_no_drive, zeros
+from tests.corpus.disagreements import drive_disagreements, error_disagreements, impossible_zeros
 from tests.corpus.documents import without_standard_log
-from tests.corpus.expected import PROTOCOLS, Expected, drives, filled, table, values
+from tests.corpus.expected import PROTOCOLS, Expected, alternatives, complete_line, drives, table
 
 _FILE = "nvme/made-up.json"
 _REPORT = DriveReport(
@@ -37,8 +37,8 @@ _REPORT = DriveReport(
 )
 
 
-#: What the report above is, where it is anything.
-_SAID = {
+#: The values of the report above.
+_VALUES = {
     "ssd": True,
     "wear": 34,
     "tolerance": 0,
@@ -56,14 +56,14 @@ _SAID = {
 
 
 def _expected(**line: object) -> Expected:
-    """What the report above is, everything else absent, and what is named instead."""
+    """The values of the report above, with changes. Every other field is absent."""
     (some, *_) = drives().values()
-    stated = {**dict.fromkeys(some, "absent"), **_SAID, **line}
-    return {**{field: values(value) for field, value in stated.items()}, "sensors": ((41,),)}
+    stated = {**dict.fromkeys(some, "absent"), **_VALUES, **line}
+    return {**{field: alternatives(value) for field, value in stated.items()}, "sensors": ((41,),)}
 
 
 def _fields(expected: Expected, report: DriveReport = _REPORT) -> list[str]:
-    return [each.field for each in of_drive(_FILE, expected, report)]
+    return [each.field for each in drive_disagreements(_FILE, expected, report)]
 
 
 def test_a_report_as_expected_has_no_disagreement() -> None:
@@ -94,7 +94,7 @@ def test_a_report_as_expected_has_no_disagreement() -> None:
         ("spare", 100),
     ],
 )
-def test_a_field_that_is_not_as_expected_is_told(field: str, wrong: object) -> None:
+def test_a_different_field_is_a_disagreement(field: str, wrong: object) -> None:
     assert [field] == _fields(_expected(**{field: wrong}))
 
 
@@ -109,11 +109,11 @@ def test_a_field_that_is_not_as_expected_is_told(field: str, wrong: object) -> N
         ("threshold", "any"),
     ],
 )
-def test_what_the_table_leaves_open_agrees(field: str, right: object) -> None:
+def test_every_alternative_of_the_table_agrees(field: str, right: object) -> None:
     assert [] == _fields(_expected(**{field: right}))
 
 
-def test_a_wear_level_may_be_off_by_its_tolerance_and_no_more() -> None:
+def test_a_wear_level_agrees_within_its_tolerance() -> None:
     assert [] == _fields(_expected(wear=35, tolerance=1))
     assert ["wear"] == _fields(_expected(wear=36, tolerance=1))
 
@@ -124,42 +124,45 @@ def test_an_absent_wear_level_has_no_source() -> None:
     assert ["wear", "source"] == _fields(_expected(), report)
 
 
-def test_another_protocol_is_told() -> None:
+def test_another_protocol_is_a_disagreement() -> None:
     report = replace(_REPORT, identity=replace(_REPORT.identity, protocol=Protocol.ATA))
     assert ["protocol"] == _fields(_expected(), report)
 
 
-def test_a_warning_of_a_name_that_means_nothing_here_is_told() -> None:
+def test_an_unknown_warning_is_a_disagreement() -> None:
     health = replace(_REPORT.health, critical_warnings={"mood": True})
     assert ["warnings"] == _fields(_expected(), replace(_REPORT, health=health))
 
 
-def test_a_zero_that_can_only_mean_unknown_is_told() -> None:
+def test_an_impossible_zero_is_a_disagreement() -> None:
     health = replace(_REPORT.health, temperatures={"drive": 0.0}, link_bytes_per_second=0.0)
     report = DriveReport(replace(_REPORT.identity, capacity_bytes=0), health)
-    assert ["capacity_bytes", "link_bytes_per_second", "temperatures[drive]"] == list(zeros(report))
+    assert ["capacity_bytes", "link_bytes_per_second", "temperatures[drive]"] == list(
+        impossible_zeros(report)
+    )
 
 
-def test_nothing_may_be_known_of_a_drive_that_was_not_reached() -> None:
+def test_a_failed_run_must_not_yield_values() -> None:
     line = {"exit": 2}
     complaint = DriveHealth(exit_status=2, messages=("no such device",), unreadable="it is gone")
     nothing = DriveReport(DriveIdentity(), complaint)
-    assert [] == list(of_no_drive(_FILE, line, nothing))
+    assert [] == list(error_disagreements(_FILE, line, nothing))
     known = replace(nothing, health=replace(complaint, healthy=True, exit_status=0, messages=()))
-    fields = [each.field for each in of_no_drive(_FILE, line, known)]
+    fields = [each.field for each in error_disagreements(_FILE, line, known)]
     assert ["healthy", "exit", "messages"] == fields
     assert ["identity"] == [
-        each.field for each in of_no_drive(_FILE, line, replace(nothing, identity=_REPORT.identity))
+        each.field
+        for each in error_disagreements(_FILE, line, replace(nothing, identity=_REPORT.identity))
     ]
 
 
-def test_hours_of_the_table_are_seconds_here() -> None:
+def test_hours_of_the_table_are_converted_to_seconds() -> None:
     of = drives()
     assert (42454 * 3600,) == of["ata/hgst-hitachi-HUS726040ALE614-1.json"]["seconds"]
     assert (37054 * 3600 + 12 * 60,) == of["ata/seagate-ST2000NM0008-2F3100-1.json"]["seconds"]
 
 
-def test_every_ssd_of_the_table_states_its_wear_or_why_it_has_none() -> None:
+def test_every_ssd_of_the_table_has_wear_or_a_reason() -> None:
     sections = table()
     silent = [
         name
@@ -170,12 +173,12 @@ def test_every_ssd_of_the_table_states_its_wear_or_why_it_has_none() -> None:
     assert [] == silent
 
 
-def test_a_line_with_a_field_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(ValueError, match="no such field: temperature"):
-        filled({"ssd": True, "temperature": 40})
+def test_a_line_with_an_unknown_field_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown field: temperature"):
+        complete_line({"ssd": True, "temperature": 40})
 
 
-def test_hiding_the_standard_log_takes_it_alone_and_of_a_copy() -> None:
+def test_hiding_the_standard_log_changes_only_a_copy() -> None:
     pages = [{"number": 1}, {"number": 7}]
     report = {"model_name": "made up", "ata_device_statistics": {"pages": pages}}
     hidden = {"model_name": "made up", "ata_device_statistics": {"pages": [{"number": 1}]}}

@@ -12,11 +12,7 @@ from exporter.probe.budget import DAY_BYTES, ProbeBudget
 from exporter.probe.fio import Fio
 from exporter.probe.gate import GateRules
 from exporter.probe.host_lock import HostLock, ProbePidFile
-from exporter.probe.probe_directory import (
-    DriveCondition,
-    ProbeContext,
-    ProbeDirectory,
-)
+from exporter.probe.probe_directory import DriveCondition, ProbeContext, ProbeDirectory
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES, Profile
 from exporter.probe.results import ProbeWindows, ProfileResults, RoundHistory
 from exporter.probe.schedule import ProbeSchedule

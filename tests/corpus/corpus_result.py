@@ -1,4 +1,4 @@
-"""Our reading of the whole corpus, and where it is not as expected."""
+"""Parses the whole corpus and collects the disagreements with the table."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -10,23 +10,23 @@ from exporter.drives.smart_report import parse_report
 from exporter.programs.child import End, Finished
 from exporter.smart.poll_document import poll_result
 from exporter.smart.smartctl import parse_scan
-from tests.corpus.disagreements import Disagreement, of_drive, of_no_drive
+from tests.corpus.disagreements import Disagreement, drive_disagreements, error_disagreements
 from tests.corpus.documents import document, output, paths, without_standard_log
-from tests.corpus.expected import PROTOCOLS, drives, files, section, values
+from tests.corpus.expected import PROTOCOLS, alternatives, drives, files, other_section
 
-#: How far a family's rule may be from the drive's own standard log.
-_MOST_BETWEEN_RULE_AND_LOG = 0.02
+#: The largest difference of used_ratio between the rule of a make and the device statistics.
+_MAX_DIFFERENCE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """reports: of each file that is a drive's report."""
+class CorpusResult:
+    """The parsed report of each file that is the report of a drive, and all disagreements."""
 
     reports: dict[str, DriveReport]
     disagreements: tuple[Disagreement, ...]
 
     def summary(self) -> str:
-        """A table: files, SSDs, and where the wear levels come from."""
+        """A table of the numbers of files, SSDs, and wear levels by source."""
         sources = [source.value for source in EnduranceSource]
         rows = [["", "files", "SSDs", "wear known", *sources, "fields not understood"]]
         for protocol in (*PROTOCOLS, "all"):
@@ -52,36 +52,36 @@ class Verdict:
         )
 
 
-def verdict() -> Verdict:
-    """Read every file that both the corpus and the table have."""
-    here = paths()
-    reports = {file: parse_report(document(file)) for file in sorted(drives()) if file in here}
-    return Verdict(reports, tuple(_all(here, reports)))
+def read_corpus() -> CorpusResult:
+    """Parse every file that is in the corpus and in the table."""
+    present = paths()
+    reports = {file: parse_report(document(file)) for file in sorted(drives()) if file in present}
+    return CorpusResult(reports, tuple(_all(present, reports)))
 
 
-def _all(here: set[str], reports: dict[str, DriveReport]) -> Iterator[Disagreement]:
-    for file in sorted(here ^ files()):
+def _all(present: set[str], reports: dict[str, DriveReport]) -> Iterator[Disagreement]:
+    for file in sorted(present ^ files()):
         where = (
-            ("in the table", "not there") if file not in here else ("not there", "in the corpus")
+            ("in the table", "not there") if file not in present else ("not there", "in the corpus")
         )
         yield Disagreement(file, "file", *where)
     expected = drives()
     for file, report in reports.items():
-        yield from of_drive(file, expected[file], report)
+        yield from drive_disagreements(file, expected[file], report)
         yield from _without_standard_log(file, report)
-    for file, line in section("error").items():
-        if file in here:
-            yield from of_no_drive(file, line, parse_report(document(file)))
+    for file, line in other_section("error").items():
+        if file in present:
+            yield from error_disagreements(file, line, parse_report(document(file)))
             yield from _result(file, line)
-    for file, types in section("scan").items():
-        if file in here:
+    for file, types in other_section("scan").items():
+        if file in present:
             found = Counter(row.address.type for row in parse_scan(output(file)))
             if found != types:
                 yield Disagreement(file, "types", str(types), str(dict(found)))
 
 
 def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreement]:
-    """The family's rule must agree with the standard log, where a file has both."""
+    """Check that the rule of the make agrees with the device statistics, if a file has both."""
     hidden = without_standard_log(document(file))
     if hidden is None:
         return
@@ -90,15 +90,15 @@ def _without_standard_log(file: str, report: DriveReport) -> Iterator[Disagreeme
         by_log is not None
         and by_rule is not None
         and by_rule.source is EnduranceSource.FAMILY_RULE
-        and abs(by_rule.used_ratio - by_log.used_ratio) <= _MOST_BETWEEN_RULE_AND_LOG + 1e-9
+        and abs(by_rule.used_ratio - by_log.used_ratio) <= _MAX_DIFFERENCE + 1e-9
     )
     if not agree:
         yield Disagreement(file, "wear, standard log hidden", str(by_log), str(by_rule))
 
 
 def _result(file: str, line: Mapping[str, Any]) -> Iterator[Disagreement]:
-    """What a poll that ends like this is called."""
+    """Check the result of a poll with this output."""
     finished = Finished(file, End.EXITED, line["exit"], output(file))
     kind = poll_result(finished)[0].value
-    if kind not in values(line["kind"]):
+    if kind not in alternatives(line["kind"]):
         yield Disagreement(file, "kind", str(line["kind"]), kind)
