@@ -1,6 +1,6 @@
-"""What an expression selects, without a parser of our own: Prometheus itself parses it elsewhere.
+"""Extracts selectors, functions and labels from PromQL; Prometheus itself parses it in other tests.
 
-The dashboards write every selector with braces, which a test holds them to.
+It requires that every selector has braces, which a test verifies.
 """
 
 import re

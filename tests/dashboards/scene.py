@@ -1,8 +1,8 @@
 """Samples of seven hosts over one hour, from which promtool creates blocks.
 
-The pages are the machines' own (tests/hosts/*/expected.prom), each counter of which grows in
-proportion through the hour, and a few written here for what no machine shows yet. Half-way the
-drive of db4 is replaced.
+The pages are the golden pages of the test hosts (tests/hosts/*/expected.prom), whose counters
+increase steadily over the hour, and some pages in this directory for metrics that no test host has.
+After half an hour the drive of db4 is replaced.
 """
 
 import re

@@ -1,5 +1,5 @@
-"""A month of a MySQL host, generated: healthy, and with each of ten slow illnesses.
+"""Simulates a month of a healthy MySQL host and of ten hosts with gradual faults (`make month`).
 
-`make month` has the exporter's own code judge the month second by second, has promtool evaluate the
-rules of alerts/ over what comes of it, and says what fired when.
+The code of the exporter evaluates the simulated samples second by second, and promtool evaluates
+the rules of alerts/ on the resulting metrics. The result lists which alerts fired and when.
 """

@@ -1,4 +1,4 @@
-"""`make month`: a month of a healthy MySQL host, and of ten whose drives fall ill."""
+"""Runs the simulated month and prints its result (`make month`)."""
 
 import argparse
 import shutil
@@ -14,7 +14,7 @@ from tests.month.run import month
 
 
 def main() -> int:
-    """Exit status 1 where an alert was false, or missing."""
+    """Returns 1 if an alert is false or missing."""
     parser = argparse.ArgumentParser(prog="make month", description=__doc__)
     parser.add_argument("--days", type=float, default=DAYS, help="length of the month, 2 or more")
     parser.add_argument("--keep", type=Path, help="a directory for the samples and rules")
@@ -22,7 +22,7 @@ def main() -> int:
     if shutil.which("promtool") is None:
         sys.stderr.write("make month: promtool is not installed (package prometheus)\n")
         return 2
-    # As ctrl-C does: what runs for it is ended too.
+    # Like Ctrl-C: also stops child processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     began = time.monotonic()
 

@@ -1,7 +1,7 @@
-"""What a MySQL host asks of its drives, minute by minute, through a week that repeats.
+"""I/O load of a simulated MySQL host, minute by minute, with a weekly pattern.
 
-Day 0 is a Saturday, so that the first three nights hold a backup, an ALTER, a scrub and an fstrim.
-The figures are a busy host's: the point is that all of it is healthy.
+Day 0 is a Saturday, so that the first three nights contain a backup, an ALTER, a scrub and an
+fstrim. The values are those of a busy but healthy host.
 """
 
 import math
@@ -13,12 +13,12 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 MB = 1_000_000
 
-#: The drive with the data directory, and the mirror under system, binary logs and backups.
+#: The drive with the data directory, and the mirror with system, binary logs and backups.
 DATA = "nvme0n1"
 MIRROR = ("sda", "sdb")
 
-#: md's own limit of a check, and what it goes down to where somebody else has work for the drives
-#: (speed_limit_max and _min of md(4)); and what a backup leaves behind when it is compressed.
+#: Limit of an md check, and its reduced limit while other I/O runs (speed_limit_max and _min of
+#: md(4)); and the write rate of a compressed backup.
 _SCRUB_BYTES_PER_SECOND, _SCRUB_BYTES_PER_SECOND_BESIDE = 200 * MB, 10 * MB
 _BACKUP_READ_BYTES_PER_SECOND = 600 * MB
 _BACKUP_WRITTEN_BYTES_PER_SECOND = 150 * MB
@@ -26,12 +26,12 @@ _BACKUP_WRITTEN_BYTES_PER_SECOND = 150 * MB
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What is asked of one drive in each second of a minute.
+    """Load of one drive in each second of a minute.
 
-    reads, writes: of 16 KiB, at random. streams: bytes of long transfers.
-    written_behind: of the stream written, the page cache keeps some seconds back and then writes
-        them at once.
-    bursts: writes of 16 KiB more, in the first eight seconds of the minute: a checkpoint.
+    reads, writes: random requests of 16 KiB. streams: bytes of large transfers.
+    written_behind: the page cache delays some seconds of the written stream and then writes them at
+        once.
+    bursts: additional writes of 16 KiB in the first eight seconds of the minute (a checkpoint).
     """
 
     reads: float = 0.0
@@ -57,34 +57,34 @@ def office_hours(second: float) -> float:
 
 
 def is_backup(at: float) -> bool:
-    """Each night at two."""
+    """A backup runs every night at 02:00."""
     return _between(at % DAY, 2 * HOUR, 75)
 
 
 def is_alter(at: float) -> bool:
-    """A table is copied on Sundays at four."""
+    """An ALTER copies a table on Sundays at 04:00."""
     return at // DAY % 7 == 1 and _between(at % DAY, 4 * HOUR, 90)
 
 
 def is_scrub(at: float) -> bool:
-    """mdadm's check begins on the first Sunday of a month at 00:57, and lasts over the backup."""
+    """The md check starts on the first Sunday of a month at 00:57 and runs during the backup."""
     return at // DAY % 28 == 1 and _between(at % DAY, 57 * MINUTE, 160)
 
 
 def is_trim(at: float) -> bool:
-    """fstrim.timer, on Mondays."""
+    """fstrim.timer runs on Mondays."""
     return at // DAY % 7 == 2 and _between(at % DAY, 10 * MINUTE, 1)
 
 
 def reports(at: float) -> bool:
-    """Somebody's large query, twice on most days, for a quarter of an hour."""
+    """A large query runs for 15 minutes, twice on most days."""
     chance = random.Random(f"report {at // DAY}")
     begins = [chance.uniform(8, 19) * HOUR for _ in range(chance.choice((1, 2, 3)))]
     return any(_between(at % DAY, begin, 15) for begin in begins)
 
 
 def of(at: float) -> Mapping[str, Demand]:
-    """By drive, of the minute that begins at `at` seconds."""
+    """Load by drive for the minute that starts at `at` seconds."""
     busy = office_hours(at % DAY) * (0.6 if at // DAY % 7 < 2 else 1.0)
     alter, backup, scrub = is_alter(at), is_backup(at), is_scrub(at)
     data = Demand(
@@ -108,17 +108,17 @@ def of(at: float) -> Mapping[str, Demand]:
         write_stream_bytes=_BACKUP_WRITTEN_BYTES_PER_SECOND if backup else 0,
         written_behind=True,
     )
-    # The mirror's other half does the same, and is watched for its health alone.
+    # The second drive of the mirror has the same load; only its health is evaluated.
     return {DATA: data, MIRROR[0]: mirror}
 
 
 def replica(_at: float) -> Demand:
-    """Of a drive with little to do, the same by day and by night: no full hour tells of it."""
+    """Load of a mostly idle drive, constant over the day."""
     return Demand(reads=300, writes=150)
 
 
 def nightly_copy(at: float) -> Demand:
-    """Of a drive that takes a copy each night, as fast as it can: 60 GB within some 30 seconds."""
+    """Load of a drive that receives a copy of 60 GB each night within about 30 seconds."""
     second = at % DAY - 2 * HOUR
     return Demand(
         reads=20, writes=40, write_stream_bytes=math.inf if 0 <= second < 2 * MINUTE else 0

@@ -1,4 +1,4 @@
-"""A drive that takes requests: how long they last, and what the kernel counts of them."""
+"""Simulates a drive: request latencies and the counters of the kernel."""
 
 import math
 import random
@@ -10,22 +10,23 @@ from tests.month.demand import MB, Demand
 _PAGE = 16_384
 _READAHEAD, _LONG_WRITE = 131_072, 524_288
 
-#: Of a copy that is as fast as it can be.
+#: Throughput of an unlimited copy.
 _COPY_BYTES = 60_000 * MB
 
-#: How a second differs from its minute's mean.
+#: Variation of a second from the mean of its minute.
 _NOISE = tuple(random.Random("noise").lognormvariate(-0.02, 0.2) for _ in range(4099))
 
-#: In so many seconds, on average, a drive is once busy with itself for one.
+#: Mean interval in seconds at which a drive is busy with internal work for one second.
 _HICCUP_SECONDS = 30_000.0
 
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """What a drive can do. *_seconds: one request alone. parallel: requests served at a time.
+    """Performance of a drive model.
 
-    depth: long writes in flight. The kernel's write-back throttling keeps to 8 on SATA.
-    cache_bytes: of a write cache in front of slower flash; None for a drive without.
+    *_seconds: latency of a single request. parallel: requests served concurrently.
+    depth: large writes in flight. Write-back throttling of the kernel limits them to 8 on SATA.
+    cache_bytes: size of the write cache; None for a drive without one.
     """
 
     read_seconds: float
@@ -39,10 +40,10 @@ class Make:
     folded_bytes_per_second: float = math.inf
 
 
-#: A datacenter NVMe drive with power-loss protection: flushes are free, and not sent.
+#: A datacenter NVMe drive with power-loss protection; the kernel sends no flushes.
 NVME = Make(85e-6, 22e-6, 0, 48, 3_200 * MB, 2_000 * MB)
 SATA = Make(140e-6, 60e-6, 1.5e-3, 8, 540 * MB, 480 * MB)
-#: A consumer's drive: fast until its SLC cache is full.
+#: A consumer drive with an SLC cache.
 CACHED = Make(
     *(90e-6, 25e-6, 0.9e-3, 32, 3_000 * MB, 2_000 * MB),
     cache_bytes=90_000 * MB,
@@ -51,10 +52,9 @@ CACHED = Make(
 
 
 class ModelDrive:
-    """One drive's counters, second by second.
+    """Counters of one drive, second by second.
 
-    slowness: all its requests last so many times as long; cache_ratio: so much of its cache is
-    left. Both are for an illness to set.
+    slowness: factor for all latencies. cache_ratio: remaining share of the cache. Faults set both.
     """
 
     def __init__(self, name: str, make: Make, number: str) -> None:
@@ -72,7 +72,7 @@ class ModelDrive:
         self._read_ms = self._write_ms = self._discard_ms = self._flush_ms = self._io_ms = 0.0
 
     def work(self, wanted: Demand, number: int, seconds: int) -> DiskStats:
-        """What diskstats says after so many seconds from the one of this number in its minute."""
+        """Counters of diskstats after `seconds`, starting with second `number` of the minute."""
         make = self.make
         self._noise = (self._noise + 1) % len(_NOISE)
         noise = _NOISE[self._noise]
@@ -88,9 +88,9 @@ class ModelDrive:
             + stream_out / rate
         )
         if load > 1:
-            # Who waits for an answer asks no more meanwhile.
+            # Clients that wait for a response send no further requests.
             reads, writes, load = reads / load, writes / load, 1.0
-        # Queueing within the drive: nothing to speak of at half its load, eightfold at all of it.
+        # Queueing in the drive: negligible at half load, eightfold latency at full load.
         crowd = slowness * (1 + 0.15 * load * load / (1.02 - load))
         reads, writes = int(reads * seconds), int(writes * seconds)
         flushes = int(wanted.flushes * noise * seconds)
@@ -114,8 +114,8 @@ class ModelDrive:
         self._write_ms += write_seconds * 1000
         self._discard_ms += discard_seconds * 1000
         self._flush_ms += flushes * make.flush_seconds * crowd * (1 + load) * 1000
-        # Requests come as they come: with so many in flight on average, the share of the time in
-        # which there is one.
+        # Requests arrive randomly: share of time with at least one request in flight, for this mean
+        # number in flight.
         self._io_ms += (1 - math.exp(-flight)) * 1000 * seconds
         return DiskStats(
             self.name,
@@ -147,7 +147,7 @@ class ModelDrive:
         return self.slowness
 
     def _written(self, wanted: Demand, number: int, seconds: int) -> tuple[float, float]:
-        """What is written of the stream each second, and how fast the drive takes it."""
+        """Bytes of the stream written per second, and the throughput of the drive."""
         make = self.make
         rate, bytes_ = make.write_bytes_per_second, wanted.write_stream_bytes
         if not bytes_:
@@ -158,7 +158,7 @@ class ModelDrive:
         if math.isinf(bytes_):
             bytes_ = min(rate, (_COPY_BYTES - self._copied) / seconds)
         elif wanted.written_behind:
-            # Five seconds' worth in two.
+            # Five seconds of data within two seconds.
             bytes_ = bytes_ * 2.5 if number % 5 < 2 else 0.0
         self._cached += bytes_ * seconds
         self._copied += bytes_ * seconds

@@ -1,4 +1,4 @@
-"""A host of the month: its drives, second by second, and the page that a scrape gets."""
+"""Simulates a host: its drives second by second, and its metrics page at each scrape."""
 
 import math
 import random
@@ -38,18 +38,17 @@ from tests.month.vitals import healthy
 _POLL_SECONDS = {"nvme": 300.0, "sata": 900.0}
 _MYSQL = "/system.slice/mysql.service"
 _CPUS = 16
-#: A kernel update: the host is away for so long, and its counters begin anew.
+#: Downtime of a reboot for a kernel update; counters restart from zero.
 _REBOOT_SECONDS = 240
 
 
 class Host:
-    """One host over `seconds`. `illness` is its first drive's.
+    """One host over `seconds`; its first drive has the fault `illness`.
 
-    asked: what its drives are asked for in a minute; empty for a host without work, which is
-        watched for health alone.
-    reboot_at: when it is rebooted.
-    replays: those in which it is looked at.
-    interval: between two samples of its drives' counters, in seconds.
+    asked: load of its drives in a minute; empty for a host whose health alone is evaluated.
+    reboot_at: time of a reboot.
+    replays: the replays that evaluate this host.
+    interval: seconds between two samples of the counters.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class Host:
         self._begin(0.0)
 
     def live(self) -> None:
-        """The whole month, scraped; the series are left in `place`."""
+        """Simulates the whole month; writes the series to `place`."""
         for at in range(0, int(self._seconds), MINUTE):
             is_away = self._reboot_at <= at < self._reboot_at + _REBOOT_SECONDS
             for replay, series in self._series.items():
@@ -102,7 +101,7 @@ class Host:
             series.write(self.path(replay.name))
 
     def path(self, replay: str) -> Path:
-        """Where the series of one replay are left."""
+        """File with the series of one replay."""
         return self._place / f"{self.name}.{replay}.jsonl"
 
     @property
@@ -110,7 +109,7 @@ class Host:
         return tuple(replay.name for replay in self._series)
 
     def _begin(self, at: float) -> None:
-        """The host boots, and the exporter takes over what it has kept."""
+        """Boots the host; the exporter loads its state."""
         self._booted_at = at
         self._baselines = Baselines(self._rules.baseline, self._baselines.to_state())
         self._cpu = dict.fromkeys(("user", "system", "idle", "iowait", "softirq"), 0.0)
@@ -130,7 +129,7 @@ class Host:
             drive.begin(self._baselines, self._rules, self._clock.monotonic())
 
     def _minute(self, at: float) -> None:
-        """From `at` on."""
+        """Simulates the minute from `at`."""
         self._fall_ill(at)
         asked = self._asked(at)
         jobs = 0.4 if asked and (is_backup(at) or is_alter(at)) else 0.02
@@ -143,7 +142,7 @@ class Host:
                     wanted = asked.get(drive.who.name, IDLE)
                     waiting = drive.work(now + second, wanted, second, interval, waiting)
             waited += waiting * interval
-            # The more wait, the likelier it is that all do.
+            # The more tasks wait, the more likely all of them do.
             stalled += 0.5 * waiting**4 * interval
         self._clock.advance(MINUTE)
         self._account(at, waited, stalled)
@@ -165,7 +164,7 @@ class Host:
             self._probing.step(at, around)
 
     def _day(self, at: float) -> float:
-        """Of the thirty that an illness is told in."""
+        """Day of the 30-day course of a fault."""
         return DAYS * at / self._seconds
 
     def _fall_ill(self, at: float) -> None:
@@ -187,7 +186,7 @@ class Host:
         return max(0.0, self._busy_seconds - before) / MINUTE
 
     def _account(self, at: float, waited: float, stalled: float) -> None:
-        """What the minute cost the CPUs, and who waited."""
+        """Adds CPU time and pressure of a minute."""
         self._waiting += waited
         self._stalled += stalled
         busy = 0.05 + 0.4 * office_hours(at % DAY)
@@ -200,7 +199,7 @@ class Host:
             self._clock.monotonic(), self._chance.uniform(0.1, 0.3 + busy)
         )
         if self._chance.random() < MINUTE / (6 * HOUR):
-            # A burst of packets.
+            # A burst of network packets.
             sampler.cpu.softirq_saturated_seconds += 1
             self._dropped += 20
         sampler.cpu.idle.advance(self._cpu["idle"])
@@ -220,7 +219,7 @@ class Host:
         }
 
     def _samples(self) -> Iterator[Sample]:
-        """The page."""
+        """Samples of the page."""
         sampler, now = self._sampler, self._clock.monotonic()
         yield from disk_collector.samples(sampler, now, self._rules.saturation, request_sizes=False)
         yield from cpu_collector.samples(sampler, now, per_cpu=False)

@@ -1,4 +1,4 @@
-"""Ten ways in which a drive is lost slowly, and the alert that promises to come before."""
+"""Ten gradual faults of a drive, each with the alert that must fire before the drive fails."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tests.month.demand import DAY
 from tests.month.vitals import Vitals
 
-#: The days that an illness's course is told in, however long the month is that it is told for.
+#: Days of the course of a fault, independent of the length of the simulated month.
 DAYS = 30.0
 
 Course = Callable[[Vitals, float], Vitals]
@@ -19,10 +19,11 @@ def _none(vitals: Vitals, _day: float) -> Vitals:
 
 @dataclass(frozen=True, slots=True)
 class Illness:
-    """alert: the one that must fire before the drive is lost, on day `lost` of 30.
+    """A gradual fault.
 
-    vitals: what the drive says, made worse. slowness, cache, link: as `ModelDrive` has them, and
-    the share of its link that is left; with any of these the drive has work, second by second.
+    alert: the alert that must fire before the drive fails on day `lost` of 30. vitals: changes the
+    health data of the drive. slowness, cache: as in `ModelDrive`. link: remaining share of the link
+    speed. With any of these three the drive has I/O load, second by second.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Illness:
 
 
 def after(day: float, begin: float, rate: float) -> float:
-    """What has grown by `rate` a day since day `begin`."""
+    """Growth at `rate` per day since day `begin`."""
     return max(0.0, day - begin) * rate
 
 
@@ -53,7 +54,7 @@ def _worn(vitals: Vitals, day: float) -> Vitals:
 
 
 def _used_up(vitals: Vitals, day: float) -> Vitals:
-    # 40 TB a percent, as ever, and a percent and a third each day: an application that rewrites.
+    # 40 TB per percent as usual, at 1.33 percent per day: an application that rewrites its data.
     used = 0.6 + 0.0134 * day
     return replace(vitals, used=used, written_bytes=used * 4e15)
 
@@ -94,7 +95,8 @@ ILLNESSES = (
         "nvme",
         "SSDLinkDegraded",
         20,
-        # It retrains now and then, back to all lanes for minutes, and in the end not.
+        # The link retrains occasionally and returns to full width for minutes, until it no longer
+        # does.
         link=lambda day: 0.5 if day >= 9 or (6 <= day and day % 0.1 < 0.09) else 1.0,
     ),
     Illness(
@@ -102,7 +104,7 @@ ILLNESSES = (
         "nvme",
         "SSDReadProbeSlow",
         29,
-        # A hundredfold in 24 days: by a fifth each day, so that today is much like yesterday.
+        # A factor of 100 in 24 days: 20 % per day, so that consecutive days differ little.
         slowness=lambda day: math.exp(math.log(100) * after(day, 4, 1) / 24),
     ),
     Illness(

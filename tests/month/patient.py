@@ -1,4 +1,4 @@
-"""One drive as the exporter sees it: the real judgement over a model's seconds and reports."""
+"""One drive as the exporter evaluates it, with simulated samples and SMART reports."""
 
 import math
 from collections.abc import Iterator
@@ -27,7 +27,10 @@ _FULL_LINK = {"nvme": 3_938_461_538.46, "sata": 600_000_000.0}
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """name: the block device's. kind: nvme or sata. number: makes the serial number."""
+    """Identity of a drive.
+
+    name: block device. kind: nvme or sata. number: determines the serial number.
+    """
 
     name: str
     kind: str
@@ -39,7 +42,7 @@ class Who:
 
 
 class Patient:
-    """A drive under watch. `make` is what it is made of; None for one that does no work here."""
+    """A monitored drive. `make` is its model; None for a drive without I/O load."""
 
     def __init__(self, who: Who, make: Make | None, wear: WearRecorder) -> None:
         self.who = who
@@ -59,7 +62,7 @@ class Patient:
         return self._record.health if self._record else None
 
     def begin(self, baselines: Baselines, rules: DiskRules, now: float) -> None:
-        """The host has booted: the kernel counts from 0."""
+        """Starts after a boot: the counters of the kernel are 0."""
         if self.make is None:
             return
         kind = DriveClass.NVME if self.who.kind == "nvme" else DriveClass.SSD
@@ -72,7 +75,7 @@ class Patient:
         self.stats = None
 
     def work(self, now: float, wanted: Demand, number: int, seconds: int, waiting: float) -> float:
-        """From one sample to the next; how much of it somebody waited for this drive."""
+        """Processes one sample; returns the share of time in which tasks waited for this drive."""
         if self.model is None or self.activity is None:
             return waiting
         before, after = self.stats, self.model.work(wanted, number, seconds)
@@ -82,13 +85,13 @@ class Patient:
         disk = disk_interval(before, after, seconds, self.activity.uncredited_seconds)
         if disk is None:
             return waiting
-        # Reads are waited for; what is written back is not, or seldom.
+        # Tasks wait for reads, but rarely for write-back.
         waiting = max(waiting, 1 - math.exp(-0.15 * disk.read_seconds / seconds))
         self.activity.record(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
         return waiting
 
     def poll(self, at: float, vitals: Vitals, interval: float) -> None:
-        """The drive is asked for SMART."""
+        """Polls the drive for SMART."""
         who, self._polls = self.who, self._polls + 1
         path, kind = (
             (f"/dev/{who.name[:-2]}", "nvme") if who.kind == "nvme" else (f"/dev/{who.name}", "sat")
@@ -132,14 +135,14 @@ class Patient:
         )
 
     def lose(self) -> None:
-        """It is not there any more, and the inventory misses it."""
+        """Removes the drive; the inventory reports it as missing."""
         self.is_lost = True
         self._smart = self._told(
             WatchedDrive(self.who.name, self.who.serial, self.who.name, is_missing=True)
         )
 
     def samples(self) -> Iterator[Sample]:
-        """Who it is, its link, and its health."""
+        """Samples of identity, link and health."""
         yield from self._smart
         if self.is_lost:
             return

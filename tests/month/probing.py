@@ -1,4 +1,4 @@
-"""Probes of a model drive: let through by the real gate, noted by the real results."""
+"""Probes of a simulated drive, with the real gate and the real result metrics."""
 
 import random
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from exporter.probe.results import DirectoryResults, ProfileResults
 
 _BUDGET = 4_000_000_000
 
-#: A healthy drive's p99 of each profile, by the operation that it is about.
+#: p99 latency of a healthy drive by profile and operation.
 _P99_SECONDS = {
     "fsync": (Op.SYNC, 0.00012),
     "page_read": (Op.READ, 0.00025),
@@ -26,7 +26,7 @@ _P99_SECONDS = {
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What a probe finds: how slow its drive is, how busy it and the host were over a minute."""
+    """Conditions of a probe: slowness of the drive, and load of drive and host over a minute."""
 
     up_seconds: float
     slowness: float
@@ -36,7 +36,7 @@ class Around:
 
 
 class Probing:
-    """The profiles that are on by default, on one drive."""
+    """The default profiles on one drive."""
 
     def __init__(self, device: str) -> None:
         self._chance = random.Random(f"probe {device}")
@@ -51,7 +51,7 @@ class Probing:
         self._is_running = False
 
     def step(self, at: float, context: Around) -> None:
-        """One minute."""
+        """Simulates one minute."""
         self._is_running = False
         for name, its in self._found.profiles.items():
             due = its.profile.interval_seconds
@@ -59,7 +59,7 @@ class Probing:
                 self._run(name, at, context)
 
     def samples(self) -> Iterator[Sample]:
-        """The page's."""
+        """Samples of the page."""
         yield from probe_collector.samples(self._found, is_running=self._is_running)
 
     def _run(self, name: str, at: float, context: Around) -> None:
@@ -89,7 +89,7 @@ class Probing:
         its.runs[ProfileResult.SUCCESS] += 1
         its.last_run_at = its.last_success_at = at
         its.ran, its.engine, its.skips = its.profile, "psync", 0
-        # A run takes three seconds, and a scrape falls into it or not.
+        # A run takes three seconds; a scrape may or may not fall into it.
         self._is_running = self._chance.random() < 0.05
         op, p99 = _P99_SECONDS[name]
         p99 *= (

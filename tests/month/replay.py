@@ -1,13 +1,12 @@
-"""Prometheus's own rule engine over a month of samples, as fast as it goes: `promtool test rules`.
+"""Evaluates the rules on a month of samples with `promtool test rules`.
 
-It evaluates the alerts of alerts/ and what they rest on, unchanged, recorded series upon recorded
-series, with `for` and keep_firing_for, in a time series database of its own, and nothing has to
-listen or to wait.
+promtool evaluates the alerts of alerts/ and the recorded series that they use, unchanged, with
+`for` and keep_firing_for, in a database of its own, faster than real time and without network.
 
-What is not as in production: a target is scraped, and rules evaluated, once a minute and not every
-15 and 30 seconds; what speaks of slow things (health, probes, links) once in four minutes, and what
-an ill drive does with its work once in two. promtool takes one interval for all groups, so they are
-evaluated in several replays, each with the groups that its alerts rest on.
+Differences from production: scrapes and evaluations happen every minute instead of every 15 and 30
+seconds; every four minutes for slowly changing metrics (health, probes, links), and every two
+minutes for the load of a faulty drive. promtool has one interval for all groups, so there are
+several replays, each with the groups that its alerts use.
 """
 
 import json
@@ -23,13 +22,13 @@ import yaml
 
 from tests.alerts import rules
 
-#: What fired or was pending, when first and when last: rules of our own behind the others, for
-#: promtool loads no more than 10,000 samples to answer one query at the end.
+#: Additional rules record which alerts fired or were pending, and when first and last, because
+#: promtool loads at most 10,000 samples for one query at the end.
 _FIRST, _LAST = "month:alerts:first", "month:alerts:last"
 _TIMES = "month:alerts:times"
 
-#: Two cores share the ill ones; more than 14 would be too many for promtool, which loads 10,000
-#: samples a query at most: a week of a drive's probes is 672.
+#: Maximum number of drives per replay. Two cores share the faulty drives. More than 14 exceed the
+#: limit of promtool of 10,000 samples per query: a week of probes of one drive has 672.
 DRIVES_AT_ONCE = 5
 
 _LOOK_SECONDS = 1.0
@@ -37,7 +36,7 @@ _LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Groups that are evaluated together, every so many seconds, in this order."""
+    """Groups that are evaluated together with a common interval, in this order."""
 
     name: str
     seconds: int
@@ -49,7 +48,7 @@ _OF_LOAD = (
     *("ssd-cpu-alerts", "ssd-self-alerts"),
 )
 
-#: Of the healthy host, and of ill ones.
+#: Replays of the healthy host and of faulty ones.
 LOAD = Replay("load", 60, _OF_LOAD)
 LOAD_OF_ILL = Replay("load-of-ill", 120, _OF_LOAD)
 HEALTH = Replay(
@@ -60,15 +59,15 @@ HEALTH = Replay(
         *("ssd-topology-alerts", "ssd-probe-alerts", "ssd-slc-alerts"),
     ),
 )
-#: The longest first.
+#: The longest one first.
 REPLAYS = (LOAD, HEALTH, LOAD_OF_ILL)
 
 
 @dataclass(frozen=True, slots=True)
 class Fired:
-    """An alert that fired, or was pending: of whom, when first and last, and for how long in all.
+    """An alert that fired or was pending: host, first and last time, and total duration.
 
-    Times are seconds from the month's begin.
+    Times are seconds since the start of the month.
     """
 
     alert: str
@@ -81,19 +80,19 @@ class Fired:
 
 
 class ReplayFailed(Exception):
-    """promtool did not do what it was asked to."""
+    """promtool failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Which series a replay's rules ask for; of a histogram the upper bounds too."""
+    """Series that the rules of a replay read, with bucket bounds of histograms."""
 
     metrics: frozenset[str] = field(default_factory=frozenset)
     bounds: frozenset[str] = field(default_factory=frozenset)
 
 
 def groups(replay: Replay) -> list[dict[str, Any]]:
-    """The groups as alerts/ has them, without what they record for dashboards or others alone."""
+    """The groups of alerts/, without rules that only dashboards or other replays use."""
     known = {
         group["name"]: group
         for path in rules.RULE_FILES
@@ -108,7 +107,7 @@ def groups(replay: Replay) -> list[dict[str, Any]]:
 
 
 def _asked(its_rules: Iterable[dict[str, Any]]) -> set[str]:
-    """What the alerts rest on, one recorded series on another; and "" for themselves."""
+    """Recorded series that the alerts read, directly or indirectly; "" stands for alerts."""
     exprs: dict[str, set[str]] = {}
     for rule in its_rules:
         exprs.setdefault(rule.get("record", ""), set()).update(rules.recorded(rule["expr"]))
@@ -120,7 +119,7 @@ def _asked(its_rules: Iterable[dict[str, Any]]) -> set[str]:
 
 
 def named(replay: Replay) -> Named:
-    """What the rules of a replay ask for; the rest of a page need not be kept."""
+    """Series that the rules of a replay read; other series of a page are not kept."""
     exprs = [rule["expr"] for group in groups(replay) for rule in group["rules"]]
     metrics = {name for expr in exprs for name in rules.metrics(expr)}
     bounds = {bound for expr in exprs for bound in re.findall(r'\ble="([^"]+)"', expr)}
@@ -134,14 +133,14 @@ def run(
     story: Path,
     is_over: Event,
 ) -> list[Fired]:
-    """Everything that fired or was pending within so many seconds.
+    """All alerts that fired or were pending within `end` seconds.
 
-    series: files with one series a line, as `Series.write` leaves them; of no more than
-    DRIVES_AT_ONCE drives. story: the file to write for promtool, with the rules beside it. is_over:
-    nobody wants to know any more.
+    series: files of `Series.write` with one series per line, of at most DRIVES_AT_ONCE drives.
+    story: path of the file for promtool; the rules are written beside it. is_over: returns True if
+    the result is no longer needed.
 
     Raises:
-        ReplayFailed: promtool found fault with something else than what fired.
+        ReplayFailed: promtool reported an unexpected error.
     """
     if is_over.is_set():
         return []
@@ -170,7 +169,7 @@ def run(
 
 
 def _write(story: Path, replay: Replay, series: Iterable[Path], end: int) -> None:
-    """A story for promtool that expects nothing to fire, and so is told what did."""
+    """Writes a promtool test that expects no alerts, so that promtool reports those that fired."""
     its_rules = story.with_suffix(".rules.json")
     its_groups = [*groups(replay), _notes(replay)]
     its_rules.write_text(json.dumps({"groups": its_groups}))
@@ -186,7 +185,7 @@ def _write(story: Path, replay: Replay, series: Iterable[Path], end: int) -> Non
             for expr in (_FIRST, _LAST, _TIMES)
         ],
     }
-    # JSON is YAML; written line by line, for a month has a hundred megabytes.
+    # JSON is valid YAML. It is written line by line, because a month has 100 MB.
     with story.open("w") as out:
         out.write(f'{json.dumps(head)[:-1]}, "tests": [{json.dumps(test)[:-1]}, "input_series": [')
         between = ""
@@ -198,7 +197,7 @@ def _write(story: Path, replay: Replay, series: Iterable[Path], end: int) -> Non
 
 
 def _notes(replay: Replay) -> dict[str, Any]:
-    """A group that notes when each alert fired or was pending."""
+    """A group of rules that record when each alert fired or was pending."""
     now = "timestamp(ALERTS)"
     first, last, times = (
         f"last_over_time({name}[{2 * replay.seconds}s])" for name in (_FIRST, _LAST, _TIMES)
@@ -214,7 +213,7 @@ def _notes(replay: Replay) -> dict[str, Any]:
 
 
 def _told(text: str) -> Iterator[tuple[str, str]]:
-    """Each query with what came of it, out of promtool's complaint that it was not nothing."""
+    """Parses query and result from the error output of promtool."""
     for found in re.finditer(r'expr: (".*"), time: .*\n\s*exp: ?.*\n\s*got: ?(.*)', text):
         yield json.loads(found[1]), found[2]
 

@@ -1,4 +1,4 @@
-"""The month from end to end: hosts live it side by side, promtool replays it, and a verdict."""
+"""Runs the month: simulates the hosts in parallel, replays the rules, and collects the alerts."""
 
 import multiprocessing
 import threading
@@ -26,29 +26,29 @@ _SAY_EVERY_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Month:
-    """What fired and was pending over so many seconds, of the healthy host and of the ill."""
+    """Alerts that fired or were pending, of the healthy and the faulty hosts."""
 
     seconds: float
     illnesses: tuple[Illness, ...]
     fired: tuple[Fired, ...]
 
     def of(self, host: str) -> list[Fired]:
-        """What fired of a host, the first first."""
+        """Alerts of a host, ordered by time."""
         found = [each for each in self.fired if each.host == host and each.severity != "pending"]
         return sorted(found, key=lambda each: each.first)
 
     @property
     def false_alarms(self) -> list[Fired]:
-        """What is neither silence nor info, of the healthy host or of none."""
+        """Firing warnings and pages of the healthy host, and of no host."""
         whom = (*self.of(HEALTHY), *self.of(""))
         return [each for each in whom if each.severity in ("critical", "warning")]
 
     def promised(self, illness: Illness) -> Fired | None:
-        """The alert that was to come, if it came."""
+        """The expected alert of a fault; None if it did not fire."""
         return next((each for each in self.of(illness.host) if each.alert == illness.alert), None)
 
     def lost_at(self, illness: Illness) -> float:
-        """When the drive is lost, in seconds."""
+        """Time in seconds at which the drive fails."""
         return illness.lost / DAYS * self.seconds
 
     def days(self, seconds: float) -> float:
@@ -58,12 +58,12 @@ class Month:
 def month(
     days: float, illnesses: Sequence[Illness], place: Path, say: Say, workers: int = 2
 ) -> Month:
-    """Have all hosts live their month, and the rules look at it."""
+    """Simulates all hosts and evaluates the rules."""
     place.mkdir(parents=True, exist_ok=True)
-    # The longest first, so that both cores end at about the same time.
+    # The longest one first, so that both cores finish at about the same time.
     names = [HEALTHY, *(its.name for its in sorted(illnesses, key=lambda its: not its.works))]
     lived: dict[str, dict[str, Path]] = {}
-    # A pool, for it ends its processes where this one is ended.
+    # A pool, because it stops its processes when this process stops.
     with multiprocessing.get_context("spawn").Pool(workers) as processes:
         lives = [(name, days * DAY, place) for name in names]
         for name, paths in _ended(processes.imap_unordered(_life, lives), len(lives), say):
@@ -83,7 +83,7 @@ def month(
                 fired += done
                 say(f"{number} of {len(runs)} replays of the rules are done")
         finally:
-            # Before the directory goes in which they work.
+            # Stops the processes before their directory is removed.
             is_over.set()
             threads.close()
             threads.join()
@@ -91,7 +91,7 @@ def month(
 
 
 def _ended(work: "IMapIterator[T]", count: int, say: Say) -> Iterator[T]:
-    """What comes of each as it ends; while none does, a word that it still goes on."""
+    """Yields each result; prints progress while waiting."""
     while count:
         try:
             found = work.next(_SAY_EVERY_SECONDS)
@@ -109,7 +109,7 @@ def _life(its: tuple[str, float, Path]) -> tuple[str, dict[str, Path]]:
 def _batches(
     names: Sequence[str], lived: Mapping[str, Mapping[str, Path]], replay: str
 ) -> Iterator[list[Path]]:
-    """The files of a replay, some hosts at a time; the healthy one, with three drives, alone."""
+    """Files of a replay in batches; the healthy host with three drives is a batch of its own."""
     paths = [lived[name][replay] for name in names if name != HEALTHY and replay in lived[name]]
     for first in range(0, len(paths), DRIVES_AT_ONCE):
         yield paths[first : first + DRIVES_AT_ONCE]
@@ -119,7 +119,7 @@ def _batches(
 
 
 def live(illness: str, seconds: float, place: Path) -> dict[str, Path]:
-    """One host's month; the healthy one's where no illness is named. The files of its series."""
+    """Simulates one host, the healthy one if `illness` is empty; returns the series files."""
     its = BY_NAME.get(illness)
     host = _healthy(seconds, place) if its is None else _ill(its, seconds, place)
     host.live()
@@ -131,7 +131,7 @@ def _healthy(seconds: float, place: Path) -> Host:
     makes = {"nvme": NVME, "sata": SATA}
     return Host(
         HEALTHY,
-        # The mirror's other half does what the first does, and is watched for its health alone.
+        # The second drive of the mirror has the same load; only its health is evaluated.
         lambda wear: tuple(
             Patient(who, None if who.name == MIRROR[1] else makes[who.kind], wear) for who in whos
         ),
@@ -144,7 +144,7 @@ def _healthy(seconds: float, place: Path) -> Host:
 
 
 def _ill(its: Illness, seconds: float, place: Path) -> Host:
-    """The sick drive alone: what else its host has is the healthy host's, and looked at there."""
+    """A host with the faulty drive only; the other drives are evaluated on the healthy host."""
     number = 100 + [*BY_NAME].index(its.name)
     who = Who(DATA if its.kind == "nvme" else MIRROR[0], its.kind, number)
     make = (CACHED if its.cache else NVME) if its.works else None
@@ -156,7 +156,7 @@ def _ill(its: Illness, seconds: float, place: Path) -> Host:
         asked=lambda at: _asked_of(its, who.name, at),
         illness=its,
         replays=(LOAD_OF_ILL, HEALTH) if its.slowness else (HEALTH,),
-        # A cache's end takes seconds too; a link has to have work and nothing else.
+        # A cache falloff requires samples every second; a link fault only requires load.
         interval=1 if its.slowness else 5,
     )
 

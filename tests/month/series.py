@@ -1,4 +1,4 @@
-"""Pages of one host, scrape by scrape, as promtool takes them: a line of values a series."""
+"""Converts the pages of one host to promtool series, one line of values per series."""
 
 import json
 from collections.abc import Iterable
@@ -8,12 +8,12 @@ from exporter.metrics.desc import MetricDesc, Sample
 from exporter.metrics.exposition import render
 from tests.month.replay import Named
 
-#: Of a scrape that failed, and of a series that a page no longer has.
+#: Marker of a failed scrape and of a series that has disappeared.
 _GONE, _ABSENT = "stale", "_"
 
 
 class _Runs:
-    """The values of one series; a value that stays is kept once."""
+    """Values of one series with run-length encoding."""
 
     __slots__ = ("_last", "_parts", "_times", "length")
 
@@ -42,13 +42,13 @@ class _Runs:
         if self._times == 1:
             self._parts.append(self._last)
         elif self._times:
-            # "5x3" is four fives, "_x3" three gaps, as promtool has it.
+            # promtool notation: "5x3" is four times 5, "_x3" three gaps.
             absent = self._last == _ABSENT
             self._parts.append(f"{self._last}x{self._times if absent else self._times - 1}")
 
 
 class Series:
-    """What Prometheus keeps of one host's pages, as far as `wanted` names it."""
+    """Series that Prometheus stores of the pages of one host, restricted to `wanted`."""
 
     def __init__(self, host: str, wanted: Named) -> None:
         self._target = f'instance="{host}",job="ssd"'
@@ -58,8 +58,8 @@ class Series:
         self._scrapes = 0
 
     def take(self, samples: Iterable[Sample] | None) -> None:
-        """One scrape; None is one that failed."""
-        # With `up` the page has a series that it lacks when the scrape fails.
+        """Adds one scrape; None is a failed one."""
+        # `up` exists also when the scrape fails.
         lines = ["up 0"]
         if samples is not None:
             kept = (sample for sample in samples if self._names(sample.desc))
@@ -80,7 +80,7 @@ class Series:
                 known.miss()
 
     def write(self, path: Path) -> None:
-        """One JSON object a line: a series and its values."""
+        """Writes one JSON object per line: a series and its values."""
         with path.open("w") as out:
             for name, runs in self._series.items():
                 if runs is not None:

@@ -1,4 +1,4 @@
-"""The month in short: a weekend until Sunday morning, and two of the ten illnesses in that time."""
+"""A short month: a weekend until Sunday morning, with two of the ten faults."""
 
 import json
 import os
@@ -25,12 +25,12 @@ from tests.month.run import HEALTHY, Month, month
 from tests.month.series import Series
 from tests.month.vitals import healthy
 
-#: Two nights from Saturday on: backups, the ALTER and the scrub are in it, and a reboot.
+#: Two nights from Saturday, with backups, ALTER, scrub and a reboot.
 _DAYS = 1.3
 _SHORT = ("wears out", "spends its spare")
 
 
-#: It takes 15 seconds on two cores, and is for any machine.
+#: It takes 15 seconds on two cores.
 pytestmark = pytest.mark.timeout(900)
 
 
@@ -46,15 +46,15 @@ def short(place: Path) -> Month:
 
 
 @pytest.mark.real
-def test_a_healthy_host_has_no_page_and_no_warning_and_ill_ones_have_theirs_in_time(
+def test_the_healthy_host_has_no_alert_and_faulty_hosts_alert_in_time(
     short: Month,
 ) -> None:
     assert [] == verdict.wrong(short)
 
 
 @pytest.mark.real
-def test_the_replay_sees_what_happens(short: Month) -> None:
-    """A silent replay would be a healthy month too: the reboot is seen, and each lost drive."""
+def test_the_replay_detects_events(short: Month) -> None:
+    """A replay without any alert would look healthy: the reboot and each lost drive must appear."""
     pending = {each.alert for each in short.fired if each.host == HEALTHY}
     assert "SSDExporterDown" in pending
     for name in _SHORT:
@@ -62,12 +62,12 @@ def test_the_replay_sees_what_happens(short: Month) -> None:
 
 
 @pytest.mark.real
-def test_the_table_has_a_line_an_illness(short: Month) -> None:
+def test_the_table_has_one_line_per_fault(short: Month) -> None:
     assert len(_SHORT) + 1 == len(verdict.table(short).splitlines())
 
 
 @pytest.mark.real
-def test_a_month_that_is_ended_leaves_nothing_running() -> None:
+def test_a_stopped_month_leaves_no_processes() -> None:
     need("promtool")
     with subprocess.Popen(
         [sys.executable, "-m", "tests.month", "--days=5"],
@@ -75,7 +75,7 @@ def test_a_month_that_is_ended_leaves_nothing_running() -> None:
         start_new_session=True,
     ) as ours:
         assert ours.stdout is not None
-        # Its processes live the others' months by now.
+        # Its processes simulate other hosts at this point.
         assert ours.stdout.readline()
         ours.terminate()
         assert 128 + signal.SIGTERM == ours.wait(60)
@@ -98,15 +98,15 @@ def test_every_group_of_rules_is_replayed() -> None:
 
 
 @pytest.mark.parametrize("each", REPLAYS, ids=lambda each: each.name)
-def test_what_an_alert_rests_on_is_recorded_in_its_own_replay(each: Replay) -> None:
+def test_each_replay_records_the_series_of_its_alerts(each: Replay) -> None:
     found = [rule for group in replay.groups(each) for rule in group["rules"]]
     recorded = {rule["record"] for rule in found if "record" in rule}
     asked = {name for rule in found for name in rules.recorded(rule["expr"])}
     assert set() == asked - recorded
 
 
-#: What rules ask for and no drive of the month tells: nothing rests on the silence of these.
-UNTOLD = {
+#: Metrics that rules use and no simulated drive reports.
+NOT_SIMULATED = {
     "ssd_slc_burst_bytes_per_second",
     "ssd_slc_falloff_ratio",
     "ssd_disk_write_falloff_last_ratio",
@@ -118,23 +118,23 @@ UNTOLD = {
 
 
 @pytest.mark.real
-def test_the_healthy_host_tells_all_that_rules_ask_for(short: Month, place: Path) -> None:
+def test_the_healthy_host_exports_all_metrics_of_the_rules(short: Month, place: Path) -> None:
     lines = [
         line for path in place.glob(f"{HEALTHY}.*.jsonl") for line in path.read_text().splitlines()
     ]
     told = {json.loads(line)["series"].partition("{")[0] for line in lines}
     asked = {name for each in REPLAYS for name in replay.named(each).metrics}
-    assert asked - UNTOLD == told
+    assert asked - NOT_SIMULATED == told
 
 
-def test_ten_illnesses_each_promise_an_alert_that_there_is() -> None:
+def test_ten_faults_have_existing_alerts() -> None:
     assert 10 == len(ILLNESSES) == len({illness.host for illness in ILLNESSES})
     assert set() == {illness.alert for illness in ILLNESSES} - {a.name for a in rules.alerts()}
 
 
 @pytest.mark.parametrize("illness", ILLNESSES, ids=lambda illness: illness.name)
-def test_an_illness_begins_as_a_healthy_drive(illness: Illness) -> None:
-    """Or one that is worn, which is no illness: on the first day nothing else is wrong."""
+def test_a_fault_starts_with_a_healthy_drive(illness: Illness) -> None:
+    """Or as a worn drive; on the first day there is no other fault."""
     well = healthy(illness.kind, 0.0)
     ill = illness.vitals(well, 0.0)
     assert (well.media_errors, well.reallocated, well.spare, well.celsius) == (
@@ -157,23 +157,23 @@ def _minute(model: ModelDrive, wanted: Demand) -> Iterator[float]:
         before = after
 
 
-def test_in_the_afternoon_the_nvme_drive_is_busy_all_the_time() -> None:
+def test_the_nvme_drive_is_fully_busy_in_the_afternoon() -> None:
     model = ModelDrive("nvme0n1", NVME, "259:0")
     wanted = demand.of(3 * DAY + 16 * HOUR)[demand.DATA]
     assert 0.95 < sum(_minute(model, wanted)) / 60
 
 
-def test_a_drive_at_rest_counts_nothing() -> None:
+def test_counters_of_an_idle_drive_are_constant() -> None:
     assert {0.0} == set(_minute(ModelDrive("sda", SATA, "8:0"), IDLE))
 
 
-def test_the_two_nights_hold_the_large_jobs() -> None:
+def test_the_two_nights_contain_the_large_jobs() -> None:
     minutes = [60.0 * n for n in range(int(_DAYS * 24 * 60))]
     for job in (demand.is_backup, demand.is_alter, demand.is_scrub):
         assert any(map(job, minutes)), job.__name__
 
 
-def test_values_that_stay_are_written_once_and_a_failed_scrape_ends_a_series(
+def test_series_are_run_length_encoded_with_gaps_for_failed_scrapes(
     tmp_path: Path,
 ) -> None:
     series = Series("db1", Named(frozenset({"ssd_disk_io_now", "up"})))

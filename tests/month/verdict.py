@@ -1,4 +1,4 @@
-"""The month in a table for people, and what was wrong with it."""
+"""Formats the result of the month and lists its failures."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _HEADING = (
 
 
 def wrong(month: Month) -> list[str]:
-    """What the month must not have, in words: false alarms, and alerts that came too late."""
+    """Failures of the month as texts: false alarms, and missing or late alerts."""
     found = [
         f"the healthy host has {each.alert} ({each.severity}) of {each.device or 'the host'} "
         f"from day {each.first / DAY:.2f} to {each.last / DAY:.2f}"
@@ -33,7 +33,7 @@ def wrong(month: Month) -> list[str]:
 
 
 def table(month: Month) -> str:
-    """Each illness with its alert, and how long before the end that came."""
+    """Table of faults with their alerts and lead times."""
     rows = [_HEADING, *_rows(month)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join(
@@ -43,7 +43,7 @@ def table(month: Month) -> str:
 
 
 def told(month: Month) -> str:
-    """What fired besides, host by host."""
+    """Other alerts, by host."""
     lines = []
     for host in (HEALTHY, *(illness.host for illness in month.illnesses)):
         fired = dict.fromkeys(

@@ -1,4 +1,4 @@
-"""What a drive says of its health, as smartctl prints it."""
+"""Health data of a simulated drive, in the format of smartctl."""
 
 import math
 from collections.abc import Mapping
@@ -8,21 +8,21 @@ from typing import Any
 from tests.month.demand import DAY, HOUR, office_hours
 from tests.rig import smart_reports
 
-#: What the healthy month writes in a day, about, to either kind.
+#: Approximate bytes written per day in the healthy month, by kind of drive.
 _WRITTEN_A_DAY = {"nvme": 9e12, "sata": 1.5e12}
 
-#: Where each begins: it has run for two years.
+#: Initial values: the drive has run for two years.
 _WRITTEN_BEFORE = {"nvme": 3.2e15, "sata": 0.9e15}
 _WORN_BEFORE = {"nvme": 0.31, "sata": 0.46}
 _AGE = 2 * 365 * DAY
 
-#: NVMe's warning and critical composite temperature, in Kelvin in the log and here in °C.
+#: Warning and critical composite temperature of NVMe: Kelvin in the log, °C here.
 _WARM, _HOT = 70, 80
 
 
 @dataclass(frozen=True, slots=True)
 class Vitals:
-    """Counts are the drive's, over its life. used, spare: ratios."""
+    """Health data. Counters are lifetime values of the drive; used and spare are ratios."""
 
     celsius: float
     used: float
@@ -38,10 +38,10 @@ class Vitals:
 
 
 def healthy(kind: str, at: float) -> Vitals:
-    """A drive of either kind in the healthy month.
+    """Health data of a healthy drive.
 
-    The blemishes of a good one: errors of years ago, one block replaced, one pending sector for an
-    hour, an error log that grows.
+    It includes harmless defects: old errors, one reallocated block, one pending sector for an hour,
+    and a growing error log.
     """
     days = at / DAY
     before, a_day = _WRITTEN_BEFORE[kind], _WRITTEN_A_DAY[kind]
@@ -63,52 +63,52 @@ def healthy(kind: str, at: float) -> Vitals:
     )
 
 
-def report(kind: str, number: int, its: Vitals) -> Mapping[str, Any]:
-    """smartctl's JSON."""
-    return _nvme(number, its) if kind == "nvme" else _sata(number, its)
+def report(kind: str, number: int, vitals: Vitals) -> Mapping[str, Any]:
+    """JSON output of smartctl."""
+    return _nvme(number, vitals) if kind == "nvme" else _sata(number, vitals)
 
 
 def serial(kind: str, number: int) -> str:
     return f"MONTH{kind[0].upper()}{number:04d}"
 
 
-def _nvme(number: int, its: Vitals) -> dict[str, Any]:
+def _nvme(number: int, vitals: Vitals) -> dict[str, Any]:
     found = smart_reports.nvme(number, serial=serial("nvme", number))
     limits = {"nvme_composite_temperature_threshold": {"warning": _WARM, "critical": _HOT}}
-    spare = int(its.spare * 100)
-    warning = (spare < 10) | (its.celsius >= _WARM) << 1
+    spare = int(vitals.spare * 100)
+    warning = (spare < 10) | (vitals.celsius >= _WARM) << 1
     log = found["nvme_smart_health_information_log"] | {
         "critical_warning": int(warning),
-        "temperature": int(its.celsius),
+        "temperature": int(vitals.celsius),
         "available_spare": spare,
-        "percentage_used": int(its.used * 100),
-        "data_units_written": int(its.written_bytes / 512_000),
-        "power_on_hours": int(its.power_on_seconds / 3600),
-        "media_errors": its.media_errors,
-        "num_err_log_entries": its.error_log_entries,
-        "warning_temp_time": int(its.hot_seconds / 60),
+        "percentage_used": int(vitals.used * 100),
+        "data_units_written": int(vitals.written_bytes / 512_000),
+        "power_on_hours": int(vitals.power_on_seconds / 3600),
+        "media_errors": vitals.media_errors,
+        "num_err_log_entries": vitals.error_log_entries,
+        "warning_temp_time": int(vitals.hot_seconds / 60),
     }
     verdict = {"passed": not warning, "nvme": {"value": int(warning)}}
     return found | {
         **limits,
         "nvme_smart_health_information_log": log,
         "smart_status": verdict,
-        "temperature": {"current": int(its.celsius)},
-        "power_on_time": {"hours": int(its.power_on_seconds / 3600)},
+        "temperature": {"current": int(vitals.celsius)},
+        "power_on_time": {"hours": int(vitals.power_on_seconds / 3600)},
     }
 
 
-def _sata(number: int, its: Vitals) -> dict[str, Any]:
+def _sata(number: int, vitals: Vitals) -> dict[str, Any]:
     found = smart_reports.ata(number, serial=serial("sata", number), errors=0)
     del found["ata_device_statistics"]
     raw = {
-        5: its.reallocated,
+        5: vitals.reallocated,
         171: 1,
         172: 0,
-        187: its.media_errors,
-        197: its.pending,
-        199: its.interface_errors,
-        202: int(its.used * 100),
+        187: vitals.media_errors,
+        197: vitals.pending,
+        199: vitals.interface_errors,
+        202: int(vitals.used * 100),
     }
     rows = [row for row in found["ata_smart_attributes"]["table"] if row["id"] in raw]
     for row in rows:
@@ -117,6 +117,6 @@ def _sata(number: int, its: Vitals) -> dict[str, Any]:
             row["value"] = 100 - raw[202]
     return found | {
         "ata_smart_attributes": {"revision": 16, "table": rows},
-        "temperature": {"current": int(its.celsius), "op_limit_max": _WARM, "limit_max": _HOT},
-        "power_on_time": {"hours": int(its.power_on_seconds / 3600)},
+        "temperature": {"current": int(vitals.celsius), "op_limit_max": _WARM, "limit_max": _HOT},
+        "power_on_time": {"hours": int(vitals.power_on_seconds / 3600)},
     }

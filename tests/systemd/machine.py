@@ -1,6 +1,6 @@
 """A container booted by systemd, with the root of this host and the installed package.
 
-Nothing of this host is written: what changes goes to a layer over its root, and is gone with it.
+No file of this host changes: a temporary layer over its root receives all writes.
 """
 
 import os
