@@ -1,4 +1,4 @@
-"""A captured host shows the same page, and holds nothing that says whose it is."""
+"""A capture yields the same page as the host, and has no identifiers of it."""
 
 import io
 import json
@@ -12,12 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from exporter.capture import host_capture, identity_redaction, smartctl_capture
-from exporter.capture.proc_capture import redact_mounts
-from exporter.capture.redactor import Redactor
+from exporter.capture import host_capture
 from exporter.config import Paths
 from exporter.errors import ConfigError
-from exporter.linux import mountinfo, scsi_sysfs
+from exporter.linux import scsi_sysfs
+from tests.capture.test_smartctl_capture import REPORT, SERIAL, WWN
 from tests.hosts import host as hosts
 from tests.hosts import tree
 from tests.hosts.host import FOLDERS, Host
@@ -31,22 +30,6 @@ else:
 
 #: Labels whose values are replaced.
 REPLACED = ("serial", "wwn", "mountpoint", "cgroup")
-
-SERIAL, WWN = "S5E9ZZQ00031", "5002538f0badcafe"
-
-#: What smartctl 7.3 prints of a SATA drive, in part.
-REPORT = {
-    "json_format_version": [1, 0],
-    "smartctl": {"argv": ["smartctl", f"/dev/disk/by-id/ata-Flashworks_S500_{SERIAL}"]},
-    "device": {"name": "/dev/sda", "info_name": "/dev/sda [SAT]", "protocol": "ATA"},
-    "model_name": f"Flashworks S500 {SERIAL}",
-    "serial_number": SERIAL,
-    "wwn": {"naa": 5, "oui": 9528, "id": 64620448510},
-    "logical_unit_id": f"0x{WWN}",
-    "nvme_namespaces": [{"id": 1, "eui64": {"oui": 9528, "ext_id": 1010110009}}],
-    "data_units_written": 12345678901234567890,
-    "data_units_written_s": "12345678901234567890",
-}
 
 
 def place(path: Path, sub: str) -> Path:
@@ -65,25 +48,25 @@ def captured(where: Path, directory: Path, outputs: dict[str, bytes] | None = No
 
 
 def printed(where: Path) -> dict[str, bytes]:
-    """What smartctl prints on a machine of tests/hosts."""
+    """Returns the outputs of smartctl on a host of tests/hosts, by file name."""
     return {file.stem: file.read_bytes() for file in (where / "smartctl").glob("*.json")}
 
 
 def page_of(machine: Host) -> str:
-    """The page of a machine at its beginning."""
+    """Returns the page of a host before its first step."""
     machine._steps = []
     return machine.play().page()
 
 
 def replayed(folder: Path, where: Path, like: Path) -> Host:
-    """The machine of a captured folder under the settings of another."""
+    """Returns the host of a captured folder with the settings of another."""
     values = tomllib.loads((like / "case.toml").read_text())
     (folder / "case.toml").write_text(toml(values.get("settings", {}), "settings"))
     return Host(folder, where)
 
 
 def toml(values: dict[str, Any], name: str) -> str:
-    """Tables of plain values, and arrays of such tables."""
+    """Returns TOML text for tables of plain values and arrays of such tables."""
     plain, tables = "", ""
     for key, value in values.items():
         inner = f"{name}.{json.dumps(key)}"
@@ -97,20 +80,20 @@ def toml(values: dict[str, Any], name: str) -> str:
 
 
 def anonymous(page: str) -> list[str]:
-    """A page's lines with names told apart, and not told."""
+    """Returns the lines of a page with a number instead of each identifier."""
     known: dict[tuple[str, str], str] = {}
 
-    def told_apart(match: re.Match[str]) -> str:
+    def numbered(match: re.Match[str]) -> str:
         label, value = match[1], match[2]
         token = known.setdefault((label, value), f"#{len(known)}") if value else ""
         return f'{label}="{token}"'
 
     labels = "|".join(REPLACED)
-    return re.sub(rf'\b({labels})="((?:[^"\\]|\\.)*)"', told_apart, page).splitlines()
+    return re.sub(rf'\b({labels})="((?:[^"\\]|\\.)*)"', numbered, page).splitlines()
 
 
 @pytest.mark.parametrize("folder", hosts.folders(), ids=lambda folder: folder.name)
-def test_a_captured_machine_shows_the_same_page(folder: Path, tmp_path: Path) -> None:
+def test_captured_host_has_the_same_page(folder: Path, tmp_path: Path) -> None:
     before = Host(folder, place(tmp_path, "before"))
     copy = captured(tmp_path / "before", tmp_path / "capture", printed(tmp_path / "before"))
     after = replayed(copy, place(tmp_path, "after"), folder)
@@ -118,7 +101,7 @@ def test_a_captured_machine_shows_the_same_page(folder: Path, tmp_path: Path) ->
 
 
 def grepped(directory: Path) -> bytes:
-    """All names and contents of a folder, and what stands in it as hexadecimal digits."""
+    """Returns all names and contents of a folder, and the bytes that it has in hexadecimal."""
     whole = b""
     for path in sorted(directory.rglob("*")):
         whole += str(path.relative_to(directory)).encode() + b"\n"
@@ -131,8 +114,8 @@ def grepped(directory: Path) -> bytes:
     return whole.lower()
 
 
-def test_no_serial_number_or_wwn_of_any_machine_is_left(tmp_path: Path) -> None:
-    """Nor a UUID, nor what a page shows of the machine's own mounts."""
+def test_captures_of_all_hosts_have_no_identifiers(tmp_path: Path) -> None:
+    """No serial number or WWN on the page of a host is in its capture."""
     for folder in hosts.folders():
         where = place(tmp_path, folder.name)
         machine = Host(folder, where)
@@ -144,7 +127,7 @@ def test_no_serial_number_or_wwn_of_any_machine_is_left(tmp_path: Path) -> None:
 
 
 def sata_host(where: Path, serial: str, wwn: str) -> None:
-    """A host with one SATA drive, named in every place that the kernel has for it."""
+    """Creates a host with one SATA drive, with its names in all places that the kernel has."""
     machine = Sys(where / "sys")
     trees.sata(machine)
     (device,) = (path.parent for path in machine.root.rglob("vpd_pg89"))
@@ -168,17 +151,18 @@ def _named(ata: scsi_sysfs.AtaIdentity) -> tuple[str | None, str | None]:
     return ata.serial, ata.wwn
 
 
-#: No serial number begins with a hexadecimal digit: a new WWN would hold it by chance.
+#: Serial numbers that do not start with a hexadecimal digit. A placeholder of a WWN could contain
+#: such a number by chance.
 serials = st.from_regex(r"[G-Z][A-Z0-9]{2}[A-Z0-9 _-]{2,14}[A-Z0-9]{3}", fullmatch=True)
 wwns = st.integers(1, (1 << 36) - 2).map(lambda n: f"5002538{n:09x}")
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(serials, wwns)
-def test_no_serial_number_or_wwn_is_left_whatever_it_is(
+def test_capture_has_no_identifiers_for_any_drive(
     tmp_path_factory: pytest.TempPathFactory, serial: str, wwn: str
 ) -> None:
-    """Not in sysfs, not in VPD bytes, not in smartctl's output, not in the name of a file."""
+    """Checks sysfs, VPD pages, the outputs of smartctl and the names of files."""
     where = tmp_path_factory.mktemp("host")
     sata_host(where, serial, wwn)
     report = json.dumps(
@@ -204,22 +188,7 @@ def test_no_serial_number_or_wwn_is_left_whatever_it_is(
     assert str(int(wwn[7:], 16)).encode() not in whole or int(wwn[7:], 16) < 100_000
 
 
-def test_a_report_keeps_everything_but_names() -> None:
-    redactor = Redactor((SERIAL,), (WWN,))
-    found = json.loads(smartctl_capture.redact_output(json.dumps(REPORT).encode(), redactor))
-    expected = {
-        **REPORT,
-        "smartctl": {"argv": ["smartctl", "/dev/disk/by-id/ata-Flashworks_S500_SN00000001"]},
-        "model_name": "Flashworks S500 SN00000001",
-        "serial_number": "SN00000001",
-        "wwn": {"naa": 5, "oui": 9528, "id": int("f00000001"[1:], 16)},
-        "logical_unit_id": "0x5002538000000001",
-        "nvme_namespaces": [{"id": 1, "eui64": {"oui": 9528, "ext_id": 2}}],
-    }
-    assert expected == found
-
-
-def test_the_same_drive_has_the_same_stand_in_in_sysfs_and_in_reports(tmp_path: Path) -> None:
+def test_drive_has_the_same_placeholder_in_sysfs_and_reports(tmp_path: Path) -> None:
     where = place(tmp_path, "host")
     sata_host(where, SERIAL, WWN)
     copy = captured(where, tmp_path / "capture", {"sda": json.dumps(REPORT).encode()})
@@ -235,95 +204,7 @@ def test_the_same_drive_has_the_same_stand_in_in_sysfs_and_in_reports(tmp_path: 
     assert ata.serial == scsi_sysfs.parse_serial_page((page.parent / "vpd_pg80").read_bytes())
 
 
-@pytest.mark.parametrize(
-    ("wwid", "expected"),
-    [
-        ("naa.5002538f0badcafe", "naa.5002538000000001"),
-        ("naa.600508b1001c0badcafe0badcafe0bad", "naa.600508b0000000000000000000000001"),
-        ("eui.0025384b0badcafe", "eui.0025384000000001"),
-        ("eui.36344630573011320025380badcafe00", "eui.00000000000000000000000000000001"),
-        ("uuid.8c1f7e0a-1111-4222-8333-444455556666", "uuid.00000000-0000-4000-8000-000000000001"),
-        ("t10.ATA     Flashworks S500   S5E9ZZQ00031", "t10.ATA     Flashworks S500   SN00000001"),
-        ("t10.ATA     Flashworks S500   Z1", "t10.ATA     Flashworks S500   SN00000001"),
-        (
-            "nvme.1344-53354539-466c617368-00000001",
-            "nvme.1344-534e3030303030303031-466c617368-00000001",
-        ),
-        ("something else", "SN00000001"),
-    ],
-)
-def test_each_form_of_a_wwid_keeps_its_form(wwid: str, expected: str) -> None:
-    content = f"{wwid}\n".encode()
-    redactor = Redactor(
-        tuple(identity_redaction.serials("wwid", content)),
-        tuple(identity_redaction.wwns("wwid", content)),
-    )
-    assert f"{expected}\n".encode() == identity_redaction.redact_attribute(
-        "wwid", content, redactor
-    )
-
-
-@given(st.sampled_from(["wwid", "serial", "model", "vpd_pg80", "vpd_pg89"]), st.binary())
-def test_any_attribute_is_redacted(name: str, content: bytes) -> None:
-    serials = tuple(filter(None, identity_redaction.serials(name, content)))
-    redactor = Redactor(serials, tuple(identity_redaction.wwns(name, content)))
-    again = identity_redaction.redact_attribute(name, content, redactor)
-    assert not any(len(each) > 9 and each.encode("utf-8", "replace") in again for each in serials)
-
-
-def test_two_drives_with_one_serial_number_still_have_one() -> None:
-    redactor = Redactor(("AA000000000000000001", "B1"), ())
-    assert redactor.serial("AA000000000000000001") == redactor.serial("AA000000000000000001")
-    assert redactor.serial("B1") != redactor.serial("AA000000000000000001")
-
-
-def test_a_stand_in_is_no_original() -> None:
-    redactor = Redactor(("SN00000001", "SN00000002"), ("5002538000000001",))
-    assert "SN00000003" == redactor.serial("SN00000001")
-    assert "5002538000000002" == redactor.wwn("5002538000000001")
-
-
-def test_zeros_are_nobodys_wwn() -> None:
-    assert "0x0000000000000000" == Redactor((), ()).text("0x0000000000000000")
-
-
-def test_uuids_and_host_names_are_replaced_wherever_they_stand() -> None:
-    redactor = Redactor((), (), ("db7.shop.example", "db7"))
-    text = "/dev/disk/by-uuid/8C1F7E0A-1111-4222-8333-444455556666 on db7, db7.shop.example, db70"
-    expected = "/dev/disk/by-uuid/00000000-0000-4000-8000-000000000001 on host, host, db70"
-    assert expected == redactor.text(text)
-
-
-def test_mounts_keep_what_the_exporter_reads_and_no_names() -> None:
-    text = (
-        "22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw,errors=remount-ro\n"
-        "23 22 0:40 /@acme /srv/acme\\040db rw - btrfs /dev/mapper/acme-db rw,subvol=/@acme\n"
-        "24 22 0:41 / /mnt/share rw - nfs4 files.acme.example:/x rw,addr=192.0.2.7,vers=4.2\n"
-        "25 22 0:42 / /acme rw - fuse.sshfs me@acme: rw,user_id=1000\n"
-        "no line\n"
-    )
-    expected = (
-        "22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p1 rw,errors=remount-ro\n"
-        "23 22 0:40 /name1 /srv/name2 rw - btrfs /dev/mapper/name3 rw,subvol=/name1\n"
-        "24 22 0:41 / /mnt/share rw - nfs4 nfs4 rw\n"
-        "25 22 0:42 / /name4 rw - fuse.sshfs fuse.sshfs rw\n"
-        "broken\n"
-    )
-    assert expected == redact_mounts(text, Redactor((), ()))
-
-
-@given(st.text())
-def test_any_mounts_have_as_many_faults_as_before(text: str) -> None:
-    before = mountinfo.parse(text)
-    after = mountinfo.parse(redact_mounts(text, Redactor((), ())))
-    assert len(before.value) == len(after.value)
-    assert len(before.faults) == len(after.faults)
-    assert [m.filesystem_readonly for m in before.value] == [
-        m.filesystem_readonly for m in after.value
-    ]
-
-
-def test_a_servers_password_and_its_customers_name_stay_behind(tmp_path: Path) -> None:
+def test_capture_has_no_passwords_and_customer_names(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "case.toml").write_text('like = "two-nvme"\n')
@@ -340,33 +221,7 @@ def test_a_servers_password_and_its_customers_name_stay_behind(tmp_path: Path) -
     assert b"--datadir=/var/lib/mysql/name" in whole
 
 
-outputs = st.one_of(
-    st.binary(max_size=400),
-    st.sampled_from(
-        [b"", b"[" * 5000, b'{"wwn": {"naa": 1e400, "oui": -1, "id": true}}', b'{"a": NaN}'],
-    ),
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["naa", "oui", "id", "ext_id", "serial_number", "x_s"]), inner
-            )
-        ),
-        max_leaves=9,
-    ).map(lambda value: json.dumps(value).encode()),
-)
-
-
-@given(outputs)
-def test_any_output_is_redacted(output: bytes) -> None:
-    found = tuple(filter(None, smartctl_capture.serials(output)))
-    redactor = Redactor(found, tuple(smartctl_capture.wwns(output)))
-    again = smartctl_capture.redact_output(output, redactor)
-    assert isinstance(again, bytes)
-
-
-def test_file_names_stay_in_the_folder_and_apart(tmp_path: Path) -> None:
+def test_file_names_are_safe_and_unique(tmp_path: Path) -> None:
     where = place(tmp_path, "host")
     sata_host(where, SERIAL, WWN)
     names = ("scan", "../../etc/passwd", "bus/0 megaraid,3", "bus-0-megaraid,3", "", "-", "x" * 999)
@@ -381,7 +236,7 @@ def test_file_names_stay_in_the_folder_and_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["full", "link", "file", "others", "no parent"])
-def test_only_an_empty_directory_of_ours_is_filled(kind: str, tmp_path: Path) -> None:
+def test_refuses_a_directory_that_is_not_empty_or_not_own(kind: str, tmp_path: Path) -> None:
     where = place(tmp_path, "host")
     sata_host(where, SERIAL, WWN)
     directory = tmp_path / "capture"
@@ -398,12 +253,12 @@ def test_only_an_empty_directory_of_ours_is_filled(kind: str, tmp_path: Path) ->
             directory.chmod(0o777)
         case _:
             directory = directory / "below"
-    with pytest.raises(ConfigError, match="name another"):
+    with pytest.raises(ConfigError, match="name another directory"):
         host_capture.run(paths(where), {}, directory, io.StringIO())
     assert [] == list(tmp_path.rglob("sys.tree"))
 
 
-def test_an_empty_directory_is_filled_and_the_next_step_said(tmp_path: Path) -> None:
+def test_writes_an_empty_directory_and_prints_the_next_step(tmp_path: Path) -> None:
     where = place(tmp_path, "host")
     sata_host(where, SERIAL, WWN)
     out = io.StringIO()
@@ -416,7 +271,7 @@ def test_an_empty_directory_is_filled_and_the_next_step_said(tmp_path: Path) -> 
     assert "S500 SN" in (directory / "README.md").read_text()
 
 
-def test_too_much_is_refused(tmp_path: Path) -> None:
+def test_refuses_too_large_captures(tmp_path: Path) -> None:
     where = place(tmp_path, "host")
     sata_host(where, SERIAL, WWN)
     with pytest.raises(ConfigError, match="at most 67108864"):
@@ -425,10 +280,10 @@ def test_too_much_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_this_machine_is_captured(tmp_path: Path) -> None:
-    captured_here = tmp_path / "capture"
-    assert 0 == host_capture.run(Paths(), {}, captured_here, io.StringIO())
+def test_this_machine(tmp_path: Path) -> None:
+    directory = tmp_path / "capture"
+    assert 0 == host_capture.run(Paths(), {}, directory, io.StringIO())
     names = {name for name in os.listdir("/sys/block") if "/" not in name}
     planted = tmp_path / "planted"
-    tree.plant(planted, (captured_here / "sys.tree").read_text())
+    tree.plant(planted, (directory / "sys.tree").read_text())
     assert names == set(os.listdir(planted / "block")) if names else True

@@ -74,7 +74,7 @@ def test_optimal_io_size_is_ignored(tmp_path: Path, optimal: str) -> None:
 
 
 def test_large_blocks_and_offsets() -> None:
-    """The kernel's naming rule yields the disk of a partition, also after a final p."""
+    """With blocks of 16 KiB a start must be a multiple of 16 KiB; any offset is misaligned."""
     assert block.is_misaligned(4096, 16384, 0)
     assert not block.is_misaligned(16384, 16384, None)
     assert block.is_misaligned(1 << 20, 4096, 512)
