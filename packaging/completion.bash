@@ -18,7 +18,7 @@ _ssd_exporter_value() {
   esac
 }
 
-# What may stand for a value: its own words, or the kind of thing that it is.
+# Completes a value: from a list of words, or by the kind of value.
 _ssd_exporter_fill() {
   local kind=$1 current=$2
   compopt +o nospace 2>/dev/null
@@ -39,7 +39,7 @@ _ssd_exporter_fill() {
 
 _ssd_exporter() {
   COMPREPLY=()
-  # Bash takes the = and the : within a flag for words of their own.
+  # Bash splits words at = and :, which occur within flags.
   local line=${COMP_LINE:0:COMP_POINT} words current previous command='' place=0 word
   read -ra words <<< "$line"
   [[ $line == *[[:space:]] ]] && words+=('')

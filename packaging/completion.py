@@ -1,5 +1,5 @@
-"""Writes the completion of ssd-exporter for bash, from the parsers."""
-# ruff: noqa: INP001  a script of the build, of no package
+"""Writes the bash completion of ssd-exporter, from the parsers."""
+# ruff: noqa: INP001  a build script outside of any package
 
 import argparse
 import sys
@@ -13,17 +13,17 @@ TEMPLATE = Path(__file__).with_name("completion.bash")
 
 
 def flags(of: argparse.ArgumentParser) -> list[str]:
-    """Every flag with two dashes; with a = where a value follows."""
+    """The long flags, with a trailing = if they take a value."""
     return [
         name if action.nargs == 0 else f"{name}="
-        for action in of._actions  # noqa: SLF001  argparse has no other word for it
+        for action in of._actions  # noqa: SLF001  argparse has no public equivalent
         for name in action.option_strings
         if name.startswith("--")
     ]
 
 
 def operands(of: argparse.ArgumentParser) -> list[str]:
-    """What may stand where, by its place: the choices, or the word that stands for the value."""
+    """For each positional argument its choices, or its metavar in angle brackets."""
     return [
         " ".join(map(str, action.choices)) if action.choices else f"<{action.metavar}>"
         for action in of._actions  # noqa: SLF001
@@ -32,7 +32,7 @@ def operands(of: argparse.ArgumentParser) -> list[str]:
 
 
 def values(parsers: list[argparse.ArgumentParser]) -> dict[str, set[str]]:
-    """The flags that take a value, by the word that stands for it."""
+    """The flags that take a value, by their metavar."""
     found: dict[str, set[str]] = {}
     for of in parsers:
         for action in of._actions:  # noqa: SLF001
@@ -42,6 +42,7 @@ def values(parsers: list[argparse.ArgumentParser]) -> dict[str, set[str]]:
 
 
 def cases(pairs: dict[str, str]) -> str:
+    """The branches of a bash case statement."""
     return "\n".join(f"    {label}) echo '{answer}' ;;" for label, answer in pairs.items())
 
 
@@ -52,7 +53,7 @@ def _operand_cases() -> Iterator[tuple[str, str]]:
 
 
 def script() -> str:
-    """The whole script."""
+    """The completion script."""
     of_commands = {name: command_parser(name) for name in COMMANDS}
     flags_of = {"''": " ".join(flags(parser()))}
     flags_of |= {name: " ".join(flags(of)) for name, of in of_commands.items()}

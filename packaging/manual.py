@@ -1,5 +1,5 @@
-"""Writes the man page ssd-exporter(1): the flags from the parsers, the rest from manual.roff."""
-# ruff: noqa: INP001  a script of the build, of no package
+"""Writes the man page ssd-exporter(1), from manual.roff and the flags of the parsers."""
+# ruff: noqa: INP001  a build script outside of any package
 
 import argparse
 import re
@@ -15,15 +15,15 @@ TEMPLATE = Path(__file__).with_name("manual.roff")
 
 
 def text(plain: str) -> str:
-    """Plain text as roff: what it would take for a request or an escape is escaped."""
+    """Plain text as roff, with escapes for characters that roff interprets."""
     escaped = plain.replace("\\", "\\e").replace("-", "\\-")
     return "\\&" + escaped if escaped.startswith((".", "'")) else escaped
 
 
 def options(of: argparse.ArgumentParser) -> Iterator[str]:
-    """One entry for each flag; --x and --no-x, which set the same, share one."""
+    """One entry for each flag. --x and --no-x set the same value and share an entry."""
     entries: dict[str, list[argparse.Action]] = {}
-    for action in of._actions:  # noqa: SLF001  argparse has no other word for it
+    for action in of._actions:  # noqa: SLF001  argparse has no public equivalent
         entries.setdefault(action.dest, []).append(action)
     for actions in entries.values():
         names = [name for action in actions for name in action.option_strings]
@@ -46,7 +46,7 @@ def commands() -> Iterator[str]:
 
 
 def page() -> str:
-    """The whole page."""
+    """The man page."""
     parts = {
         "@VERSION@": __version__,
         "@OPTIONS@": "\n".join(options(parser())),
@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def _help(of: argparse.ArgumentParser, action: argparse.Action) -> str:
-    """With %(choices)s and the like filled in, as --help does it."""
+    """The help text with %(choices)s and others expanded, as in --help."""
     return of._get_formatter()._expand_help(action)  # noqa: SLF001
 
 

@@ -1,1 +1,1 @@
-"""What a command found, as records, and how they are shown: in a terminal, as JSON, as a page."""
+"""Reports of commands: records, and their output in a terminal, as JSON and as HTML."""

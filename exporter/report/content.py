@@ -1,7 +1,4 @@
-"""What a report says; the terminal, JSON and HTML are made of the same records.
-
-A report as JSON, for programs.
-"""
+"""The records of a report, from which the terminal, JSON and HTML output are made, and the JSON."""
 
 import json
 import math
@@ -13,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of words that people compare. numbers: the columns to be set flush right."""
+    """Rows of text. numbers: the indices of the columns that are aligned to the right."""
 
     title: str
     columns: tuple[str, ...]
@@ -23,7 +20,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One curve: points of x and y, x rising. dots: points without a line between them."""
+    """One curve: points (x, y) in ascending order of x. dots: points are not connected."""
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -32,7 +29,7 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place on the x axis that has a name, such as the end of a cache."""
+    """A named position on the x axis, such as the end of a write cache."""
 
     at: float
     words: str
@@ -40,7 +37,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range of y that has a name, such as the window of steady state."""
+    """A named range on the y axis, such as the limits of steady state."""
 
     low: float
     high: float
@@ -49,10 +46,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves over one pair of axes; y begins at zero, or near bands that lie far above it.
+    """Curves over one pair of axes. y starts at zero, or near bands that are far above zero.
 
-    x_unit, y_unit: the base unit of the numbers, such as B, B/s or s; the ticks then read 50 GB,
-    1.2 GB/s, 300 µs. Without one they are plain numbers, and the label carries the unit.
+    x_unit, y_unit: the base unit of the values, such as B, B/s or s; ticks are then labelled 50 GB,
+    1.2 GB/s or 300 µs. If empty, ticks are plain numbers, and the label names the unit.
     """
 
     title: str
@@ -67,12 +64,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What one run found.
+    """The result of one run.
 
-    verdict: one sentence for who reads nothing else. facts: name and value of what was measured on
-    what (drive, directory, profile, versions, time). parts: in the order they are read. notes: what
-    a reader must know to trust the figures. data: the same for programs, in base units; its keys
-    stay. is_good: what the verdict says of the drive; None where nothing is judged.
+    verdict: the result in one sentence. facts: names and values that describe the run (drive,
+    directory, profile, versions, time). parts: tables and charts in reading order. notes: what a
+    reader must know to interpret the figures. data: the result as JSON values in base units, with
+    stable keys. is_good: whether the drive passed; None if the run does not judge it.
     """
 
     title: str
@@ -85,10 +82,10 @@ class Report:
 
 
 def text(report: Report) -> str:
-    """One object: what was found in words, and under `data` the same in base units.
+    """The report as one JSON object: its texts, and the values in base units under `data`.
 
-    What is no number, such as NaN, is null: JSON has no word for it. ASCII alone, so that it can
-    be written anywhere and steers no terminal.
+    NaN and infinity become null, because JSON has no such numbers. The text is ASCII, so that it
+    fits every encoding and contains no terminal escape sequence.
     """
     whole = {
         "title": report.title,
@@ -102,7 +99,7 @@ def text(report: Report) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON has it: records by their fields, enumerations by their values."""
+    """The value as JSON values: records as objects, enumerations as their values."""
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, float) and not math.isfinite(value):
@@ -112,7 +109,7 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(plain(key)): plain(each) for key, each in value.items()}
+        return {str(plain(key)): plain(item) for key, item in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, bytes | bytearray):
-        return [plain(each) for each in value]
+        return [plain(item) for item in value]
     return str(value)

@@ -1,4 +1,4 @@
-"""Where a report goes: to whoever waits, and as a page into a file."""
+"""Prints a report, and writes it to an HTML file."""
 
 import contextlib
 import os
@@ -14,10 +14,12 @@ from exporter.report.formatting import encodable, printable
 
 
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
-    """Print the report, then write the page. JSON stays alone: where the page is goes unsaid.
+    """Print the report, then write the HTML file.
+
+    With `as_json` the path of the file is not printed, so that the output is valid JSON.
 
     Raises:
-        ConfigError: the page cannot be written. The report has been printed then.
+        ConfigError: the file cannot be written. The report has been printed before.
     """
     if as_json:
         out.write(content.text(report))
@@ -28,20 +30,20 @@ def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) ->
         return
     _write(html, html_page.html(report))
     if not as_json:
-        out.write(encodable(f"\nThe page: {printable(str(html.absolute()))}\n", out))
+        out.write(encodable(f"\nHTML report: {printable(str(html.absolute()))}\n", out))
         out.flush()
 
 
 def check(html: Path | None) -> None:
-    """Whether a page can be written there; to be asked before an hour of measuring, not after.
+    """Check that the HTML file can be written, before the measurement instead of after it.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: it cannot be written.
     """
     if html is None:
         return
     try:
-        _refuse_what_is_no_file(html)
+        _require_regular_file(html)
         descriptor, temporary = _created(html)
         os.close(descriptor)
         os.unlink(temporary)
@@ -50,9 +52,9 @@ def check(html: Path | None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """The file whole or not at all: who looks meanwhile finds the old one."""
+    """Replace the file atomically."""
     try:
-        _refuse_what_is_no_file(path)
+        _require_regular_file(path)
         descriptor, temporary = _created(path)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -68,21 +70,21 @@ def _write(path: Path, text: str) -> None:
         raise _error(path, e) from e
 
 
-def _refuse_what_is_no_file(path: Path) -> None:
-    """A link, a device or a pipe was not put there by a report before this one."""
+def _require_regular_file(path: Path) -> None:
+    """Refuse a link, a device or a pipe: an earlier report did not create it."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISREG(mode):
-        kind = "a link" if stat.S_ISLNK(mode) else "no ordinary file"
+        kind = "a link" if stat.S_ISLNK(mode) else "not a regular file"
         raise ConfigError(
-            f"the page is not written over {path}: that is {kind}", "name another --html"
+            f"the HTML report cannot replace {path}, which is {kind}", "use another file for --html"
         )
 
 
 def _created(path: Path) -> tuple[int, Path]:
-    """An empty file beside it, which nobody else can have put there."""
+    """Create a new empty file in the same directory. Returns its descriptor and path."""
     temporary = path.with_name(f".ssd-exporter.{secrets.token_hex(8)}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(temporary, flags, 0o666), temporary
@@ -91,6 +93,6 @@ def _created(path: Path) -> tuple[int, Path]:
 def _error(path: Path, e: OSError | ValueError) -> ConfigError:
     why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
     return ConfigError(
-        f"the page cannot be written to {path}: {why}",
-        "name a file in a directory that you may write, with --html",
+        f"the HTML report cannot be written to {path}: {why}",
+        "use a file in a writable directory for --html",
     )

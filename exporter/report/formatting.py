@@ -1,10 +1,10 @@
-"""Text for people: nothing that steers a terminal, its width there, numbers with their unit."""
+"""Formats text and numbers for people: no escape sequences, known width, numbers with units."""
 
 import math
 import unicodedata
 from typing import TextIO
 
-#: Prefixes for units that take them, from small to large; time has no kiloseconds.
+#: Prefixes by unit, in ascending order. Seconds have no prefixes above 1.
 _SMALL = ((1e-9, "n"), (1e-6, "µ"), (1e-3, "m"))
 _LARGE = ((1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
 _PREFIXES = {
@@ -14,17 +14,17 @@ _PREFIXES = {
     "bit/s": ((1.0, ""), *_LARGE),
 }
 
-#: Values beyond are no measurement, and differences of those within stay finite.
-MOST = 1e18
+#: Larger values are no real measurements. The limit keeps differences of values finite.
+MAX_VALUE = 1e18
 
 
 def printable(words: str) -> str:
-    """Drives name themselves: no escape sequence, and no change of direction, gets through."""
+    """The text with control characters as escapes. Model names come from the drives."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
 
 
 def columns(words: str) -> int:
-    """How many columns of a terminal printable text takes."""
+    """The width of printable text, in terminal columns."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in words
@@ -32,33 +32,33 @@ def columns(words: str) -> int:
 
 
 def prefixed(largest: float, unit: str) -> tuple[float, str]:
-    """What one of the unit with the prefix that suits this value is worth, and its name.
+    """The factor and the name of the unit with the prefix that suits the value.
 
-    ``(1e9, "GB/s")`` for 1.2e9 B/s. A unit that takes no prefix is worth 1.
+    ``(1e9, "GB/s")`` for 1.2e9 B/s. The factor is 1 for a unit without prefixes.
     """
-    rungs = _PREFIXES.get(unit, ((1.0, ""),))
-    scale, prefix = rungs[0]
+    prefixes = _PREFIXES.get(unit, ((1.0, ""),))
+    scale, prefix = prefixes[0]
     if not largest:
         return 1.0, unit
-    for worth, name in rungs:
-        if abs(largest) >= worth:
-            scale, prefix = worth, name
+    for factor, name in prefixes:
+        if abs(largest) >= factor:
+            scale, prefix = factor, name
     return scale, f"{prefix}{unit}"
 
 
 def quantity(value: float, unit: str = "") -> str:
-    """A number of three digits with its unit: ``1.24 GB/s``, ``380 µs``; ``-`` for none."""
+    """The value with three digits and its unit: ``1.24 GB/s``, ``380 µs``; ``-`` if not finite."""
     if not math.isfinite(value):
         return "-"
-    if value and abs(value) < MOST:
+    if value and abs(value) < MAX_VALUE:
         value = float(f"{value:.3g}")  # 999.9 MB is 1 GB
     scale, name = prefixed(value, unit)
     return f"{number(value / scale)} {name}".rstrip()
 
 
 def number(value: float) -> str:
-    """Three digits, or all before the point: ``1.24``, ``20,000``."""
-    if abs(value) >= MOST or 0 < abs(value) < 1e-4:
+    """Three significant digits, and all digits before the point: ``1.24``, ``20,000``."""
+    if abs(value) >= MAX_VALUE or 0 < abs(value) < 1e-4:
         return f"{value:.2e}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
@@ -66,12 +66,12 @@ def number(value: float) -> str:
 
 
 def has_unicode(out: TextIO) -> bool:
-    """Whether every letter can be written there."""
+    """True if the encoding of the output is UTF-8."""
     return (out.encoding or "utf-8").lower().replace("_", "-") in ("utf-8", "utf8")
 
 
 def encodable(words: str, out: TextIO) -> str:
-    """What the encoding of the output lacks as escapes; a micro as the u that everybody writes."""
+    """The text with characters that the output's encoding lacks as escapes, and µ as u."""
     if has_unicode(out):
         return words
     plain = words.replace("µ", "u")

@@ -1,10 +1,4 @@
-"""The style sheet of the page: light and dark, wide and narrow, screen and paper.
-
-Lines and bands differ in their strokes too, not in colour alone. No ``>`` and no ``&`` may stand
-here: the page is read as XML by some, and those are not escaped for HTML.
-
-A report as one HTML page that needs nothing else: no script, no font, no network.
-"""
+"""Renders a report as one self-contained HTML page: no script, no font, no network access."""
 
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
@@ -13,6 +7,9 @@ from exporter.report import markup, svg_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.markup import element
 
+#: The style sheet, for light and dark mode, wide and narrow screens, and paper. Lines and bands
+#: differ in stroke as well as in colour. It must not contain ">" or "&", because the page is also
+#: valid XML.
 CSS = """
 :root { color-scheme: light dark;
   --back: #ffffff; --text: #1c2330; --dim: #5b6472; --rule: #d5dae1; --stripe: #f4f6f8;
@@ -88,18 +85,19 @@ footer { margin-top: 2rem; border-top: 1px solid var(--rule); padding-top: .5rem
 """
 
 
-#: Each chart is drawn twice, for the style sheet to choose: its text must be legible on both.
+#: Width and height in pixels. Each chart is drawn in both sizes, and the style sheet shows one of
+#: them, so that the text is legible on wide and narrow screens.
 _WIDE, _NARROW = (960, 350), (360, 280)
 
-#: Cells longer than this are broken into lines.
-_LONG_CELL = 40
+#: A cell with more characters is wrapped.
+_MAX_LINE_LENGTH = 40
 
-# Should anything slip through the escaping all the same, the browser neither runs nor loads it.
+#: Second line of defence after escaping: the browser runs no script and loads nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html(report: Report) -> str:
-    """The whole page. It is well-formed XML too."""
+    """The page. It is also well-formed XML."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -110,7 +108,7 @@ def html(report: Report) -> str:
     body = element(
         "body",
         element("main", *_main(report)),
-        element("footer", "Made by ssd-exporter. This page loads nothing from elsewhere."),
+        element("footer", "Created by ssd-exporter. This page loads no external content."),
     )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n'
@@ -120,7 +118,7 @@ def html(report: Report) -> str:
 
 
 def _void(head: str) -> str:
-    """HTML's meta has no end tag."""
+    """HTML does not allow an end tag for meta."""
     return head.replace("></meta>", "/>")
 
 
@@ -137,7 +135,7 @@ def _main(report: Report) -> Iterator[ET.Element]:
     for part in report.parts:
         yield _table(part) if isinstance(part, Table) else _chart(part)
     if report.notes:
-        yield element("h2", "To know before you trust these figures")
+        yield element("h2", "Notes on these figures")
         yield element("ul", *(element("li", note) for note in report.notes))
 
 
@@ -154,7 +152,7 @@ def _table(table: Table) -> ET.Element:
         for row in table.rows
     )
     whole = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
-    # Who has no mouse scrolls it by keyboard.
+    # The tabindex makes the table scrollable by keyboard.
     scrolled = element(
         "div", whole, class_="scroll", tabindex="0", role="region", aria_label=table.title
     )
@@ -164,7 +162,7 @@ def _table(table: Table) -> ET.Element:
 def _kind(cell: str, column: int, table: Table) -> str:
     if column in table.numbers:
         return "number"
-    return "long" if len(cell) > _LONG_CELL else "words"
+    return "long" if len(cell) > _MAX_LINE_LENGTH else "words"
 
 
 def _chart(part: Chart) -> ET.Element:

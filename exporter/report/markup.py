@@ -1,4 +1,4 @@
-"""Elements of HTML and SVG: escaped and closed by the library, not by care."""
+"""Creates HTML and SVG elements with ElementTree, which escapes text and closes tags."""
 
 from xml.etree import ElementTree as ET
 
@@ -6,23 +6,24 @@ from exporter.report.formatting import printable
 
 
 def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> ET.Element:
-    """An element with text and elements in it. ``class_`` is class, ``text_anchor`` text-anchor.
+    """An element with the given children and attributes.
 
-    Characters that no document may hold are shown as escapes.
+    In attribute names a trailing underscore is dropped, and others become hyphens: ``class_`` is
+    class, ``text_anchor`` is text-anchor. Control characters are written as escapes.
     """
     node = ET.Element(tag, {_name(key): _value(value) for key, value in attributes.items()})
-    for each in inside:
-        if isinstance(each, ET.Element):
-            node.append(each)
+    for child in inside:
+        if isinstance(child, ET.Element):
+            node.append(child)
         elif len(node):
-            node[-1].tail = (node[-1].tail or "") + printable(each)
+            node[-1].tail = (node[-1].tail or "") + printable(child)
         else:
-            node.text = (node.text or "") + printable(each)
+            node.text = (node.text or "") + printable(child)
     return node
 
 
 def text(node: ET.Element) -> str:
-    """Both HTML and XML: every element has an end tag."""
+    """The element as text that is valid HTML and XML: every element has an end tag."""
     return ET.tostring(node, encoding="unicode", short_empty_elements=False)
 
 

@@ -1,4 +1,4 @@
-"""How far a measurement is, for who waits for it."""
+"""Shows the progress of a measurement."""
 
 import contextlib
 import math
@@ -10,34 +10,35 @@ from typing import Protocol, TextIO
 
 from exporter.report.formatting import columns, encodable, has_unicode, printable
 
+#: Characters of the bar.
 _BAR = 24
 
-#: Terminals that cannot take back what they show, as those within editors.
+#: Values of TERM of terminals that cannot overwrite a line, such as those in editors.
 _DUMB = frozenset({"dumb", "unknown"})
 
 _NUMBERS = re.compile(r"[\d.,:]+")
 
 
-class _Shown(Protocol):
+class _Display(Protocol):
     def show(self, words: str, done: float | None) -> None: ...
 
     def close(self) -> None: ...
 
 
 class Progress(contextlib.AbstractContextManager["Progress"]):
-    """A bar on a terminal, gone at the end; elsewhere a line now and then.
+    """A bar on a terminal, removed at the end; elsewhere a line from time to time.
 
-    It starts no thread: what is shown changes when `show` is called, and then only.
+    It starts no thread: the display changes only when `show` is called.
     """
 
     def __init__(self, out: TextIO) -> None:
         self._shown = _shown(out)
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Say what goes on. done: a share of the whole, from 0 to 1; None if nobody knows."""
+        """Show the current step. done: the finished share, from 0 to 1; None if unknown."""
         if done is not None:
             done = min(max(done, 0.0), 1.0) if math.isfinite(done) else None
-        # A terminal that was closed (EIO) or a reader that left costs no measurement.
+        # A closed terminal (EIO) or pipe must not stop the measurement.
         with contextlib.suppress(OSError):
             self._shown.show(printable(words), done)
 
@@ -51,7 +52,7 @@ class Progress(contextlib.AbstractContextManager["Progress"]):
             self._shown.close()
 
 
-def _shown(out: TextIO) -> _Shown:
+def _shown(out: TextIO) -> _Display:
     if not out.isatty() or os.environ.get("TERM") in _DUMB:
         return _Lines(out)
     if has_unicode(out):
@@ -63,7 +64,7 @@ def _shown(out: TextIO) -> _Shown:
 
 
 class _Lines:
-    """A line for each tenth, or where nobody knows the whole, for each change but of numbers."""
+    """A line for each tenth. If the share is unknown, a line for each change other than numbers."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -83,7 +84,7 @@ class _Lines:
 
 
 class _Bar:
-    """One line that is written over."""
+    """One line that is overwritten."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

@@ -1,8 +1,6 @@
-"""A report in a terminal, by rich (the extra `report`). Importing this raises ImportError without.
+"""Prints a report and a progress bar with rich. Importing this module requires the extra `report`.
 
-All text goes through `Text`, which takes no markup: drives name themselves.
-
-A bar of progress by rich (the extra `report`). Importing this raises ImportError without.
+All text is passed as `Text`, which is not parsed as markup: model names come from the drives.
 """
 
 from typing import TextIO
@@ -18,14 +16,15 @@ from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.formatting import printable
 
-_JUDGED = {None: "bold", True: "bold green", False: "bold yellow"}
+_VERDICT_STYLES = {None: "bold", True: "bold green", False: "bold yellow"}
 
 
 def write(report: Report, out: TextIO) -> None:
+    """Print the report in colour."""
     console = Console(file=out, highlight=False, soft_wrap=False)
     console.print(_text(report.title, "bold underline"))
     console.print()
-    console.print(_text(report.verdict, _JUDGED[report.is_good]))
+    console.print(_text(report.verdict, _VERDICT_STYLES[report.is_good]))
     console.print()
     if report.facts:
         console.print(_facts(report))
@@ -72,6 +71,8 @@ def _chart(chart: Chart, width: int) -> RenderableType:
 
 
 class ColouredBar:
+    """A progress bar that is removed at the end."""
+
     def __init__(self, out: TextIO) -> None:
         self._progress = Progress(
             BarColumn(bar_width=24),
@@ -82,7 +83,7 @@ class ColouredBar:
                 table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
             ),
             console=Console(file=out, highlight=False),
-            # No thread beside those that start programs, and nobody's output taken away.
+            # No refresh thread, and no redirection of the process's output.
             auto_refresh=False,
             redirect_stdout=False,
             redirect_stderr=False,
@@ -90,20 +91,20 @@ class ColouredBar:
             expand=True,
         )
         self._task = self._progress.add_task("", total=None, share="")
-        self._is_begun = False
+        self._is_started = False
 
     def show(self, words: str, done: float | None) -> None:
-        if not self._is_begun:
+        if not self._is_started:
             self._progress.start()
-            self._is_begun = True
+            self._is_started = True
         share = "" if done is None else f"{done * 100:.0f} %"
         total = None if done is None else 1.0
         task = self._progress.tasks[0]
-        task.total = total  # update() takes None for no change
+        task.total = total  # update() reads None as "no change"
         self._progress.update(
             self._task, completed=done or 0.0, description=words, share=share, refresh=True
         )
 
     def close(self) -> None:
-        if self._is_begun:
+        if self._is_started:
             self._progress.stop()

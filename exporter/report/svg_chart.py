@@ -1,9 +1,9 @@
-"""A chart as inline SVG, in colours that the page's style sheet gives.
+"""Draws a chart as inline SVG. The page's style sheet sets the colours.
 
-Own code, since no library in pure Python does this. pygal 3.1 leaves a script in every chart and
-has no marks with names on the x axis (https://github.com/Kozea/pygal/issues/274); leather 0.4 has
-neither marks nor bands and fixes its colours; charted 1.2 has both, but all its lines must have
-the same x, names overlap, ticks read 3.4e10, and a line was drawn above its place.
+No pure-Python library meets the requirements. pygal 3.1 adds a script to every chart and has no
+named marks on the x axis (https://github.com/Kozea/pygal/issues/274). leather 0.4 has neither marks
+nor bands, and fixed colours. charted 1.2 has both, but requires the same x for all lines, overlaps
+names, labels ticks as 3.4e10, and draws a line at the wrong height.
 """
 
 import itertools
@@ -14,24 +14,25 @@ from xml.etree import ElementTree as ET
 
 from exporter.report.axis import Axis, Point, measured, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
-from exporter.report.formatting import MOST, columns, printable, quantity
+from exporter.report.formatting import MAX_VALUE, columns, printable, quantity
 from exporter.report.markup import element
 
-#: Kinds of line and band that the style sheet tells apart; more begin again.
+#: Number of styles for lines and bands in the style sheet; further ones reuse them.
 KINDS = 4
 
-#: Pixels, for text of 12 px in a wide font.
+#: Pixels. Text is 12 px high, and the letter width is that of a wide font.
 _ROW = 16.0
 _LETTER = 7.6
 _MARGIN = 16.0
 _TICK = 4.0
 
-_LONGEST_MARK = 80
+#: Characters of a mark's name; longer names are shortened.
+_MAX_MARK_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """The name of a mark like a flag at its line: lines of text, the first in this row."""
+    """The name of a mark, beside its line like a flag. row: the row of its first line of text."""
 
     x: float
     lines: tuple[str, ...]
@@ -46,7 +47,7 @@ class _Label:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """The area of the curves, in pixels."""
+    """The plot area, in pixels."""
 
     left: float
     top: float
@@ -63,7 +64,7 @@ class _Plot:
 
 
 def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
-    """The chart so many pixels wide and high, more where marks need rows; None if it is empty."""
+    """The chart as SVG; None if it has no points. It becomes higher if marks need more rows."""
     y = y_axis(chart, 5)
     left = 12.0 + max((_width(words) for _, words in y.ticks), default=0.0)
     x = x_axis(chart, width - _MARGIN - left, lambda words: _width(words) + 20)
@@ -107,13 +108,13 @@ def described(chart: Chart) -> str:
 
 
 def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
-    """The names of marks, from left to right, each below those that it would meet.
+    """The names of the marks from left to right, each below the names that it would overlap.
 
-    A flag to the right is crossed by no line then: those of marks further right begin below it.
+    The line of a mark starts below the names to its left, so that it crosses none of them.
     """
     placed: list[_Label] = []
-    for mark in sorted((m for m in marks if abs(m.at) <= MOST), key=lambda mark: mark.at):
-        words = textwrap.shorten(printable(mark.words), _LONGEST_MARK, placeholder=" ...")
+    for mark in sorted((m for m in marks if abs(m.at) <= MAX_VALUE), key=lambda mark: mark.at):
+        words = textwrap.shorten(printable(mark.words), _MAX_MARK_LENGTH, placeholder=" ...")
         x = plot.across(mark.at)
         is_left = x > (plot.left + plot.right) / 2
         room = (x - plot.left if is_left else plot.right - x) - _LETTER
@@ -138,7 +139,7 @@ def _mark(label: _Label, plot: _Plot) -> Iterator[ET.Element]:
 def _bands(chart: Chart, plot: _Plot) -> Iterator[ET.Element]:
     wide = plot.right - plot.left
     for number, band in enumerate(chart.bands):
-        if abs(band.low) <= MOST and abs(band.high) <= MOST:
+        if abs(band.low) <= MAX_VALUE and abs(band.high) <= MAX_VALUE:
             top, bottom = plot.up(max(band.low, band.high)), plot.up(min(band.low, band.high))
             kind = f"band b{number % KINDS}"
             high = bottom - top
@@ -179,7 +180,7 @@ def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[E
 
 
 def _thinned(points: Sequence[Point], plot: _Plot) -> Iterator[Point]:
-    """Of more points than pixels, the least and the most in each column, in their order."""
+    """The points; if there are more than pixels, the minimum and maximum of each pixel column."""
     if len(points) <= 2 * (plot.right - plot.left):
         yield from points
         return

@@ -1,4 +1,4 @@
-"""A report for a terminal, and for files, pipes and mails; with rich where it is there."""
+"""Prints a report as text; with rich if it is installed and the output is a terminal."""
 
 import shutil
 import textwrap
@@ -9,16 +9,16 @@ from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.formatting import columns, encodable, has_unicode, printable
 
-#: Where nothing says how wide it is: a mail, a file.
+#: Columns if the output is not a terminal.
 _WIDTH = 100
 
 _GAP = "  "
 
 
 def write(report: Report, out: TextIO) -> None:
-    """The whole report, in colours on a terminal that shows them.
+    """Print the report, in colour if possible.
 
-    Text that the output's encoding lacks is written as escapes.
+    Characters that the output's encoding lacks are written as escapes.
     """
     if out.isatty() and has_unicode(out):
         try:
@@ -66,7 +66,7 @@ def _chart(chart: Chart, width: int) -> str:
 
 
 def _table(table: Table) -> str:
-    """Not cut to the width: who searches a file for a word finds it."""
+    """The table. It is not cut to the width, so that all its text can be searched."""
     if not table.rows:
         return "nothing was measured\n"
     rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]

@@ -1,4 +1,4 @@
-"""A chart as text, of ASCII alone: it reads the same in every terminal and in a mail."""
+"""Draws a chart as ASCII text, which every terminal and mail program displays."""
 
 import itertools
 import math
@@ -6,23 +6,24 @@ from collections.abc import Iterator
 
 from exporter.report.axis import Axis, measured, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine
-from exporter.report.formatting import MOST, printable, quantity
+from exporter.report.formatting import MAX_VALUE, printable, quantity
 
+#: The size of the plot area, in characters.
 _ROWS = 12
-_MOST_WIDTH = 100
-_LEAST_WIDTH = 24
+_MAX_WIDTH = 100
+_MIN_WIDTH = 24
 
-#: One for each line and each band; more begin again.
+#: The characters of lines and bands; further ones reuse them.
 _LINES = "*ox#"
 _BANDS = ".:-="
 
 
 def text(chart: Chart, width: int) -> str:
-    """The chart within so many columns, and what its signs mean; empty if nothing was measured."""
+    """The chart with its legend, in at most `width` columns; empty if it has no points."""
     y = y_axis(chart, 6)
     names = dict(_named_rows(y))
     left = max(map(len, names.values()), default=0) + 2
-    across = max(min(width, _MOST_WIDTH) - left, _LEAST_WIDTH)
+    across = max(min(width, _MAX_WIDTH) - left, _MIN_WIDTH)
     x = x_axis(chart, across, lambda words: len(words) + 4)
     if x is None:
         return ""
@@ -40,28 +41,28 @@ def text(chart: Chart, width: int) -> str:
 def _drawn(chart: Chart, x: Axis, y: Axis, across: int) -> list[str]:
     rows = [[" "] * across for _ in range(_ROWS)]
     for number, band in enumerate(chart.bands):
-        if abs(band.low) <= MOST and abs(band.high) <= MOST:
+        if abs(band.low) <= MAX_VALUE and abs(band.high) <= MAX_VALUE:
             low, high = sorted((_row(y, band.low), _row(y, band.high)))
             for row in rows[low : high + 1]:
                 row[:] = _BANDS[number % len(_BANDS)] * across
     for mark in chart.marks:
-        if abs(mark.at) <= MOST:
+        if abs(mark.at) <= MAX_VALUE:
             for row in rows:
                 row[_column(x, mark.at, across)] = "|"
-    # What was measured stands above the lines laid through it.
-    for number, line in sorted(enumerate(chart.lines), key=lambda each: (each[1].dots, -each[0])):
+    # Measured points are drawn last, over the lines fitted to them.
+    for number, line in sorted(enumerate(chart.lines), key=lambda item: (item[1].dots, -item[0])):
         for column, value in _columns(line, x, across).items():
             rows[_row(y, value)][column] = _LINES[number % len(_LINES)]
     return ["".join(row) for row in rows]
 
 
 def _columns(line: ChartLine, x: Axis, across: int) -> dict[int, float]:
-    """A value for each column that the line crosses: the mean of the points in it, if any are."""
+    """The value of each column: the mean of its points, or interpolated between points."""
     points = measured(line.points)
-    found: dict[int, list[float]] = {}
+    by_column: dict[int, list[float]] = {}
     for at, value in points:
-        found.setdefault(_column(x, at, across), []).append(value)
-    columns = {column: math.fsum(values) / len(values) for column, values in found.items()}
+        by_column.setdefault(_column(x, at, across), []).append(value)
+    columns = {column: math.fsum(values) / len(values) for column, values in by_column.items()}
     for begin, end in () if line.dots else itertools.pairwise(points):
         first, last = _column(x, begin[0], across), _column(x, end[0], across)
         for column in range(first + 1, last):
@@ -84,7 +85,7 @@ def _named_rows(y: Axis) -> Iterator[tuple[int, str]]:
 
 
 def _x_names(x: Axis, across: int) -> str:
-    """The ticks' words, each below its place where it meets no other."""
+    """The labels of the ticks, each below its tick, unless it would overlap another."""
     row = ""
     for value, words in x.ticks:
         begin = min(max(_column(x, value, across) - len(words) // 2, 0), across - len(words))

@@ -139,7 +139,7 @@ def test_a_fio_that_hangs_ends_the_matrix(place: Place) -> None:
 def test_a_page_that_cannot_be_written_is_said_first(place: Place) -> None:
     ended = place.run("bench", str(place.directory), "--yes", "--html=/nonexistent/page.html")
     assert 2 == ended.status
-    assert "the page cannot be written" in ended.complaint
+    assert "the HTML report cannot be written" in ended.complaint
     assert "40 cells" not in ended.said
 
 

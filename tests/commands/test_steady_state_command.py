@@ -9,7 +9,7 @@ import pytest
 from exporter.probe.profiles import PROFILES
 from exporter.state import StateFile
 from tests.commands.measured import GATE, Place, end, pretending
-from tests.commands.test_steady_state_command_kept_rounds import kept
+from tests.commands.test_steady_state_command_saved_rounds import kept
 
 pytestmark = pytest.mark.real
 

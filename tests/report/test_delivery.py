@@ -21,7 +21,7 @@ def test_the_page_is_written_and_said(tmp_path: Path) -> None:
     out, file = io.StringIO(), tmp_path / "report.html"
     deliver(REPORT, out, as_json=False, html=file)
     assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-    assert out.getvalue().endswith(f"\nThe page: {file}\n")
+    assert out.getvalue().endswith(f"\nHTML report: {file}\n")
     assert ["report.html"] == os.listdir(tmp_path)
 
 
@@ -61,7 +61,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     target, link = tmp_path / "target", tmp_path / "report.html"
     target.write_text("kept")
     link.symlink_to(target)
-    with pytest.raises(ConfigError, match="is a link; name another --html"):
+    with pytest.raises(ConfigError, match="is a link; use another file for --html"):
         deliver(REPORT, io.StringIO(), as_json=False, html=link)
     assert "kept" == target.read_text()
     assert link.is_symlink()
@@ -77,7 +77,7 @@ def test_what_is_no_ordinary_file_is_not_written_over(tmp_path: Path, kind: str)
     else:
         path = Path("/dev/null")
     for act in (delivery.check, lambda html: delivery._write(html, "")):
-        with pytest.raises(ConfigError, match="no ordinary file"):
+        with pytest.raises(ConfigError, match="not a regular file"):
             act(path)
 
 
