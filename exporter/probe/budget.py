@@ -1,8 +1,8 @@
-"""How much probes may still write: a file that is changed before a run and after it.
+"""Keeps the budget of bytes that probes may write, in a file that is updated before and after runs.
 
-The file is the truth, not this process: `ssd-exporter probe` spends from the same. Each change is
-made under a lock, written whole, and on the disk before a run begins: a host that the run brings
-down finds it there.
+All processes share the file: the measuring commands charge the same budget. Each change happens
+under a lock, replaces the whole file, and is on the disk before the run starts. After a crash
+during a run the reservation is still there.
 """
 
 import contextlib
@@ -22,20 +22,20 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Ledger, Reservation,
 
 log = logging.getLogger(__name__)
 
-#: For the scheduled profiles of one drive; the default ones take 0.8 GB, filesystem included.
+#: Default daily budget of one drive. The default profiles write 0.8 GB a day, filesystem included.
 DAY_BYTES = 1 << 30
 
 _DAY_SECONDS = 86_400
-_LARGEST_BYTES = 4 << 20
+_MAX_FILE_BYTES = 4 << 20
 _LOCK_TRIES = 50
-_LOCK_SECONDS = 0.1
+_LOCK_INTERVAL_SECONDS = 0.1
 
 
 class ProbeBudget:
     """The budgets of all drives. For one thread; other processes may use the same directory.
 
-    rated_bytes: what a drive's maker lets be written over its life, where it is configured.
-    boot_id: of the running kernel; empty where it is not known.
+    rated_bytes: the configured rated endurance, by drive. boot_id: of the running kernel; empty if
+    unknown.
     """
 
     def __init__(
@@ -50,9 +50,9 @@ class ProbeBudget:
         self._clock = clock
         self._boot_id = boot_id
         self._day_bytes = day_bytes
-        # Not "or": one that is empty yet is filled once the drives are known.
+        # Not "or": the caller may fill an empty mapping later.
         self._rated_bytes = {} if rated_bytes is None else rated_bytes
-        #: What runs, and what it has cost where that could not be written down.
+        #: The run under way, and its charge if that could not be written yet.
         self._running: Reservation | None = None
         self._owed_bytes = 0
         self._known = self._all_spent()
@@ -61,31 +61,32 @@ class ProbeBudget:
             self._change(lambda ledger: ledger)
             self._has_looked = True
         except OSError as e:
-            log.warning("%s cannot be used: %s; probes are off", self.path, e.strerror or e)
+            log.warning("%s cannot be used: %s; no probe runs", self.path, e.strerror or e)
 
     def limits(self, drive: str) -> WriteLimits:
+        """Returns what may be written to a drive, per day and over its life."""
         return budget_ledger.write_limits(self._day_bytes, self._rated_bytes.get(drive))
 
     def remaining(self, drive: str) -> WriteLimits:
-        """What is left, as far as this process has looked; it never waits for a disk."""
+        """Returns what is left of a drive's limits, as of the last read; never waits for a disk."""
         known = budget_ledger.rolled_over(self._known, self._today())
         return budget_ledger.remaining(known, drive, self.limits(drive))
 
     @property
     def unacknowledged(self) -> Reservation | None:
-        """The run during which the host rebooted, and which nobody has acknowledged."""
+        """The run during which the host rebooted, until a person acknowledges it."""
         return self._known.unacknowledged
 
     def refresh(self) -> None:
-        """See what another process has spent or acknowledged; before the gate is asked."""
+        """Read what other processes charged or acknowledged. Call before the gate."""
         try:
             self._known = self._read()
         except (OSError, ParseError):
-            # Said, and mended where that can be done, at the next change.
+            # The next change logs it, and replaces the file if possible.
             self._known = self._all_spent()
 
     def recover(self) -> None:
-        """Settle what a killed run left. Only with the host's probe lock held: else it may run.
+        """Charge a run that was killed. Only with the host lock held: otherwise it may be running.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -95,13 +96,14 @@ class ProbeBudget:
     def reserve(
         self, drive: str, profile: str, written_bytes: int, *, on_demand: bool = False
     ) -> int | None:
-        """Set aside twice what a run writes; None where so much is not left, or must not run.
+        """Reserve twice the bytes that a run writes; returns the reserved bytes.
 
-        Only with the host's probe lock held. What is returned is on the disk. For a run that only
-        reads as well, with 0 bytes: it may bring the host down too.
+        None if the budget is too small or a reboot is not acknowledged. Only with the host lock
+        held. The reservation is on the disk when this returns. A run that only reads reserves 0
+        bytes: it may crash the host too.
 
         Raises:
-            OSError: the file cannot be read or written; the run must not begin.
+            OSError: the file cannot be read or written; the run must not start.
         """
         size = FILESYSTEM_FACTOR * max(0, written_bytes)
         at = max(0.0, self._clock.wall())
@@ -120,11 +122,11 @@ class ProbeBudget:
         return None if self._running is None else size
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> int:
-        """Charge the run that was reserved last, and return how much: see `probe_ledger.charge`.
+        """Charge the last reserved run; returns the charged bytes, see `budget_ledger.charge`.
 
         Raises:
-            OSError: it could not be written down. What was reserved stands, so nothing is lost;
-                the next reservation tries again.
+            OSError: the file cannot be written. The reservation stays, so no byte is lost; the next
+                reservation tries again.
         """
         run = self._running
         if run is None:
@@ -136,10 +138,10 @@ class ProbeBudget:
         return size
 
     def acknowledge(self) -> bool:
-        """Let probes run again after a reboot during one; False where nothing was to acknowledge.
+        """Allow probes again after a reboot during one; returns False if there was none.
 
-        After `recover`, where the probe lock can be had: a daemon that has not started since the
-        reboot has not seen it.
+        Call `recover` before if the host lock is free: a daemon that has not started since the
+        reboot has not detected it.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -154,17 +156,17 @@ class ProbeBudget:
         if run is None:
             return ledger
         after = budget_ledger.with_recovery(ledger, self._boot_id, self._owed_bytes)
-        words = "a %s probe of %s did not end: the bytes that it may have written are counted"
+        words = "a %s probe of %s did not end: all of its reserved bytes are charged"
         log.warning(words, run.profile, run.drive)
         if after.unacknowledged is run:
             log.error(
-                "the host rebooted during a probe: probes are off until someone has looked why;"
-                " then: ssd-exporter probe --acknowledge"
+                "the host rebooted during a probe: no probe runs until you have found out why and"
+                " run ssd-exporter probe --acknowledge"
             )
         return after
 
     def _change(self, step: Callable[[Ledger], Ledger]) -> Ledger:
-        """The ledger after a step, which is then on the disk."""
+        """Returns the ledger after a step; it is on the disk then."""
         with self._locked():
             is_usable = True
             try:
@@ -174,7 +176,7 @@ class ProbeBudget:
                 found, is_usable = self._all_spent(), False
             today = self._today()
             if today < found.day:
-                log.warning("%s is of a day to come: today is held to be spent", self.path)
+                log.warning("%s is dated in the future: today's budget counts as spent", self.path)
             after = step(budget_ledger.rolled_over(found, today))
             if after != found or not is_usable:
                 self._save(after)
@@ -184,9 +186,13 @@ class ProbeBudget:
             return after
 
     def _read(self) -> Ledger:
-        """Raises OSError, ParseError; where there is no file, what is known stands.
+        """Returns the ledger of the file; without a file the last known one.
 
-        Nothing at the start; later it was taken away, and its bytes were written all the same.
+        A file that disappears while this process runs does not reset the budget: its bytes were
+        written all the same.
+
+        Raises:
+            OSError, ParseError: the file cannot be read.
         """
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
@@ -194,13 +200,13 @@ class ProbeBudget:
         except FileNotFoundError:
             return self._known if self._has_looked else Ledger(self._today())
         with os.fdopen(descriptor, "rb") as file:
-            content = file.read(_LARGEST_BYTES + 1)
-        if len(content) > _LARGEST_BYTES:
-            raise ParseError(f"larger than {_LARGEST_BYTES} bytes")
+            content = file.read(_MAX_FILE_BYTES + 1)
+        if len(content) > _MAX_FILE_BYTES:
+            raise ParseError(f"larger than {_MAX_FILE_BYTES} bytes")
         return budget_ledger.parse(content.decode("utf-8", "replace"))
 
     def _save(self, ledger: Ledger) -> None:
-        # One name, so that what a kill leaves half written is written over the next time.
+        # A fixed name: the next save replaces what a kill left half-written.
         temporary = self.path.with_name(f".{self.path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
@@ -208,7 +214,7 @@ class ProbeBudget:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path)
-        # The name too: a reservation must outlive a power cut.
+        # The directory entry too: a reservation must survive a power loss.
         directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -230,20 +236,20 @@ class ProbeBudget:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
-            self._clock.sleep(_LOCK_SECONDS)
+            self._clock.sleep(_LOCK_INTERVAL_SECONDS)
         raise OSError(errno.EWOULDBLOCK, "another process has held its lock for 5 s")
 
     def _keep_aside(self, why: ParseError) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, self._clock.wall())))
         aside = self.path.with_name(f"{self.path.name}.kept-{stamp}")
-        said = f"kept as {aside.name}"
+        action = f"kept as {aside.name}"
         try:
-            # A second name, not another: without a file the budget would be whole.
+            # A second link, not a rename: without a file the budget would start in full.
             os.link(self.path, aside, follow_symlinks=False)
         except OSError as e:
-            said = f"written over ({e.strerror or e})"
-        words = "%s is not usable: %s; %s; today is held to be spent, the life's count begins anew"
-        log.warning(words, self.path, why, said)
+            action = f"overwritten ({e.strerror or e})"
+        words = "%s is not usable: %s; %s; today's budget counts as spent, the life's starts at 0"
+        log.warning(words, self.path, why, action)
 
     def _all_spent(self) -> Ledger:
         today = self._today()

@@ -1,7 +1,7 @@
-"""What probes have written, drive by drive, and what the one that runs may have. Pure.
+"""The ledger of bytes that probes wrote to each drive, and of the run under way. Pure.
 
-A reservation stands from before a run until it is settled. One that stands although nothing runs
-is of a run that was killed, and is counted in full.
+A reservation exists from before a run until it is settled. A reservation while nothing runs belongs
+to a run that was killed, and is charged in full.
 """
 
 import json
@@ -13,23 +13,23 @@ from exporter.errors import ParseError
 
 VERSION = 1
 
-#: What a filesystem adds to what fio writes: 1.5 times and more was measured on ext4 with a sync
-#: after each 4 KiB. A limit, not an average.
+#: Upper bound of the bytes written to the device per byte that fio writes. ext4 with a sync after
+#: each 4 KiB was measured at 1.5 and more.
 FILESYSTEM_FACTOR = 2
 
-#: Of the rated life of a drive, a year of scheduled probes.
-_RATED_SHARE_A_YEAR = 0.0005
-_DAYS_A_YEAR = 365
-#: As long as a drive is kept.
+#: Share of a drive's rated endurance that scheduled probes may write in a year.
+_RATED_SHARE_PER_YEAR = 0.0005
+_DAYS_PER_YEAR = 365
+#: How long a drive is assumed to be in use.
 _YEARS_OF_LIFE = 10
 
-#: Counts stay below it, whatever a device says that it wrote: a larger one is not read back.
-_MOST_BYTES = 1 << 62
+#: Upper bound of all counts, whatever a device reports: `parse` refuses larger ones.
+_MAX_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """Bytes that may be written to a drive, or are left of it."""
+    """Bytes that may still be written to a drive: today, and over its life."""
 
     day_bytes: int
     life_bytes: int
@@ -37,7 +37,7 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class SpentBytes:
-    """Bytes charged to a drive: by scheduled probes today, and by all of them ever."""
+    """Bytes charged to a drive: by scheduled probes today, and by all probes ever."""
 
     day_bytes: int = 0
     life_bytes: int = 0
@@ -45,11 +45,11 @@ class SpentBytes:
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """A run that is under way, or was when it was killed.
+    """The bytes reserved for a run that is under way, or that was killed.
 
-    on_demand: somebody asked for it and saw what it writes, or it has the profile `slc` among its
-        own: it is charged to the drive's life and not to the day of the scheduled ones.
-    boot_id: of the host then. at: unix seconds.
+    on_demand: charged to the drive's life only and not to the day: a person consented to it, or it
+        contains the profile `slc`.
+    boot_id: of the kernel at that time. at: unix seconds.
     """
 
     drive: str
@@ -62,11 +62,12 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All of it.
+    """The whole ledger.
 
-    day: the day that the `day_bytes` are of, in days since 1970 UTC. spent_day: a day that is held
-        to be spent by all drives, for what was spent on it is not known.
-    unacknowledged: the run during which the host rebooted; no probe runs until someone has looked.
+    day: the day of all `day_bytes`, in days since 1970-01-01 UTC. spent_day: a day whose budget
+        counts as spent for all drives, because what was written on it is unknown.
+    unacknowledged: the run during which the host rebooted; no probe runs until a person
+        acknowledges it.
     """
 
     day: int
@@ -77,25 +78,26 @@ class Ledger:
 
 
 def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
-    """What may be written to a drive, by the setting and, where it is known, its rated life."""
+    """Returns a drive's limits, by the setting and its rated endurance if that is known."""
     day = max(0, day_bytes)
     if rated_bytes is not None:
-        day = min(day, int(max(0.0, rated_bytes) * _RATED_SHARE_A_YEAR / _DAYS_A_YEAR))
-    return WriteLimits(day, day * _DAYS_A_YEAR * _YEARS_OF_LIFE)
+        day = min(day, int(max(0.0, rated_bytes) * _RATED_SHARE_PER_YEAR / _DAYS_PER_YEAR))
+    return WriteLimits(day, day * _DAYS_PER_YEAR * _YEARS_OF_LIFE)
 
 
 def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int) -> int:
-    """What a run is charged: the greater of twice fio's word and what the device wrote.
+    """Returns the bytes to charge: twice what fio reports, or what the device wrote if greater.
 
-    Where fio said nothing, as when it was killed, all that was reserved.
+    fio_bytes: None if fio reported nothing, as after a kill; then all reserved bytes are charged.
     """
     by_fio = reserved_bytes if fio_bytes is None else FILESYSTEM_FACTOR * max(0, fio_bytes)
-    return min(max(by_fio, device_bytes or 0), _MOST_BYTES)
+    return min(max(by_fio, device_bytes or 0), _MAX_BYTES)
 
 
 def rolled_over(ledger: Ledger, today: int) -> Ledger:
-    """The ledger of today. From a day to come it is not believed: the clock was or is wrong, so
-    today is held to be spent.
+    """Returns the ledger of today.
+
+    If the ledger is dated in the future, the clock was or is wrong, and today counts as spent.
     """
     if today == ledger.day:
         return ledger
@@ -105,27 +107,26 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
     return replace(ledger, day=today, spent=spent, spent_day=spent_day)
 
 
-def remaining(ledger: Ledger, drive: str, most: WriteLimits) -> WriteLimits:
-    """What of `most` is left to a drive, with what is reserved counted as spent."""
+def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
+    """Returns what is left of a drive's limits. Reserved bytes count as spent."""
     spent = _after(ledger, ledger.reservation).get(drive, SpentBytes())
-    day = 0 if ledger.spent_day == ledger.day else most.day_bytes - spent.day_bytes
-    life = most.life_bytes - spent.life_bytes
+    day = 0 if ledger.spent_day == ledger.day else limits.day_bytes - spent.day_bytes
+    life = limits.life_bytes - spent.life_bytes
     return WriteLimits(max(0, min(day, life)), max(0, life))
 
 
 def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
-    """With a run of `size` bytes spent and no longer under way."""
+    """Returns the ledger with a run charged `size` bytes and no longer reserved."""
     standing = None if ledger.reservation == run else ledger.reservation
     spent = _after(ledger, replace(run, bytes=size))
     return replace(ledger, spent=spent, reservation=standing)
 
 
 def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
-    """As it is when nothing can be under way: what stands is of a run that was killed.
+    """Returns the ledger with an open reservation charged; call only while nothing runs.
 
-    It is counted in full, or by `owed_bytes` where more is known of it. A host that rebooted
-    meanwhile may have done so for the probe, and would again; where it cannot be told, it is held
-    to have.
+    owed_bytes: charged instead of the reservation if greater. If the boot id differs or is unknown,
+    the host rebooted during the run, perhaps because of it; the run is then unacknowledged.
     """
     run = ledger.reservation
     if run is None:
@@ -136,26 +137,27 @@ def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
 
 
 def serialize(ledger: Ledger) -> str:
+    """Returns the ledger as JSON."""
     return json.dumps({"version": VERSION, **asdict(ledger)}, separators=(",", ":"))
 
 
 def parse(text: str) -> Ledger:
-    """What `to_text` made.
+    """Parses what `serialize` returned.
 
     Raises:
-        ParseError: it is none, of a later version, or a field of it is not usable. A number that
-            cannot be read is not left out: that would be bytes not counted.
+        ParseError: the text is not a ledger, has another version, or contains an invalid field.
+            An invalid number is not ignored: its bytes would go uncounted.
     """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as e:
-        raise ParseError(f"no JSON: {e}") from e
+        raise ParseError(f"not JSON: {e}") from e
     if not isinstance(found, dict) or found.get("version") != VERSION:
         version = found.get("version") if isinstance(found, dict) else None
-        raise ParseError(f"of version {version!r:.20}, not {VERSION}")
+        raise ParseError(f"version {version!r:.20} instead of {VERSION}")
     spent = found.get("spent")
     if not isinstance(spent, dict):
-        raise ParseError("spent is no object of drives")
+        raise ParseError("spent is not an object")
     return Ledger(
         day=_count(found, "day"),
         spent={
@@ -169,13 +171,13 @@ def parse(text: str) -> Ledger:
 
 
 def _after(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
-    """What is spent when a run has been charged."""
+    """Returns the charged bytes of all drives after a run is charged."""
     if run is None:
         return ledger.spent
     before = ledger.spent.get(run.drive, SpentBytes())
     day = before.day_bytes + (0 if run.on_demand else run.bytes)
     life = before.life_bytes + run.bytes
-    return {**ledger.spent, run.drive: SpentBytes(min(day, _MOST_BYTES), min(life, _MOST_BYTES))}
+    return {**ledger.spent, run.drive: SpentBytes(min(day, _MAX_BYTES), min(life, _MAX_BYTES))}
 
 
 def _reservation(found: Any) -> Reservation | None:
@@ -183,10 +185,10 @@ def _reservation(found: Any) -> Reservation | None:
         return None
     on_demand = found.get("on_demand") if isinstance(found, dict) else None
     if not isinstance(on_demand, bool):
-        raise ParseError("a reservation says not whether it was on demand")
+        raise ParseError("a reservation lacks on_demand")
     at = found.get("at")
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < 1e12:
-        raise ParseError("at is no time")
+        raise ParseError("at is not a time")
     return Reservation(
         drive=_text(found, "drive"),
         profile=_text(found, "profile"),
@@ -199,13 +201,13 @@ def _reservation(found: Any) -> Reservation | None:
 
 def _count(found: Any, name: str) -> int:
     value = found.get(name) if isinstance(found, dict) else None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_BYTES:
-        raise ParseError(f"{name} is no count")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_BYTES:
+        raise ParseError(f"{name} is not a count")
     return value
 
 
 def _text(found: Mapping[str, Any], name: str) -> str:
     value = found.get(name)
     if not isinstance(value, str):
-        raise ParseError(f"{name} is no text")
+        raise ParseError(f"{name} is not a text")
     return value

@@ -1,13 +1,7 @@
-"""fio(1): how it is called, and what it says of itself. What its report means is `fio_report`.
+"""Builds fio's command line, queries its version and engines, and runs it as a process.
 
-Works with 3.16 to 3.41. Facts about its options are those of fio's HOWTO, or measured with 3.33.
-
-fio as a process: one at a time, which is ended when it must be and dies when we do.
-
-fio whose sequential jobs have a part of the file each, as they would have a file each.
-
-On one and the same part, the second job reads what the first has just brought into the drive's own
-cache.
+Works with fio 3.16 to 3.41. Facts about its options are from fio's HOWTO
+(https://fio.readthedocs.io) or measured with 3.33. `fio_report` parses the output.
 """
 
 import re
@@ -25,18 +19,33 @@ from exporter.programs.children import SystemChildren
 from exporter.programs.command import Runner
 from exporter.threads import NICE
 
+#: The oldest supported version.
 OLDEST = (3, 16)
 
-#: In per cent; their keys in the report are texts as "99.900000".
+#: Requested percentiles, in percent. Their keys in the report are strings such as "99.900000".
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 _NUMBERS = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _ENGINE = re.compile(r"^[ \t]+([a-z][a-z0-9_-]*)[ \t]*$", re.ASCII | re.MULTILINE)
 
-#: For all jobs. What matters: threads, for a forked job lives on and writes when its parent is
-#: killed; no file is ever created, for a job that finds none or a short one lays it out first;
-#: other data on each write, for drives compress; the cheap clock, for calibrating the CPU's own
-#: takes longer than the run; and the database goes first where the CPU is short.
+#: setpriv(1) of util-linux 2.33 or later: fio gets SIGKILL when the thread that started it ends, so
+#: also after kill -9 of this process.
+_DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+
+#: The timeout of `fio --version` and `fio --enghelp`.
+_QUERY_TIMEOUT_SECONDS = 10.0
+#: How long their result is cached. An installed fio seldom changes.
+_CACHE_SECONDS = 3600.0
+
+#: The key under which `SystemFio` runs its one process.
+_KEY = "fio"
+
+#: Options of all jobs.
+#: thread: a forked job survives a kill of its parent and keeps writing.
+#: allow_file_create=0: a job would write a missing or short file in full before it starts.
+#: refill_buffers: drives compress repeated data.
+#: clocksource: calibrating the CPU's clock takes longer than a run.
+#: nice: the database has priority if the CPU is busy.
 _COMMON = (
     "--thread=1",
     "--allow_file_create=0",
@@ -55,13 +64,13 @@ _COMMON = (
 
 
 def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str]:
-    """One call of fio that runs the profiles one after the other on `file`.
+    """Returns the command that runs the profiles one after the other on `file`.
 
-    The file must be there and at least as large as every profile says: fio deletes one that is
-    shorter before it refuses to create it again.
+    The file must exist and be as long as the longest profile requires: fio deletes a shorter file
+    before it refuses to create one.
 
     Raises:
-        ConfigError: a path that fio would take for another.
+        ConfigError: fio would parse the path as another one.
     """
     argv = [program, "--output-format=json+", "--eta=never"]
     if not any(profile.writes for profile in profiles):
@@ -73,19 +82,17 @@ def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str
 
 
 def engines_arguments(program: str) -> list[str]:
+    """Returns the command that lists fio's engines."""
     return [program, "--enghelp"]
 
 
 def parse_engines(text: str) -> frozenset[str]:
-    """The engines that ``fio --enghelp`` lists, one an indented line."""
+    """Returns the engines that ``fio --enghelp`` lists, one per indented line."""
     return frozenset(_ENGINE.findall(text))
 
 
 def parse_version(text: str) -> tuple[int, int] | None:
-    """The two numbers out of "fio-3.33", "fio-3.36-12-gabcd" or "3.33"; None where there are none.
-
-    Compare with `OLDEST`.
-    """
+    """Returns major and minor version of "fio-3.33", "fio-3.36-12-gabcd" or "3.33"; else None."""
     found = _NUMBERS.match(command.parse_version(text) or text)
     return None if found is None else (int(found[1]), int(found[2]))
 
@@ -93,7 +100,7 @@ def parse_version(text: str) -> tuple[int, int] | None:
 def _job(profile: Profile, *, is_first: bool) -> list[str]:
     job = [
         f"--name={profile.name}",
-        # Each starts when the one before has ended, and is a group of its own in the report.
+        # Each job starts after the previous one has ended, and has its own group in the report.
         *(() if is_first else ("--stonewall=1", "--new_group=1")),
         f"--rw={profile.rw.value}",
         *(("--rwmixread=75",) if profile.rw is Rw.RANDRW else ()),
@@ -103,7 +110,7 @@ def _job(profile: Profile, *, is_first: bool) -> list[str]:
         f"--iodepth={profile.depth}",
         f"--numjobs={profile.jobs}",
         f"--direct={int(profile.direct)}",
-        # A ceiling. Not time_based: with that, io_size=2M wrote 36 MB.
+        # A ceiling. Without time_based: with it, io_size=2M wrote 36 MB.
         f"--runtime={max(1, round(profile.runtime_seconds))}",
     ]
     if profile.number_ios is not None:
@@ -116,55 +123,45 @@ def _job(profile: Profile, *, is_first: bool) -> list[str]:
 
 
 def _name(file: Path) -> str:
-    """A path as fio's filename option takes it, where colons part several."""
+    """Returns a path for fio's filename option, in which colons separate several files."""
     text = str(file)
     if not file.is_absolute() or "\\" in text or not text.isprintable():
         raise ConfigError(
-            f"fio cannot be told of the file {text}",
-            "name a directory by its whole path, without backslashes and control characters",
+            f"fio cannot open the file {text}",
+            "name a directory by its absolute path, without backslashes and control characters",
         )
     return text.replace(":", "\\:")
 
 
-#: setpriv(1) of util-linux, since 2.33: fio gets the signal when the thread that started it ends,
-#: which kill -9 of this process does too.
-_DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
-
-_ASK_SECONDS = 10.0
-#: What is installed seldom changes.
-_KNOWN_SECONDS = 3600.0
-_KEY = "fio"
-
-
 class Fio(Protocol):
-    """Runs fio, one at a time, from one thread that lasts as long as the runs."""
+    """Runs one fio process at a time. One thread makes all calls and must outlive the runs."""
 
     def engines(self) -> frozenset[str] | None:
-        """The engines of the fio that is there; None where there is none that can be used."""
+        """Returns the engines of the installed fio; None if it is missing or too old."""
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        """Start a run; its process, None where it could not be started, which `wait` tells too."""
+        """Start a run; returns its pid, None if it could not be started (`wait` returns why)."""
 
     def wait(self, seconds: float) -> Finished | None:
-        """How it ended, as soon as it has; None where it runs on after so many seconds."""
+        """Returns how the run ended; None if it is still running after so many seconds."""
 
     def end(self) -> None:
-        """End it: SIGTERM, SIGKILL two seconds later, and given up where that does not help."""
+        """End the run: SIGTERM, SIGKILL after two seconds, and abandoned if that fails."""
 
     @property
     def is_stuck(self) -> bool:
-        """One that was given up is still there."""
+        """True while an abandoned fio still exists."""
 
     @property
     def problem(self) -> str:
-        """Why there are no engines, for people."""
+        """Why `engines` returned None, as a message."""
 
     def close(self) -> None:
-        """End what runs, within a bounded time."""
+        """End the run within a bounded time."""
 
 
 class SystemFio:
-    """The fio of this machine."""
+    """The installed fio."""
 
     def __init__(
         self, program: str, runner: Runner, clock: Clock, children: SystemChildren | None = None
@@ -172,22 +169,23 @@ class SystemFio:
         self._program = program
         self._runner = runner
         self._clock = clock
-        most = fio_report.LARGEST_BYTES
-        self._children = children or SystemChildren(clock, max_output_bytes=most)
+        self._children = children or SystemChildren(
+            clock, max_output_bytes=fio_report.MAX_REPORT_BYTES
+        )
         self._engines: frozenset[str] | None = None
-        self._asked_at = float("-inf")
+        self._queried_at = float("-inf")
         self._prefix: tuple[str, ...] | None = None
         self._problem = ""
 
     def engines(self) -> frozenset[str] | None:
         now = self._clock.monotonic()
-        if self._engines is None or now - self._asked_at >= _KNOWN_SECONDS:
-            self._engines = self._ask_engines()
-            self._asked_at = now
+        if self._engines is None or now - self._queried_at >= _CACHE_SECONDS:
+            self._engines = self._query_engines()
+            self._queried_at = now
         return self._engines
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        argv = [*self._dying_with_us(), *arguments(self._program, profiles, file)]
+        argv = [*self._parent_death_prefix(), *arguments(self._program, profiles, file)]
         self._children.start(_KEY, argv, limit_seconds)
         return self._children.pid(_KEY)
 
@@ -200,7 +198,7 @@ class SystemFio:
     @property
     def is_stuck(self) -> bool:
         if self._children.stuck():
-            # Collects one that has gone meanwhile.
+            # Detects one that has ended since.
             self._children.wait(0.0)
         return bool(self._children.stuck())
 
@@ -211,47 +209,48 @@ class SystemFio:
     def close(self) -> None:
         self._children.close()
 
-    def _ask_engines(self) -> frozenset[str] | None:
+    def _query_engines(self) -> frozenset[str] | None:
         try:
-            said = self._runner.run([self._program, "--version"], _ASK_SECONDS)
-            its = parse_version(said)
-            if its is None or its < OLDEST:
+            output = self._runner.run([self._program, "--version"], _QUERY_TIMEOUT_SECONDS)
+            version = parse_version(output)
+            if version is None or version < OLDEST:
                 oldest = ".".join(map(str, OLDEST))
-                self._problem = f"{self._program} is {said.strip()[:40]!r}, older than {oldest}"
+                found = f"{self._program} is {output.strip()[:40]!r}, older than {oldest}"
+                self._problem = f"{found}; install fio {oldest} or later"
                 return None
-            listed = self._runner.run(engines_arguments(self._program), _ASK_SECONDS)
+            listed = self._runner.run(engines_arguments(self._program), _QUERY_TIMEOUT_SECONDS)
         except CommandError as e:
             self._problem = f"{e}; install fio, or set path.fio"
             return None
         self._problem = ""
         return parse_engines(listed)
 
-    def _dying_with_us(self) -> tuple[str, ...]:
+    def _parent_death_prefix(self) -> tuple[str, ...]:
         if self._prefix is None:
             try:
-                self._runner.run([*_DIES_WITH_US, "true"], _ASK_SECONDS)
-                self._prefix = _DIES_WITH_US
+                self._runner.run([*_DIES_WITH_PARENT, "true"], _QUERY_TIMEOUT_SECONDS)
+                self._prefix = _DIES_WITH_PARENT
             except CommandError:
-                # Before util-linux 2.33: a run of ten seconds may outlive us by as much.
+                # Before util-linux 2.33: a run may outlive this process by its own duration.
                 self._prefix = ()
         return self._prefix
 
 
-#: Under which `SystemFio` runs its one program.
-
-
 class RegionFio(SystemFio):
-    """For runs of one profile that caps its operations."""
+    """Gives each sequential job its own region of the file, for runs of one profile.
+
+    On a shared region the second job would read what the first one brought into the drive's cache.
+    """
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
         (profile,) = profiles
         argv = [*arguments(self._program, profiles, file), *region_arguments(profile)]
-        self._children.start(_KEY, [*self._dying_with_us(), *argv], limit_seconds)
+        self._children.start(_KEY, [*self._parent_death_prefix(), *argv], limit_seconds)
         return self._children.pid(_KEY)
 
 
 def region_arguments(profile: Profile) -> list[str]:
-    """What follows the arguments of a job, and overrules its size."""
+    """Returns options that follow a job's arguments and override its size."""
     if profile.jobs == 1 or profile.rw not in (Rw.READ, Rw.WRITE) or profile.number_ios is None:
         return []
     part = profile.number_ios * profile.block_bytes

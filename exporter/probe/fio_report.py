@@ -1,8 +1,7 @@
-"""Finding the report in what fio printed, between its notes and its other reports.
+"""Parses fio's report (``--output-format=json+``) and exit status into the results of a run.
 
-What a run of fio found: its JSON (``--output-format=json+``), with its exit status.
-
-fio prints notes to the same place before the JSON. Sizes in it are bytes, times nanoseconds.
+fio prints notes and other reports to the same output. Sizes in the report are bytes, times are
+nanoseconds.
 """
 
 import json
@@ -16,77 +15,25 @@ from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
 from exporter.programs import command
 
-#: A slot of three profiles prints 25 KB.
-LARGEST_BYTES = 4 << 20
+#: fio's exit status after a caught signal: the report covers the time until then.
+_TERMINATED_STATUS = 128
 
-_MOST_DOCUMENTS = 16
-_LONGEST_MESSAGE = 500
+_MAX_JOBS = 256
+_MAX_BINS = 4096
+
+#: Upper bound of fio's output. A slot of three profiles prints 25 KB.
+MAX_REPORT_BYTES = 4 << 20
+
+_MAX_DOCUMENTS = 16
+_MAX_MESSAGE_LENGTH = 500
 
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
-#: What printf makes of a mean of nothing, and no JSON.
+#: printf of a mean without samples; not valid JSON.
 _NO_NUMBER = re.compile(r"(?<=[:,\[\s])-?(?:nan|inf)(?=\s*[,}\]\n])")
 
 
-@dataclass(frozen=True, slots=True)
-class FioOutput:
-    """The last whole report, None where there is none; and what stood before the first.
-
-    faults: what looked like a report and was none.
-    """
-
-    document: Json | None
-    message: str
-    faults: tuple[str, ...]
-
-
-def find_report(output: bytes) -> FioOutput:
-    """Raises ParseError where it is more than fio prints."""
-    if len(output) > LARGEST_BYTES:
-        raise ParseError(f"fio: printed more than {LARGEST_BYTES} bytes")
-    text = _NO_NUMBER.sub("null", output.decode("utf-8", "replace"))
-    begin = _begin(text)
-    message = " ".join(text[:begin].split())[:_LONGEST_MESSAGE]
-    faults: list[str] = []
-    return FioOutput(_last_document(text, begin, faults), message, tuple(faults))
-
-
-def _begin(text: str) -> int:
-    """Where the report begins: the line with its brace, else any brace, else the end."""
-    found = _BEGIN.search(text)
-    brace = found.start() if found else text.find("{")
-    return brace if brace >= 0 else len(text)
-
-
-def _last_document(text: str, begin: int, faults: list[str]) -> Json | None:
-    decoder = json.JSONDecoder()
-    last: Json | None = None
-    place: int | None = begin
-    for _ in range(_MOST_DOCUMENTS):
-        if place is None or place >= len(text):
-            break
-        try:
-            document, end = decoder.raw_decode(text, place)
-        # Besides its own error: numbers of 5,000 digits, objects in objects in objects.
-        except (ValueError, RecursionError) as e:
-            faults.append(f"not JSON: {e}"[:200])
-            end = place + 1
-        else:
-            if isinstance(document, Mapping) and isinstance(document.get("jobs"), list):
-                last = document
-        following = _BEGIN.search(text, end)
-        place = following.start() if following else None
-    return last
-
-
-#: fio ends with it after a signal that it has caught: it prints what there is till then.
-_TERMINATED_STATUS = 128
-
-_MOST_JOBS = 256
-_MOST_BINS = 4096
-
-
 class Op(str, Enum):
-    """What was timed: a read, a write till it is taken, or the fsync or fdatasync after it."""
+    """A timed operation: a read, a write until it completes, or the fsync or fdatasync after it."""
 
     READ = "read"
     WRITE = "write"
@@ -94,7 +41,7 @@ class Op(str, Enum):
 
 
 class RunResult(str, Enum):
-    """How a run or a job of it ended. Aborted: by a signal, so that its figures are of a part."""
+    """How a run or a job ended. ABORTED: by a signal; the results cover only a part of the run."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -103,13 +50,13 @@ class RunResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpResult:
-    """What one profile found of one operation, all its threads together; None is not known.
+    """The results of one operation of one profile, all threads together; None is unknown.
 
-    operations, bytes: what was done; syncs have no bytes.
-    iops, bytes_per_second: the cap where the profile has a rate cap.
-    mean_seconds and those after it: completion latency, which for asynchronous engines does not
-        hold the submission. total_mean_seconds does hold it.
-    bins: how many operations took about so many seconds, for a histogram.
+    operations, bytes: totals; syncs have no bytes.
+    iops, bytes_per_second: equal to the cap if the profile has a rate cap.
+    mean_seconds, p50_seconds to max_seconds: completion latency, which for asynchronous engines
+        excludes the submission; total_mean_seconds includes it.
+    bins: number of operations by approximate latency in seconds, for a histogram.
     """
 
     operations: int | None = None
@@ -127,7 +74,7 @@ class OpResult:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What became of one profile. `error` is the errno that stopped it, as 28 for a full disk."""
+    """The result of one profile. error: the errno that stopped it, such as 28 for a full disk."""
 
     name: str
     result: RunResult
@@ -138,9 +85,9 @@ class JobResult:
 
 @dataclass(frozen=True, slots=True)
 class ProbeRun:
-    """What became of one run of fio.
+    """The result of one run of fio.
 
-    message: what fio said besides, in one line. faults: fields that were not usable.
+    message: fio's other output in one line. faults: invalid fields of the report.
     """
 
     result: RunResult
@@ -152,35 +99,36 @@ class ProbeRun:
 
     @property
     def written_bytes(self) -> int:
-        """What fio says it wrote, of failed and aborted jobs too."""
+        """The bytes that fio reports as written, including failed and aborted jobs."""
         return sum(job.ops[Op.WRITE].bytes or 0 for job in self.jobs if Op.WRITE in job.ops)
 
 
 def parse(output: bytes, status: int | None) -> ProbeRun:
-    """What fio printed, and its exit status: negative for a signal, None where it has not ended.
+    """Parses fio's output.
 
-    The status decides, not the report's `error`, which is 0 after a SIGTERM. Of several documents
-    the last whole one counts: SIGUSR1 has fio print where it stands.
+    status: the exit status, negative for a signal, None if fio has not ended. It decides the result
+    and not the report's `error`, which is 0 after SIGTERM. Of several reports the last complete one
+    counts: SIGUSR1 makes fio print intermediate ones.
 
     Raises:
-        ParseError: it ended by itself, and there is no report or half of one.
+        ParseError: fio ended by itself without a complete report.
     """
     is_aborted = status is None or status < 0 or status >= _TERMINATED_STATUS
     found = find_report(output)
     if found.document is None:
         if is_aborted:
             return ProbeRun(RunResult.ABORTED, status, message=found.message, faults=found.faults)
-        said = f"; it says {found.message!r}" if found.message else ""
+        output_words = f"; output {found.message!r}" if found.message else ""
         why = f": {found.faults[0]}" if found.faults else ""
-        raise ParseError(f"fio: no report, with exit status {status}{why}{said}")
+        raise ParseError(f"fio: no report, with exit status {status}{why}{output_words}")
     report = Fields(found.document)
-    rows = [row for row in report.rows("jobs", maximum=_MOST_JOBS) if row.text("jobname")]
+    rows = [row for row in report.rows("jobs", maximum=_MAX_JOBS) if row.text("jobname")]
     errors = [row.integer("error") for row in rows]
     jobs: dict[str, JobResult] = {}
     for row, error in zip(rows, errors, strict=True):
         name = row.text("jobname") or ""
         if name in jobs:
-            report.fault(("jobs", name), "a second result of this name")
+            report.fault(("jobs", name), "duplicate name")
             continue
         ops = dict(_ops(row))
         result = _job_result(error, status, has_culprit=any(errors), is_idle=not ops)
@@ -214,7 +162,7 @@ def _run_result(
 def _job_result(
     error: int | None, status: int | None, *, has_culprit: bool, is_idle: bool
 ) -> RunResult:
-    """A job is believed where fio ended well, or where others own up to the failure."""
+    """A job succeeded if fio did, or if only other jobs report an error."""
     is_good = not error and not is_idle and (status == 0 or (has_culprit and error == 0))
     return RunResult.SUCCESS if is_good else RunResult.FAILED
 
@@ -232,21 +180,21 @@ def _ops(row: Fields) -> Iterator[tuple[Op, OpResult]]:
                     bytes=size,
                     iops=row.number(op.value, "iops"),
                     bytes_per_second=row.number(op.value, "bw_bytes"),
-                    # Always there, and 0 where nothing was timed.
+                    # Always present, and 0 if nothing was timed.
                     total_mean_seconds=_seconds(row.number(op.value, "lat_ns", "mean")) or None,
                 ),
             )
     syncs = _timed(row, "sync", "lat_ns")
-    # Not sync.total_ios, which is 0.
+    # sync.total_ios is always 0.
     if syncs.operations:
         yield Op.SYNC, syncs
 
 
 def _timed(row: Fields, *path: str) -> OpResult:
-    """How many operations were timed, and how long they took; nothing where there were none.
+    """Returns the number of timed operations and their latency; empty without operations.
 
-    The number, N, is there from 3.18 on; before that it is what the bins hold, and without
-    operations there are percentiles of 0.
+    The report has the number N since fio 3.18. Before, it is the sum of the bins, and percentiles
+    are 0 without operations.
     """
     bins = _by_number(row, "bins", path)
     count = row.integer(*path, "N") if row.get(*path, "N") is not None else sum(bins.values())
@@ -269,7 +217,7 @@ def _seconds(nanoseconds: float | None) -> float | None:
 
 
 def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int]:
-    """An object whose keys are numbers as text, as ``"99.900000": 10944``."""
+    """Returns an object whose keys are numbers as strings, such as ``"99.900000": 10944``."""
     found = row.get(*path, name)
     if found is None:
         return {}
@@ -277,7 +225,7 @@ def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int
         row.fault((*path, name), found)
         return {}
     numbers: dict[float, int] = {}
-    for key in list(found)[:_MOST_BINS]:
+    for key in list(found)[:_MAX_BINS]:
         try:
             number = float(key)
         except ValueError:
@@ -288,3 +236,58 @@ def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int
         elif value is not None:
             numbers[number] = value
     return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class FioOutput:
+    """fio's output. document: the last complete report, None without one.
+
+    message: the text before the first report. faults: parse errors of incomplete reports.
+    """
+
+    document: Json | None
+    message: str
+    faults: tuple[str, ...]
+
+
+def find_report(output: bytes) -> FioOutput:
+    """Returns the last complete report in fio's output.
+
+    Raises:
+        ParseError: the output is longer than `MAX_REPORT_BYTES`.
+    """
+    if len(output) > MAX_REPORT_BYTES:
+        raise ParseError(f"fio printed more than {MAX_REPORT_BYTES} bytes")
+    text = _NO_NUMBER.sub("null", output.decode("utf-8", "replace"))
+    begin = _begin(text)
+    message = " ".join(text[:begin].split())[:_MAX_MESSAGE_LENGTH]
+    faults: list[str] = []
+    return FioOutput(_last_document(text, begin, faults), message, tuple(faults))
+
+
+def _begin(text: str) -> int:
+    """Returns the index of the report: a brace at a line's start, else any brace, else the end."""
+    found = _BEGIN.search(text)
+    brace = found.start() if found else text.find("{")
+    return brace if brace >= 0 else len(text)
+
+
+def _last_document(text: str, begin: int, faults: list[str]) -> Json | None:
+    decoder = json.JSONDecoder()
+    last: Json | None = None
+    place: int | None = begin
+    for _ in range(_MAX_DOCUMENTS):
+        if place is None or place >= len(text):
+            break
+        try:
+            document, end = decoder.raw_decode(text, place)
+        # ValueError also for numbers of 5,000 digits, RecursionError for deep nesting.
+        except (ValueError, RecursionError) as e:
+            faults.append(f"not JSON: {e}"[:200])
+            end = place + 1
+        else:
+            if isinstance(document, Mapping) and isinstance(document.get("jobs"), list):
+                last = document
+        following = _BEGIN.search(text, end)
+        place = following.start() if following else None
+    return last

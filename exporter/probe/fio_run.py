@@ -1,10 +1,4 @@
-"""How much of a probe's latency arises outside the device: in the host, or on the way to it?
-
-A device that answers in 0.2 ms while the probe waits 4.2 ms is not the one that is slow: a CPU full
-of interrupts is, or a queue before the driver. Such a run says nothing of the drive.
-
-One run of fio under guard, and what it found of each profile.
-"""
+"""Runs fio under guard, and computes the outcome of the run and the host's share of its latency."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -26,68 +20,20 @@ from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
 
-
-@dataclass(frozen=True, slots=True)
-class HostShareRules:
-    """least_operations_ratio: the probe must have made so many of the device's operations, or the
-        device's await is that of others.
-    host_limited_ratio: with a larger share outside the device a run is not comparable to others.
-    """
-
-    least_operations_ratio: float = 0.5
-    host_limited_ratio: float = 0.5
-
-
-def host_share(
-    op: Literal["read", "write"],
-    operations: int,
-    latency_seconds: float,
-    device: DiskInterval,
-    rules: HostShareRules,
-) -> float | None:
-    """The share, 0 to 1, of the probe's mean latency that is not its device's await.
-
-    operations, latency_seconds: what the probe did in one direction, and the mean of what it took
-        from submission to completion.
-    device: the device in the window of the probe.
-
-    None where the probe made less than half of the device's reads and writes, or either side did
-    nothing. For direct I/O: a write into the page cache is none of the device's. Of requests that
-    the kernel splits it sees several, and then the probe's look too few.
-    """
-    if op == "read":
-        completed, seconds = device.reads, device.read_seconds
-    else:
-        completed, seconds = device.writes, device.write_seconds
-    everything = device.reads + device.writes
-    if completed <= 0 or operations < rules.least_operations_ratio * everything:
-        return None
-    if not latency_seconds > 0:
-        return None
-    return min(max(1 - seconds / completed / latency_seconds, 0.0), 1.0)
-
-
-def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
-    """The host, not the device, made most of the latency; never so where that is unknown.
-
-    For queues no deeper than the device takes: the rest of a deeper one waits in the host, and the
-    device is the reason.
-    """
-    return share is not None and share > rules.host_limited_ratio
-
-
-#: Production needs the device at once or not at all.
+#: How often the guard samples the device: production must get it back at once.
 SAMPLE_INTERVAL_SECONDS = 0.25
 
-#: SIGTERM, SIGKILL and giving up take less.
+#: The timeout of `Fio.end`. SIGTERM, SIGKILL and abandoning take less.
 _END_SECONDS = 10.0
 
-#: The ends of a job are known that well only.
+#: The start and end of a job are known to this precision only.
 _EDGE_SECONDS = 0.1
-_LEAST_WINDOW_SECONDS = 0.5
+#: Shorter windows of a job give no share.
+_MIN_WINDOW_SECONDS = 0.5
 
-#: The charge goes by the device only where the probe did most of what the device did.
-_MOST_OF_IT = 0.5
+#: The device's written bytes are charged only if the probe made at least this share of its
+#: operations.
+_MIN_OWN_RATIO = 0.5
 
 
 class ProfileResult(str, Enum):
@@ -95,17 +41,17 @@ class ProfileResult(str, Enum):
 
     SUCCESS = "success"
     FAILED = "failed"
-    ABORTED = "aborted"  # by the guard or by our own end
+    ABORTED = "aborted"  # by the guard, or because the exporter stops
     TIMEOUT = "timeout"
-    STUCK = "stuck"  # it cannot be ended: abandoned
+    STUCK = "stuck"  # fio cannot be ended and is abandoned
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """A run that is over. Times are monotonic seconds.
+    """The end of a run. Times are monotonic seconds.
 
-    run: what fio said; None where it said nothing that can be read.
-    reason: why the guard ended it. message: what went wrong, for people.
+    run: fio's parsed report; None without a readable one. readings: the device's counters during
+    the run. reason: why the guard ended it. message: what went wrong.
     """
 
     result: ProfileResult
@@ -117,11 +63,12 @@ class RunOutcome:
     message: str = ""
 
     def job(self, name: str) -> JobResult | None:
+        """Returns the result of one profile; None if fio did not report it."""
         jobs = self.run.jobs if self.run else ()
         return next((job for job in jobs if job.name == name), None)
 
     def result_of(self, name: str) -> ProfileResult:
-        """What became of one profile: others of the same run may have failed."""
+        """Returns how one profile ended; others of the same run may have failed."""
         job = self.job(name)
         if self.result is not ProfileResult.FAILED or job is None:
             return self.result
@@ -129,12 +76,12 @@ class RunOutcome:
 
     @property
     def fio_bytes(self) -> int | None:
-        """What fio says it wrote; None where it did not live to say it."""
+        """The bytes that fio reports as written; None if it was killed before it reported."""
         return self.run.written_bytes if self.run and self.run.jobs else None
 
     @property
     def device_bytes(self) -> int | None:
-        """What the device wrote meanwhile, where most of its operations were the probe's."""
+        """The bytes that the device wrote during the run; None if most operations were not ours."""
         disks = [reading.disk for reading in self.readings if reading.disk is not None]
         if len(disks) < 2 or self.run is None:
             return None
@@ -143,9 +90,22 @@ class RunOutcome:
             return None
         results = (result for job in self.run.jobs for result in job.ops.values())
         own = sum(result.operations or 0 for result in results)
-        if own < _MOST_OF_IT * (interval.reads + interval.writes):
+        if own < _MIN_OWN_RATIO * (interval.reads + interval.writes):
             return None
         return (disks[-1].written_sectors - disks[0].written_sectors) * SECTOR_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class HostShareRules:
+    """Limits for `host_share`. Ratios are 0 to 1.
+
+    least_operations_ratio: minimum share of the device's operations that the probe made; below it
+        the device's await is mostly that of others.
+    host_limited_ratio: above this share outside the device, a run is not comparable to others.
+    """
+
+    least_operations_ratio: float = 0.5
+    host_limited_ratio: float = 0.5
 
 
 def run_fio(
@@ -161,10 +121,10 @@ def run_fio(
     clock: Clock,
     is_stopping: Callable[[], bool],
 ) -> RunOutcome:
-    """Run the profiles one after the other, and end them when production needs the device.
+    """Run the profiles one after the other; end them when production needs the device.
 
-    lock: of the host, held by us, which fio is given too. started: is told the process. avail: what
-        is free of the filesystem.
+    lock: the host lock, held by this process; fio inherits it. started: receives fio's pid. avail:
+    returns the filesystem's free bytes. is_stopping: True ends the run.
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
     begun = clock.monotonic()
@@ -184,24 +144,25 @@ def run_fio(
                 fio.end()
     finally:
         if finished is None:
-            # A mistake of ours must not leave it alone with the device.
+            # After an unexpected exception fio must not keep running unguarded.
             fio.end()
             fio.wait(_END_SECONDS)
     sampler.sample(avail())
-    return _ended(finished, begun, clock.monotonic(), sampler, reason, is_ending=is_ending)
+    return _outcome(finished, begun, clock.monotonic(), sampler, reason, is_ending=is_ending)
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:
-    """How long a run may take at the most: twice what it should, and what fio takes to begin."""
+    """Returns the time limit of a run: twice its runtime, plus fio's start."""
     return 2 * sum(profile.runtime_seconds for profile in profiles) + 5.0
 
 
 def host_share_of_run(
     ended: RunOutcome, profiles: Sequence[Profile], name: str, rules: HostShareRules
 ) -> float | None:
-    """The share of a profile's latency that arose outside the device; None where it is not known.
+    """Returns the share of a profile's latency that arose outside the device; None is unknown.
 
-    fio does not say when each of its jobs ran, but they run to its end, one after the other.
+    fio does not report when each job ran. The jobs run one after the other up to fio's end, so
+    their durations give their times.
     """
     profile = next(each for each in profiles if each.name == name)
     job = ended.job(name)
@@ -216,7 +177,7 @@ def host_share_of_run(
         for reading in ended.readings
         if reading.disk is not None and begin + _EDGE_SECONDS <= reading.at <= end - _EDGE_SECONDS
     ]
-    if not inside or inside[-1].at - inside[0].at < _LEAST_WINDOW_SECONDS:
+    if not inside or inside[-1].at - inside[0].at < _MIN_WINDOW_SECONDS:
         return None
     first, last = inside[0], inside[-1]
     assert first.disk is not None
@@ -231,7 +192,48 @@ def host_share_of_run(
     return host_share("write" if op is Op.WRITE else "read", operations, latency, interval, rules)
 
 
-def _ended(
+def host_share(
+    op: Literal["read", "write"],
+    operations: int,
+    latency_seconds: float,
+    device: DiskInterval,
+    rules: HostShareRules,
+) -> float | None:
+    """Returns the share, 0 to 1, of the probe's mean latency that is not its device's await.
+
+    A device that answers in 0.2 ms while the probe waits 4.2 ms is not slow: a CPU busy with
+    interrupts is, or a queue before the driver. Such a run does not measure the drive.
+
+    operations, latency_seconds: the probe's operations in one direction, and their mean latency
+        from submission to completion.
+    device: the device's interval during the probe.
+
+    None if the probe made less than half of the device's operations, or if either side made none.
+    For direct I/O only: writes to the page cache are not the device's. The kernel splits large
+    requests, so the probe's share may appear too small.
+    """
+    if op == "read":
+        completed, seconds = device.reads, device.read_seconds
+    else:
+        completed, seconds = device.writes, device.write_seconds
+    everything = device.reads + device.writes
+    if completed <= 0 or operations < rules.least_operations_ratio * everything:
+        return None
+    if not latency_seconds > 0:
+        return None
+    return min(max(1 - seconds / completed / latency_seconds, 0.0), 1.0)
+
+
+def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
+    """Returns True if the host caused most of the latency; False if the share is unknown.
+
+    For queues no deeper than the device's: the rest of a deeper one waits in the host because of
+    the device.
+    """
+    return share is not None and share > rules.host_limited_ratio
+
+
+def _outcome(
     finished: Finished,
     begun: float,
     ended: float,
@@ -246,7 +248,7 @@ def _ended(
         run = fio_report.parse(finished.output, finished.status)
     except ParseError as e:
         run, message = None, message or str(e)
-    said = finished.errors.decode("utf-8", "replace").split()
+    errors = finished.errors.decode("utf-8", "replace").split()
     if finished.end is End.STUCK:
         result = ProfileResult.STUCK
     elif is_ending:
@@ -258,5 +260,5 @@ def _ended(
     else:
         result = ProfileResult(run.result.value)
         if run.result is not RunResult.SUCCESS:
-            message = " ".join([message, run.message, *said])[:500].strip()
+            message = " ".join([message, run.message, *errors])[:500].strip()
     return RunOutcome(result, run, begun, ended, readings, reason, message)

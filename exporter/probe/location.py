@@ -1,6 +1,5 @@
-"""On which filesystems a probe measures the drive, and does no harm.
-
-Where a probe's directory lies: on which filesystem, of which devices, and how full that is.
+"""Locates a probe's directory: its filesystem, the drives below, the free space, and whether a
+probe there measures the drive and does no harm.
 """
 
 import os
@@ -12,7 +11,7 @@ from exporter.errors import ReadError, SourceError
 from exporter.linux import files, mountinfo
 from exporter.linux.topology import Topology
 
-#: Filesystems that write in place, on block devices of this host.
+#: Filesystem types by how they write. The first group writes in place on local block devices.
 _IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs"})
 _COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2"})
 _MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
@@ -26,7 +25,7 @@ _NETWORK = frozenset(
 
 
 class FilesystemKind(str, Enum):
-    """How a filesystem writes, as far as it matters to a probe."""
+    """How a filesystem writes, as far as a probe depends on it."""
 
     IN_PLACE = "in_place"
     COPY_ON_WRITE = "copy_on_write"
@@ -45,27 +44,27 @@ _KINDS = {
     FilesystemKind.NETWORK: _NETWORK,
 }
 
-_WHY = {
+_UNSUITABLE = {
     FilesystemKind.MEMORY: "is in memory: there is no drive to probe",
     FilesystemKind.STACKED: "is stacked on other filesystems: name a directory on one of those",
-    FilesystemKind.NETWORK: "is on the network or shared: there is no drive of this host to probe",
-    FilesystemKind.FUSE: "is served by a program, whose speed would be measured",
-    FilesystemKind.UNKNOWN: "is not known to write through to a drive",
+    FilesystemKind.NETWORK: "is on the network or shared: there is no local drive to probe",
+    FilesystemKind.FUSE: "is served by a program (FUSE): the probe would measure that program",
+    FilesystemKind.UNKNOWN: "is of an unknown type, which may not write to a drive",
 }
 
 
 def filesystem_kind(fstype: str) -> FilesystemKind:
-    """What a filesystem is, by its type in mountinfo."""
+    """Returns how a filesystem writes, by its type in mountinfo."""
     if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
         return FilesystemKind.FUSE
     return next((each for each, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
 
 
 def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
-    """Why no probe may run on such a filesystem, for people; empty where it may.
+    """Returns why no probe may run on this filesystem type, as a message; empty if it may.
 
-    Copy-on-write needs consent: there each write goes to a new place, so that a rate-capped probe
-    fragments the file and, with snapshots, keeps every block that it ever wrote.
+    copy_on_write: the operator allows such filesystems. They write each block to a new place: a
+    probe fragments its file, and snapshots keep every block that it ever wrote.
     """
     found = filesystem_kind(fstype)
     if found is FilesystemKind.IN_PLACE or (
@@ -73,20 +72,20 @@ def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
     ):
         return ""
     if found is FilesystemKind.COPY_ON_WRITE:
-        return f"{fstype} writes each block to a new place: it takes consent to probe it"
-    return f"{fstype or 'the filesystem'} {_WHY[found]}"
+        return f"{fstype} is copy-on-write: set probe.copy_on_write to probe it"
+    return f"{fstype or 'the filesystem'} {_UNSUITABLE[found]}"
 
 
-#: What an md array does that reads or writes all of its members.
+#: Values of md/sync_action that read or write all members (Documentation/admin-guide/md.rst).
 _REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory's filesystem.
+    """A directory's filesystem and drives.
 
-    device: the label: the drive below where that is one, else the disk that carries the mount.
-    leaves: the drives below.
+    device: the label of metrics: the drive below if there is exactly one, else the mounted disk.
+    leaves: the device names of the drives below.
     """
 
     device: str
@@ -96,7 +95,7 @@ class Location:
     readonly: bool
 
     def unsuitable(self, *, copy_on_write: bool) -> str:
-        """Why no probe may run here, for people; empty where one may."""
+        """Returns why no probe may run here, as a message; empty if one may."""
         if why := unsuitable_reason(self.fstype, copy_on_write=copy_on_write):
             return why
         return f"{self.mountpoint} is mounted read-only" if self.readonly else ""
@@ -104,7 +103,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """What of a filesystem is free; inodes are None where it has no fixed number of them."""
+    """A filesystem's size and free space; inodes are None if their number is not limited."""
 
     size_bytes: int
     avail_bytes: int
@@ -112,25 +111,25 @@ class FreeSpace:
 
 
 def locate(directory: Path, topology: Topology, proc: Path) -> Location:
-    """The place of a directory, which need not be there yet; its parent must.
+    """Returns the location of a directory. It need not exist yet, but its parent must.
 
     Raises:
-        ReadError: it lies on no block device that is known, or nothing there can be read.
+        ReadError: the filesystem is not on a known block device, or cannot be read.
     """
     try:
         there = Path(os.path.realpath(directory if directory.exists() else directory.parent))
         text = files.read(proc / "self" / "mountinfo")
     except (OSError, SourceError) as e:
-        raise ReadError(f"where {directory} lies is not known: {e}") from e
+        raise ReadError(f"cannot find the filesystem of {directory}: {e}") from e
     mount = mountinfo.mount_containing(mountinfo.parse(text).value, str(there))
     if mount is None:
-        raise ReadError(f"where {directory} lies is not known: no mount is above it")
-    above = topology.stack.devices_of(mount)
-    if not above:
+        raise ReadError(f"cannot find the filesystem of {directory}: no mount contains it")
+    devices = topology.stack.devices_of(mount)
+    if not devices:
         why = unsuitable_reason(mount.fstype, copy_on_write=True)
-        raise ReadError(why or f"{directory}: {mount.source} is no block device that is known")
+        raise ReadError(why or f"{directory}: {mount.source} is not a known block device")
     leaves = topology.stack.drives_of(mount)
-    disk = topology.stack.parents.get(above[0], above[0])
+    disk = topology.stack.parents.get(devices[0], devices[0])
     return Location(
         device=leaves[0] if len(leaves) == 1 else disk,
         leaves=leaves,
@@ -141,7 +140,7 @@ def locate(directory: Path, topology: Topology, proc: Path) -> Location:
 
 
 def free_space(directory: Path) -> FreeSpace:
-    """How full the filesystem of a directory, or of its parent, is.
+    """Returns the free space of a directory's filesystem, by statvfs(3).
 
     Raises:
         ReadError: it cannot be read.
@@ -157,10 +156,10 @@ def free_space(directory: Path) -> FreeSpace:
     )
 
 
-def is_rebuilding(place: Location, topology: Topology) -> bool:
-    """An array that shares a drive with the place is rebuilt or checked: md/sync_action."""
+def is_rebuilding(location: Location, topology: Topology) -> bool:
+    """Returns True if an md array on the same drives is being rebuilt or checked."""
     for name, device in topology.devices.items():
-        if device.block.kind == "md" and set(topology.leaves_of(name)) & set(place.leaves):
+        if device.block.kind == "md" and set(topology.leaves_of(name)) & set(location.leaves):
             action = files.read_attribute(device.block.directory / "md" / "sync_action")
             if action in _REBUILDING:
                 return True

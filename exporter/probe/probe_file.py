@@ -1,9 +1,9 @@
-"""The file that probes read and write: one a device, in a directory that is ours alone.
+"""Creates, checks and removes the file that probes read and write, in a private directory.
 
-fio is told of it by its name, so what the name stands for is looked at before each run: a regular
-file, ours, with no second name. It is filled with random data once and kept: reads of a file that
-was only allocated never reach the drive (0.4 µs measured, against 64 µs), drives compress zeros,
-and a file made anew costs allocation and discards.
+fio opens the file by its name, so the name is checked before each run: it must be a regular file of
+this user with one link. The file is filled with random data once and kept. Reads of a file that is
+only allocated never reach the drive (0.4 µs measured instead of 64 µs), drives compress zeros, and
+a new file costs allocation and discards.
 """
 
 import errno
@@ -15,20 +15,20 @@ from pathlib import Path
 
 from exporter.errors import ReadError
 
-#: The file is filled in such pieces.
+#: The file is filled in chunks of this size.
 CHUNK_BYTES = 1 << 20
-#: Written back so often, lest all of it reaches the drive at once.
-_SYNCED_BYTES = 8 << 20
+#: Data is synced after this many bytes, so that the writeback does not reach the drive at once.
+_SYNC_INTERVAL_BYTES = 8 << 20
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class UnsafeProbeFile(ReadError):
-    """The file or its directory is none that a probe may use; the words say what to do."""
+    """A probe may not use the file or its directory; the message says what to do."""
 
 
 class FilesystemFull(ReadError):
-    """The filesystem or a quota is full; what was begun has been taken away again."""
+    """The filesystem or a quota is full; what was written so far is removed."""
 
 
 def prepare(
@@ -39,21 +39,20 @@ def prepare(
     fill: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Path:
-    """The file `name` in `directory`, at least `size_bytes` long; both are made where missing.
+    """Returns the file `name` in `directory`, at least `size_bytes` long; creates both if missing.
 
-    What the file lacks is filled with random data, in chunks, and made to last; `progress` hears
-    the file's size after each. Where it raises, as to give up, or the disk is full, the file is
-    as it was. Without `fill` the file is given its length only: for a run that writes it
-    once from end to end.
+    fill: fill what is missing with random data in chunks and sync it; otherwise only the length is
+    set, for a run that writes the whole file. progress: receives the length after each chunk.
+    If it raises or the disk is full, the file is restored.
 
     Raises:
-        Refused: a link, a device node, someone else's file, a read-only filesystem...
-        NoSpace: the disk is full.
+        UnsafeProbeFile: a link, a device node, another user's file, a read-only filesystem...
+        FilesystemFull: the disk is full.
     """
     path = directory / name
     with _opened(directory, make=True) as parent:
-        before = _looked_at(parent, path)
-        with _words(path), _descriptor(parent, name, os.O_RDWR | os.O_CREAT) as descriptor:
+        before = _checked_file(parent, path)
+        with _as_probe_error(path), _descriptor(parent, name, os.O_RDWR | os.O_CREAT) as descriptor:
             found = _checked(path, os.fstat(descriptor))
             if found.st_size >= size_bytes:
                 return path
@@ -73,78 +72,78 @@ def prepare(
 
 
 def check_usable(directory: Path, name: str) -> None:
-    """See that nothing is there, or a file that may be filled; the directory is made.
+    """Check that the name is unused or a file that may be filled; creates the directory.
 
     Raises:
-        Refused, NoSpace: as `prepare`.
+        UnsafeProbeFile, FilesystemFull: as `prepare`.
     """
     with _opened(directory, make=True) as parent:
-        _looked_at(parent, directory / name)
+        _checked_file(parent, directory / name)
 
 
 def check(directory: Path, name: str, size_bytes: int) -> Path:
-    """The file where it is as `prepare` left it; to be asked right before each run.
+    """Returns the file if it is as `prepare` left it. Call right before each run.
 
-    fio deletes a file that is shorter than it wants, so a short one is refused too.
+    fio deletes a file that is too short, so a short file is refused.
 
     Raises:
-        Refused: it is not, or is gone.
+        UnsafeProbeFile: it is not, or it does not exist.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
-        found = _looked_at(parent, path)
+        found = _checked_file(parent, path)
         if found is None:
-            raise UnsafeProbeFile(f"{path} is gone; it is made anew before the next probe")
+            raise UnsafeProbeFile(f"{path} no longer exists; the next probe creates it")
         if found.st_size < size_bytes:
             raise UnsafeProbeFile(
-                f"{path} is shorter than {size_bytes} bytes; it is filled before a probe"
+                f"{path} is shorter than {size_bytes} bytes; the next probe fills it"
             )
     return path
 
 
 def missing_bytes(directory: Path, name: str, size_bytes: int) -> int:
-    """What of the file is not on the disk yet: for the look at the free space, and the budget."""
+    """Returns how many bytes of the file are not allocated yet."""
     try:
         found = os.lstat(directory / name)
     except OSError:
         return size_bytes
-    # Not its length: a file that was not filled takes its space when it is written.
-    there = found.st_blocks * 512 if stat.S_ISREG(found.st_mode) else 0
-    return max(0, size_bytes - there)
+    # Not its length: a sparse file takes its space when it is written.
+    allocated = found.st_blocks * 512 if stat.S_ISREG(found.st_mode) else 0
+    return max(0, size_bytes - allocated)
 
 
 def shorten(directory: Path, name: str, size_bytes: int) -> None:
-    """Give back what the file has beyond `size_bytes`; one that is no longer stays as it is.
+    """Truncate the file to `size_bytes`; a shorter file stays as it is.
 
     Raises:
-        Refused: it is not ours, or cannot be shortened.
+        UnsafeProbeFile: it is not ours, or cannot be truncated.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
-        if _looked_at(parent, path) is None:
+        if _checked_file(parent, path) is None:
             return
-        with _words(path), _descriptor(parent, name, os.O_RDWR) as descriptor:
+        with _as_probe_error(path), _descriptor(parent, name, os.O_RDWR) as descriptor:
             if _checked(path, os.fstat(descriptor)).st_size > size_bytes:
                 os.ftruncate(descriptor, size_bytes)
 
 
 def remove(directory: Path, name: str) -> None:
-    """Delete the file, where it is ours; that it is not there is well too.
+    """Delete the file; a missing file is not an error.
 
     Raises:
-        Refused: it is not ours, or cannot be deleted.
+        UnsafeProbeFile: it is not ours, or cannot be deleted.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
-        if _looked_at(parent, path) is not None:
-            with _words(path):
+        if _checked_file(parent, path) is not None:
+            with _as_probe_error(path):
                 os.unlink(name, dir_fd=parent)
 
 
 @contextmanager
 def _opened(directory: Path, *, make: bool) -> Iterator[int]:
-    """The directory, ours alone, so that nobody can put another file in the place of ours."""
-    with _words(directory):
+    """Opens the directory, which must be private: no other user may replace the file in it."""
+    with _as_probe_error(directory):
         if make:
             with suppress(FileExistsError):
                 os.mkdir(directory, 0o700)
@@ -154,7 +153,7 @@ def _opened(directory: Path, *, make: bool) -> Iterator[int]:
         if found.st_uid != os.geteuid():
             raise UnsafeProbeFile(
                 f"{directory} belongs to user {found.st_uid}, not {os.geteuid()};"
-                " probes need a directory of their own: chown it, or name another"
+                " probes need a private directory: chown it, or name another"
             )
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise UnsafeProbeFile(
@@ -167,7 +166,7 @@ def _opened(directory: Path, *, make: bool) -> Iterator[int]:
 
 @contextmanager
 def _descriptor(parent: int, name: str, flags: int) -> Iterator[int]:
-    # Not waiting: a pipe in its place would have us wait for its other end.
+    # O_NONBLOCK: opening a named pipe would wait for its other end.
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=parent)
     try:
@@ -177,25 +176,23 @@ def _descriptor(parent: int, name: str, flags: int) -> Iterator[int]:
 
 
 @contextmanager
-def _words(path: Path) -> Iterator[None]:
-    """What the system says, as one of our errors."""
+def _as_probe_error(path: Path) -> Iterator[None]:
+    """Converts an OSError into one of our errors."""
     try:
         yield
     except OSError as e:
         if e.errno in _NO_SPACE:
-            raise FilesystemFull(
-                f"{path}: {e.strerror}; what was begun was taken away again"
-            ) from e
+            raise FilesystemFull(f"{path}: {e.strerror}; what was written so far is removed") from e
         if e.errno in (errno.ELOOP, errno.ENOTDIR):
             raise UnsafeProbeFile(
-                f"{path} is a link, or lies in no directory; probes follow none"
+                f"{path} is a link or not in a directory; probes follow no links"
             ) from e
         raise UnsafeProbeFile(f"{path}: {e.strerror or e}") from e
 
 
-def _looked_at(parent: int, path: Path) -> os.stat_result | None:
-    """What is there, before it is opened: opening a device node may do something."""
-    with _words(path):
+def _checked_file(parent: int, path: Path) -> os.stat_result | None:
+    """Checks the file before it is opened: opening a device node may have effects."""
+    with _as_probe_error(path):
         try:
             found = os.stat(path.name, dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
@@ -205,20 +202,18 @@ def _looked_at(parent: int, path: Path) -> os.stat_result | None:
 
 def _checked(path: Path, found: os.stat_result) -> os.stat_result:
     if stat.S_ISLNK(found.st_mode):
-        raise UnsafeProbeFile(f"{path} is a link; probes follow none: remove it")
+        raise UnsafeProbeFile(f"{path} is a link; probes follow no links: remove it")
     if stat.S_ISBLK(found.st_mode) or stat.S_ISCHR(found.st_mode):
-        raise UnsafeProbeFile(
-            f"{path} is a device node; a probe would destroy what is on it: remove it"
-        )
+        raise UnsafeProbeFile(f"{path} is a device node; a probe would destroy its data: remove it")
     if not stat.S_ISREG(found.st_mode):
-        raise UnsafeProbeFile(f"{path} is no regular file: remove it")
+        raise UnsafeProbeFile(f"{path} is not a regular file: remove it")
     if found.st_uid != os.geteuid():
         raise UnsafeProbeFile(
             f"{path} belongs to user {found.st_uid}, not {os.geteuid()}: remove it"
         )
     if found.st_nlink != 1:
         raise UnsafeProbeFile(
-            f"{path} has {found.st_nlink} names; a probe would write another's file"
+            f"{path} has {found.st_nlink} hard links; a probe would overwrite the other file"
         )
     return found
 
@@ -231,14 +226,14 @@ def _fill(descriptor: int, begin: int, end: int, progress: Callable[[int], None]
             written = os.pwrite(descriptor, chunk, place)
             chunk = chunk[written:]
             place += written
-        if place % _SYNCED_BYTES == 0:
+        if place % _SYNC_INTERVAL_BYTES == 0:
             os.fdatasync(descriptor)
         if progress is not None:
             progress(place)
 
 
 def _undo(parent: int, name: str, descriptor: int, before: os.stat_result | None) -> None:
-    """Leave the file as it was; what cannot be undone is found too short the next time."""
+    """Restore the file; a failure is detected by its length before the next run."""
     with suppress(OSError):
         if before is None:
             os.unlink(name, dir_fd=parent)

@@ -199,7 +199,7 @@ def test_a_file_in_its_place_that_is_a_link_is_refused(place: Place) -> None:
     file.symlink_to(victim)
     ended = place.run("probe", where(place))
     assert 2 == ended.status
-    assert "is a link; probes follow none" in ended.complaint
+    assert "is a link; probes follow no links" in ended.complaint
     assert "valuable" == victim.read_text()
 
 

@@ -66,6 +66,6 @@ def test_a_budget_of_a_later_version_lets_only_reads_run_today(
     (complaint,) = daemon.complaints
     (aside,) = budget.parent.glob("probe-budget.json.kept-*")
     assert aside.name in complaint
-    assert "today is held to be spent" in complaint
+    assert "today's budget counts as spent" in complaint
     assert '{"version": 2, "spent": "in another way"}' == aside.read_text()
     assert 1 == json.loads(budget.read_text())["version"]

@@ -214,6 +214,6 @@ def test_a_budget_of_a_day_to_come_is_not_believed(
     rig.begin()
     rig.run()
     assert {Reason.BUDGET: 1} == skipped(rig)
-    assert "of a day to come" in caplog.text
+    assert "dated in the future" in caplog.text
     rig.run(DAY)
     assert ("fsync", "page_read", "page_write") == rig.fio.ran[-1]

@@ -174,7 +174,7 @@ def test_two_results_of_one_name_are_not_added_up_and_it_is_said() -> None:
         (b'{"jobs": {}}', "no report"),
         (b'{"a":' * 100_000, "not JSON"),
         (b'{"jobs": [' + b"9" * 5000 + b"]}", "not JSON"),
-        (b" " * (fio_report.LARGEST_BYTES + 1), "more than"),
+        (b" " * (fio_report.MAX_REPORT_BYTES + 1), "more than"),
     ],
 )
 def test_a_run_that_ended_by_itself_without_a_report_is_not_understood(

@@ -115,7 +115,7 @@ def test_what_lasts_is_said_before_what_passes() -> None:
 
 def test_the_words_hold_the_figure_and_the_limit() -> None:
     found = gate(replace(REST, busy_ratio=0.93), RULES)
-    assert Skip(Reason.BUSY, "busy in the last minute: 93%; the limit is 60%") == found
+    assert Skip(Reason.BUSY, "device busy in the last minute: 93%; the limit is 60%") == found
 
 
 _FLOATS = st.none() | st.floats()

@@ -149,7 +149,7 @@ def test_nothing_but_our_own_regular_file_is_touched(replaced: Path) -> None:
         lambda: check(replaced.parent, replaced.name, 1),
         lambda: remove(replaced.parent, replaced.name),
     ):
-        with pytest.raises(UnsafeProbeFile, match=r"remove it|another's file"):
+        with pytest.raises(UnsafeProbeFile, match=r"remove it|overwrite the other file"):
             refuse()
     assert os.path.lexists(replaced)
 
@@ -167,7 +167,7 @@ def test_a_directory_of_someone_else_is_refused(directory: Path) -> None:
     directory.mkdir(mode=0o700)
     os.chown(directory, 12345, 12345)
     with pytest.raises(
-        UnsafeProbeFile, match="belongs to user 12345, not 0; probes need a directory"
+        UnsafeProbeFile, match="belongs to user 12345, not 0; probes need a private directory"
     ):
         prepare(directory, "sda", 4096)
     assert [] == os.listdir(directory)
@@ -184,7 +184,7 @@ def test_a_directory_that_others_may_enter_is_refused(directory: Path, mode: int
 def test_a_link_to_a_directory_is_refused(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir(mode=0o700)
     directory.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(UnsafeProbeFile, match="follow none"):
+    with pytest.raises(UnsafeProbeFile, match="follow no links"):
         prepare(directory, "sda", 4096)
     assert [] == os.listdir(tmp_path / "elsewhere")
 
@@ -203,7 +203,7 @@ def test_a_file_that_is_gone_or_cut_short_is_refused_before_a_run(directory: Pat
     with pytest.raises(UnsafeProbeFile, match="shorter than"):
         check(directory, "sda", SIZE)
     path.unlink()
-    with pytest.raises(UnsafeProbeFile, match="is gone"):
+    with pytest.raises(UnsafeProbeFile, match="no longer exists"):
         check(directory, "sda", SIZE)
 
 
@@ -227,7 +227,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_said_and_given_back(small_disk: Path) -> None:
     directory = small_disk / "probe"
     free = os.statvfs(small_disk).f_bfree
-    with pytest.raises(FilesystemFull, match="taken away again"):
+    with pytest.raises(FilesystemFull, match="is removed"):
         prepare(directory, "sda", 64 * MIB)
     assert [] == os.listdir(directory)
     prepare(directory, "sda", MIB)

@@ -65,8 +65,8 @@ def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
         ("1 0 0:33 / / rw - tmpfs tmpfs rw", "is in memory"),
         ("1 0 0:33 / / rw - overlay overlay rw", "is stacked on other filesystems"),
         ("1 0 0:33 / / rw - nfs4 server:/ rw", "on the network"),
-        ("1 0 0:33 / / rw - ext4 /dev/sdz rw", "no block device that is known"),
-        ("", "no mount is above it"),
+        ("1 0 0:33 / / rw - ext4 /dev/sdz rw", "is not a known block device"),
+        ("", "no mount contains it"),
     ],
 )
 def test_why_there_is_no_drive(host: Host, tmp_path: Path, line: str, words: str) -> None:
@@ -76,7 +76,7 @@ def test_why_there_is_no_drive(host: Host, tmp_path: Path, line: str, words: str
 
 
 def test_without_a_mount_table_it_is_not_known(host: Host, tmp_path: Path) -> None:
-    with pytest.raises(ReadError, match="not known"):
+    with pytest.raises(ReadError, match="cannot find the filesystem"):
         location.locate(tmp_path, seen(host), host.proc)
 
 
