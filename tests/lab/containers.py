@@ -1,4 +1,4 @@
-"""A container engine with a store of its own, on a machine without a registry or systemd."""
+"""A container engine with its own store, for machines without registry and systemd."""
 
 import json
 import shutil
@@ -11,26 +11,26 @@ from pathlib import Path
 
 from tests.lab.vm.cache import PROJECT, digest, made, run
 
-#: Where a machine has its certificates, on Debian.
+#: Certificates on Debian.
 _CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
-#: What the official image of Debian leaves out.
+#: Files that the official Debian image omits.
 _LEFT_OUT = ("doc", "man", "locale", "info", "groff", "lintian", "linda")
 
-#: runc: crun knows no cgroups of both versions at once. The limits: root may not raise its own in a
-#: container. No network of its own, for that takes more of the kernel than is here.
+#: runc, because crun does not support mixed cgroup versions. Limits are not raised, because root in
+#: a container may not. No separate network, which requires kernel features that are missing here.
 _RUN = ("--ulimit=nofile=1024:4096", "--ulimit=nproc=1000:1000")
 
 _SECONDS = 60.0
 
 
 def base() -> Path:
-    """An archive that stands for debian:bookworm-slim: of the same packages, the same left out."""
+    """An image archive equivalent to debian:bookworm-slim, built from packages."""
     options = [
         "--mode=root",
         "--variant=minbase",
         '--aptopt=APT::Install-Recommends "false"',
-        # Without it `usrmerge` comes, and Perl with it.
+        # Without it, `usrmerge` and Perl would be installed.
         "--include=usr-is-merged",
         "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr",
         *(f"--dpkgopt=path-exclude=/usr/share/{each}/*" for each in _LEFT_OUT),
@@ -46,16 +46,16 @@ def base() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """podman and buildah, on a store below `place`."""
+    """podman and buildah with a store below `place`."""
 
     place: Path
 
     def podman(self, *arguments: str) -> str:
-        """What it prints; RuntimeError where it fails."""
+        """Output of a command; RuntimeError if it fails."""
         return run("podman", *self._store(), "--runtime=runc", *arguments)
 
     def build(self, tag: str, *options: str) -> None:
-        """The Dockerfile of the tree, as it is. Only where to find certificates is added."""
+        """Builds the unmodified Dockerfile; only the location of certificates is added."""
         pip = self.place / "pip.conf"
         pip.write_text("[global]\ncert = /run/host-ca.crt\n")
         run(
@@ -75,11 +75,11 @@ class Engine:
         )
 
     def start(self, name: str, *words: str) -> None:
-        """A container in the background, as `docker run` would with these words."""
+        """Starts a container in the background, like `docker run` with these arguments."""
         self.podman("run", "--detach", f"--name={name}", *_RUN, *words)
 
     def execute(self, name: str, *words: str) -> "subprocess.CompletedProcess[str]":
-        """A command in a container that runs."""
+        """Runs a command in a running container."""
         return subprocess.run(
             ["podman", *self._store(), "--runtime=runc", "exec", name, *words],
             capture_output=True,
@@ -89,7 +89,7 @@ class Engine:
         )
 
     def said(self, name: str) -> str:
-        """What a container has logged: it goes where the container's own messages went."""
+        """Log of a container; its runtime writes to the same place."""
         return subprocess.run(
             ["podman", *self._store(), "--runtime=runc", "logs", name],
             stdout=subprocess.PIPE,
@@ -100,20 +100,20 @@ class Engine:
         ).stdout
 
     def remove_all(self) -> None:
-        """Containers and their volumes, without a last word."""
+        """Removes containers and their volumes."""
         self.podman("rm", "--all", "--force", "--time=0", "--volumes")
         self.podman("volume", "prune", "--force")
 
     def pid(self, name: str) -> int:
-        """Of its process 1, as the host sees it."""
+        """PID of its process 1 on the host."""
         return int(self.podman("inspect", "--format={{.State.Pid}}", name))
 
     def size(self, tag: str) -> int:
-        """Of an image with its base, in bytes."""
+        """Size of an image including its base, in bytes."""
         return int(self.podman("image", "inspect", "--format={{.Size}}", tag))
 
     def labels(self, tag: str) -> dict[str, str]:
-        """Of an image."""
+        """Labels of an image."""
         found: dict[str, str] = json.loads(
             self.podman("image", "inspect", "--format={{json .Labels}}", tag)
         )
@@ -125,8 +125,8 @@ class Engine:
 
 @contextmanager
 def engine() -> Iterator[Engine]:
-    """One with the base in its store, and no image besides."""
-    # Of all directories the one that most likely lies on a disk, in a container too.
+    """An engine whose store contains only the base image."""
+    # The directory that is most likely on a disk, also in a container.
     place = Path(tempfile.mkdtemp(prefix="ssd-image-", dir="/var/tmp"))
     found = Engine(place)
     try:
@@ -134,7 +134,7 @@ def engine() -> Iterator[Engine]:
         yield found
     finally:
         found.remove_all()
-        # What lies there belongs to other users, and some of it is mounted.
+        # Its files belong to other users, and some are mounted.
         mounts = Path("/proc/self/mounts").read_text().splitlines()
         for mount in reversed([line.split()[1] for line in mounts if str(place) in line]):
             subprocess.run(["umount", "--lazy", mount], check=False)

@@ -1,4 +1,4 @@
-"""A real MariaDB with its data on a disk of the rig, and sysbench that writes to it."""
+"""A real MariaDB with its data on a disk of the rig, and sysbench as writer."""
 
 import re
 import subprocess
@@ -16,23 +16,25 @@ _PROGRAM_SECONDS = 60
 _START_SECONDS = 20.0
 _STOP_SECONDS = 20.0
 
-#: sysbench's line of a second: "[ 7s ] thds: 4 tps: 4690.49 qps: ...".
+#: Output line of sysbench per second: "[ 7s ] thds: 4 tps: 4690.49 qps: ...".
 _SECOND = re.compile(r"^\[ \d+s \] .*?tps: ([0-9.]+) ", re.MULTILINE)
 
-#: A kill of the tests ends them too, and with them what they hold open.
+#: The programs stop if the tests are killed.
 _WITH_US = ("setpriv", "--pdeathsig=KILL")
 
 
 @contextmanager
 def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
-    """A server in the disk's control group, of no account but root's; yields its socket.
+    """Runs a server in the control group of the disk, with root as only account; yields its socket.
 
-    It writes past the page cache, as servers in production do. `run` takes what is not data, and
-    its name is short: a socket's path has 107 letters.
+    It uses direct I/O like production servers. `run` holds files other than data. Its path must be
+    short, because a socket path has at most 107 characters.
 
     Raises:
-        RuntimeError: it ended, or does not answer in twenty seconds; its own words are in the text.
-        CalledProcessError: its system tables cannot be made.
+        RuntimeError: the server ended or did not respond within twenty seconds; the message
+        contains its
+            output.
+        CalledProcessError: the system tables cannot be created.
     """
     data, socket, said = mountpoint / "data", run / "socket", run / "mariadbd.log"
     subprocess.run(
@@ -49,8 +51,8 @@ def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
         *(f"--datadir={data}", f"--socket={socket}", f"--pid-file={run / 'pid'}"),
         *("--skip-networking", "--innodb-flush-method=O_DIRECT"),
         *("--innodb-buffer-pool-size=64M", "--innodb-log-file-size=64M"),
-        # Changed pages are written all the time, as where a server has much to do, beside the
-        # redo log. That alone is written by one thread: slow or not, it fills no queue.
+        # Dirty pages are written continuously, as on a busy server. The redo log alone is written
+        # by one thread and never fills a queue.
         *("--innodb-max-dirty-pages-pct=0", "--innodb-io-capacity=250"),
     ]
     with said.open("wb") as log:
@@ -59,29 +61,29 @@ def mariadb(disk: SlowDisk, mountpoint: Path, run: Path) -> Iterator[Path]:
         _await_answer(server, socket, said)
         yield socket
     finally:
-        # While it is slow the pages that are left take minutes.
+        # While the disk is slow, writing the remaining pages takes minutes.
         disk.free()
         _end(server)
 
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """sysbench at work; `said` is the file of its own words."""
+    """A running sysbench; `said` is its output file."""
 
     said: Path
 
     def per_second(self) -> list[float]:
-        """Transactions a second, of each second that has gone by."""
+        """Transactions per second, for each second since the start."""
         return [float(found) for found in _SECOND.findall(self.said.read_text())]
 
 
 @contextmanager
 def writers(socket: Path, *, seconds: int) -> Iterator[Writers]:
-    """Four threads that insert, update and delete as fast as the server lets them.
+    """Runs four threads that insert, update and delete at full speed.
 
     Raises:
-        CalledProcessError: the tables cannot be made.
-        RuntimeError: it ended before the block did; its own words are in the text.
+        CalledProcessError: the tables cannot be created.
+        RuntimeError: sysbench ended before the block; the message contains its output.
     """
     asked = ["--no-defaults", f"--socket={socket}", "--execute=CREATE DATABASE sbtest"]
     subprocess.run(["mariadb", *asked], check=True, timeout=_PROGRAM_SECONDS)

@@ -1,7 +1,7 @@
-"""The Dockerfile built as it is, and run by the README's own flags, on this host's disks.
+"""Builds the Dockerfile and runs the image with the flags of the README.
 
-There is no registry here: the base is made of Debian's packages. Networks between containers and
-limits on memory are left out.
+The base image is built from Debian packages, because there is no registry. Networks between
+containers and memory limits are not tested.
 """
 
 import os
@@ -21,19 +21,20 @@ from tests.image.files import CONTAINER, documented_runs
 from tests.lab.containers import Engine, engine
 from tests.required import lacking
 
-#: Two builds, each a minute and more on cores that are shared.
+#: Two builds take at least a minute each on shared cores.
 pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 WITHOUT, WITH = "localhost/ssd-exporter:without-fio", "localhost/ssd-exporter:with-fio"
 MEGABYTE = 1_000_000
 
-#: Within the container, whose loopback is its own.
+#: Address inside the container, which has its own loopback.
 ASK = (
     "import sys, urllib.request as r;"
     "sys.stdout.buffer.write(r.urlopen('http://127.0.0.1:10177/metrics').read())"
 )
 
-#: What this machine has not: a bridge, control groups to limit, the README's drives, a restart.
+#: Flags that this machine does not support: bridge network, cgroup limits, drives of the README,
+#: restart.
 LEFT_OUT = ("--publish", "--memory", "--device", "--restart", "--name", "--detach", "...")
 
 VALIDATOR = "kubernetes-validate==1.37.0"
@@ -45,7 +46,7 @@ def built() -> Iterator[Engine]:
     if os.geteuid() != 0:
         lacking("only root builds an image here")
     with engine() as found:
-        # First without: that leaves the first stage, which is the same.
+        # First without fio: its build stage is reused.
         found.build(WITHOUT, "--build-arg=FIO=no")
         found.build(WITH)
         yield found
@@ -57,12 +58,12 @@ def containers(built: Engine) -> Iterator[Engine]:
     built.remove_all()
 
 
-#: The README's commands, in their order.
+#: Commands of the README in order.
 EXPORTER, AGENT, BOTH = range(3)
 
 
 def documented(which: int) -> list[str]:
-    """The flags of one of the README's commands, as far as this machine has what they name."""
+    """Flags of a command of the README that this machine supports."""
     flags, _ = list(documented_runs())[which]
     kept = [flag for flag in flags if not flag.startswith(LEFT_OUT)]
     return kept if "--network=none" in kept else [*kept, "--network=none"]
@@ -93,7 +94,7 @@ def seconds_to_its_end(at: Engine, name: str) -> float:
 
 
 def rights(at: Engine, name: str) -> int:
-    """The capabilities that process 1 could ever have."""
+    """Bounding set of process 1."""
     status = Path(f"/proc/{at.pid(name)}/status").read_text()
     return int(status.partition("CapBnd:")[2].split()[0], 16)
 
@@ -103,14 +104,14 @@ def drives() -> set[str]:
     return {each for each in found if not each.startswith(("loop", "ram", "zram", "sr", "fd"))}
 
 
-def test_it_is_no_larger_than_it_may_be(built: Engine) -> None:
+def test_the_image_size_is_within_limits(built: Engine) -> None:
     sizes = {tag: built.size(tag) for tag in (WITHOUT, WITH)}
     print({tag: f"{size / MEGABYTE:.0f} MB" for tag, size in sizes.items()})
     assert sizes[WITHOUT] <= 180 * MEGABYTE
     assert sizes[WITH] <= 260 * MEGABYTE
 
 
-def test_it_bears_its_labels_and_nothing_of_the_tree_that_it_does_not_need(
+def test_the_image_has_labels_and_no_unneeded_files(
     containers: Engine,
 ) -> None:
     version = containers.labels(WITH)["org.opencontainers.image.version"]
@@ -123,7 +124,7 @@ def test_it_bears_its_labels_and_nothing_of_the_tree_that_it_does_not_need(
 
 
 @pytest.mark.parametrize(("tag", "has_fio"), [(WITHOUT, False), (WITH, True)])
-def test_without_any_right_it_serves_this_hosts_disks_and_ends_at_once(
+def test_an_unprivileged_container_exports_disks_and_stops_immediately(
     containers: Engine, tag: str, has_fio: bool
 ) -> None:
     containers.start("exporter", *documented(EXPORTER), tag)
@@ -147,7 +148,7 @@ def test_without_any_right_it_serves_this_hosts_disks_and_ends_at_once(
     assert "0" == containers.podman("inspect", "--format={{.State.ExitCode}}", "exporter").strip()
 
 
-def test_what_is_stopped_is_no_longer_well(containers: Engine) -> None:
+def test_a_stopped_process_is_unhealthy(containers: Engine) -> None:
     containers.start("exporter", *documented(EXPORTER), WITH)
     await_page(containers, "exporter")
     pid = containers.pid("exporter")
@@ -159,13 +160,13 @@ def test_what_is_stopped_is_no_longer_well(containers: Engine) -> None:
     assert (1, "127.0.0.1:10177: timed out") == (done.returncode, done.stderr.strip())
 
 
-def test_two_containers_one_with_rights_and_one_with_the_page(containers: Engine) -> None:
+def test_two_containers_for_exporter_and_agent(containers: Engine) -> None:
     _, arguments = list(documented_runs())[AGENT]
     containers.start("agent", *documented(AGENT), WITH, *arguments)
     documents = "--volume=ssd-documents:/run/ssd-smart-agent:ro"
     containers.start("exporter", *documented(EXPORTER), documents, WITH)
     found = await_page(containers, "exporter")
-    # Its page is there before the agent's first word, or before that was found.
+    # The page is available before the first poll document.
     end = time.monotonic() + 30
     while found.value("ssd_collector_success", collector="smart") == 0:
         assert time.monotonic() < end, containers.said("exporter") + containers.said("agent")
@@ -183,7 +184,7 @@ def test_two_containers_one_with_rights_and_one_with_the_page(containers: Engine
     assert seconds_to_its_end(containers, "agent") < 1
 
 
-def test_one_container_with_the_rights_asks_by_itself(containers: Engine) -> None:
+def test_one_privileged_container_polls_drives(containers: Engine) -> None:
     containers.start("exporter", *documented(BOTH), WITH)
     found = await_page(containers, "exporter")
     assert 1 == found.value("ssd_collector_success", collector="smart")
@@ -193,10 +194,10 @@ def test_one_container_with_the_rights_asks_by_itself(containers: Engine) -> Non
         assert drive in done.stdout
 
 
-def test_a_directory_of_the_host_is_given_to_the_exporter_as_the_pod_does(
+def test_the_init_container_changes_the_owner_of_a_host_directory(
     containers: Engine, tmp_path: Path
 ) -> None:
-    """The DaemonSet's first container, twice, for a pod is started more than once."""
+    """Runs the init container of the DaemonSet twice, because a pod may start more than once."""
     for name in ("first", "again"):
         containers.start(
             name,
@@ -217,10 +218,10 @@ def test_a_directory_of_the_host_is_given_to_the_exporter_as_the_pod_does(
         assert (10177, 10177, 0o770) == (found.st_uid, found.st_gid, found.st_mode & 0o777)
 
 
-def test_the_daemonset_keeps_to_the_schema_of_kubernetes(
+def test_the_daemonset_matches_the_kubernetes_schema(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """Of the schemas of all versions there are 100 MB: they are not for every `make dev`."""
+    """The schemas of all versions take 100 MB and are not part of `make dev`."""
     place = tmp_path_factory.mktemp("validator")
     pip = [
         sys.executable,
@@ -233,7 +234,7 @@ def test_the_daemonset_keeps_to_the_schema_of_kubernetes(
         str(place),
     ]
     subprocess.run([*pip, VALIDATOR], check=True, stderr=subprocess.DEVNULL)
-    # The oldest that is still looked after somewhere, and the newest that it knows.
+    # The oldest maintained version, and the newest available one.
     for version in ("1.28", "1.37"):
         argv = ["-m", "kubernetes_validate", "--strict", "--kubernetes-version", version]
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A real database on a disk that becomes slow: what it feels, and what the daemon says of it."""
+"""A real database on a disk that becomes slow, and the verdict of the daemon."""
 
 import tempfile
 import time
@@ -26,10 +26,10 @@ SIZE_BYTES = 512 << 20
 WRITE_IOPS = 300
 SECONDS = 4
 
-#: By default loop devices are left out.
+#: Loop devices are excluded by default.
 ALL_BUT_RAM = "--collector.disk.device-exclude=^z?ram"
 
-#: Of InnoDB's alone that writes no binary log.
+#: Roles of a server without binary log.
 ROLES = {"mysql-data", "mysql-redo", "mysql-undo", "mysql-doublewrite"}
 
 
@@ -41,9 +41,9 @@ def place() -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Some seconds of the work, by sysbench and by the page.
+    """Measurements over some seconds, by sysbench and by the page.
 
-    writes_per_second, await_seconds: of the device; its mean write.
+    writes_per_second, await_seconds: of the device; await is that of writes.
     """
 
     transactions_per_second: float
@@ -77,16 +77,14 @@ def span(daemon: Daemon, work: Writers, device: str) -> Span:
 
 
 def turned(daemon: Daemon, device: str, verdict: str) -> tuple[Page, float]:
-    """The first page with that verdict, and how long it took."""
+    """First page with this verdict, and the time until it appeared."""
     begun = time.monotonic()
     while [verdict] != (page := daemon.next_page()).verdict(device):
         assert time.monotonic() < begun + 20, (verdict, page.verdict(device))
     return page, time.monotonic() - begun
 
 
-def test_a_database_and_the_page_agree_on_when_its_disk_is_slow(
-    place: Path, tmp_path: Path
-) -> None:
+def test_the_verdict_matches_a_slow_database(place: Path, tmp_path: Path) -> None:
     need("mariadbd", "mariadb-install-db", "sysbench")
     with ExitStack() as stack:
         try:
@@ -118,13 +116,13 @@ def test_a_database_and_the_page_agree_on_when_its_disk_is_slow(
     print(f"freed: {freed}; said after {freed_after_seconds:.1f} s")
     roles = {labels["role"] for labels, _ in page.find("ssd_device_role_info", device=device)}
     assert ROLES == roles
-    # By far more: 40 to 90 times, and 400 times the await, for pages queue up. How fast it is
-    # before depends on what else the machine does.
+    # Measured: factors of 40 to 90 for throughput and 400 for await. The throughput before depends
+    # on other load of the machine.
     assert quick.transactions_per_second > 5 * slow.transactions_per_second
     assert freed.transactions_per_second > 5 * slow.transactions_per_second
     assert slow.await_seconds > 5 * quick.await_seconds
     assert slow.await_seconds > 5 * freed.await_seconds
-    # What the disk lets through, with the writes that the layer below has merged.
+    # The limit of the disk; the layer below merges writes.
     assert pytest.approx(WRITE_IOPS, rel=0.35) == slow.writes_per_second
-    # The four threads wait for the redo log by turns, and that behind the pages in the queue.
+    # The four threads wait for the redo log in turn, which waits behind pages in the queue.
     assert slow.await_seconds / 5 < slow.transaction_seconds < slow.await_seconds * 5

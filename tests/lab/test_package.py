@@ -1,4 +1,4 @@
-"""The package on a host that systemd has booted, and the other ways to install, for real."""
+"""The package on a host booted by systemd, and the other ways of installation."""
 
 import hashlib
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 TOP = Path(__file__).parents[2]
 PROGRAM = "/usr/local/bin/ssd-exporter"
-#: Of the units that are tested as they lie in the tree.
+#: Installed files that the tested units use.
 ITS_FILES = (
     "/usr/bin/ssd-exporter",
     "/etc/ssd-exporter",
@@ -41,13 +41,13 @@ def package() -> Path:
 
 @pytest.fixture(scope="module")
 def later(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same under a later version, and nothing else."""
+    """The package with a later version number and no other change."""
     return debian.later(package, "99.1", tmp_path_factory.mktemp("later"), lambda _: None)
 
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """Without the units that it is booted with in other tests: the package brings its own."""
+    """A machine without preinstalled units, because the package installs its own."""
     try:
         with booted() as made:
             made.systemctl("disable", "--now", *UNITS)
@@ -58,7 +58,7 @@ def machine() -> Iterator[Machine]:
                 "/etc/ssd-exporter",
                 "/etc/default/ssd-exporter",
             )
-            # Where this host is a container itself, it forbids packages to start anything.
+            # If this host is a container, packages may not start services.
             made.run("rm", "-f", "/usr/sbin/policy-rc.d")
             for directory in ("systemd/system", "sysusers.d", "tmpfiles.d"):
                 made.run("sh", "-c", f"rm -f /usr/lib/{directory}/ssd-*")
@@ -85,7 +85,7 @@ def pids(machine: Machine) -> set[str]:
     return {machine.show(f"{unit}.service", "MainPID") for unit in UNITS}
 
 
-def test_the_package_starts_its_units_restarts_them_and_takes_all_of_it_away(
+def test_the_package_starts_restarts_and_removes_its_units(
     machine: Machine, package: Path, later: Path
 ) -> None:
     dpkg(machine, "--install", package=package)
@@ -121,8 +121,8 @@ def test_lintian_finds_no_error(package: Path) -> None:
     assert 0 == done.returncode, done.stdout + done.stderr
 
 
-def test_the_same_tree_makes_the_same_package(tmp_path: Path) -> None:
-    """In a copy, for this one may be at work."""
+def test_builds_are_reproducible(tmp_path: Path) -> None:
+    """In a copy, because other tests may use this tree."""
     need("dh", "dpkg-buildpackage")
     tree = tmp_path / "tree"
     shutil.copytree(TOP, tree, ignore=shutil.ignore_patterns(".*", "build", "dist", "var", "tests"))
@@ -140,7 +140,7 @@ def test_the_same_tree_makes_the_same_package(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def archive() -> Path:
-    """For this machine; that for the other architecture is built and not run."""
+    """For this machine; the other architecture is only built."""
     done = subprocess.run(
         ["make", "wheelhouse"], cwd=TOP, capture_output=True, text=True, check=False
     )
@@ -149,7 +149,7 @@ def archive() -> Path:
     return TOP / "dist" / name
 
 
-def test_the_archive_is_installed_without_a_network_and_removed(archive: Path) -> None:
+def test_the_archive_installs_offline_and_is_removable(archive: Path) -> None:
     need("unshare", "chroot")
     with layered() as root:
         target = root.layer / "var" / "tmp"
@@ -168,7 +168,7 @@ def test_the_archive_is_installed_without_a_network_and_removed(archive: Path) -
 
 
 def _pythons() -> dict[str, str]:
-    """Those from 3.10 on that are here, a path for each."""
+    """All installed Python versions from 3.10."""
     found = {}
     for directory in (*Path.home().glob(".pyenv/versions/3.*/bin"), Path("/usr/bin")):
         for path in directory.glob("python3.[1-9][0-9]"):
@@ -177,10 +177,10 @@ def _pythons() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("python", _pythons().values(), ids=_pythons())
-def test_the_archive_runs_on_every_python_that_is_here(
+def test_the_archive_supports_every_installed_python(
     archive: Path, python: str, tmp_path: Path
 ) -> None:
-    """One set of libraries for all: none of them is compiled for one Python."""
+    """One set of libraries supports all versions: none is compiled for one Python version."""
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     script = tmp_path / archive.name.removesuffix(".tar.gz") / "install.sh"

@@ -1,4 +1,4 @@
-"""README's install lines on a host that is as Debian made it, as they stand there."""
+"""Runs the install commands of the README on a minimal Debian host."""
 
 import os
 import re
@@ -23,10 +23,10 @@ UNITS = ("ssd-exporter", "ssd-smart-agent")
 PERSON = "person"
 HOME = f"/home/{PERSON}"
 
-#: What a server has (systemd), and a person who was told to begin with a clone.
+#: Packages of a server (systemd), and git for the clone.
 HAS = ("systemd", "systemd-sysv", "dbus", "sudo", "curl", "make", "git", "ca-certificates")
 
-#: How this machine reaches Debian's packages and Python's.
+#: Configuration of this machine for the package indexes of Debian and Python.
 REACHES = (
     *("/etc/apt/sources.list", "/etc/apt/sources.list.d", "/etc/apt/apt.conf.d"),
     *("/etc/apt/keyrings", "/usr/share/keyrings", "/etc/pip.conf", "/etc/resolv.conf"),
@@ -46,7 +46,7 @@ def install_lines() -> list[str]:
 
 
 def fresh_root() -> Path:
-    """Debian's smallest, with `HAS`; it is made once."""
+    """A minimal Debian root with `HAS`; created once."""
 
     def make(tree: Path) -> None:
         cache.run(
@@ -54,15 +54,15 @@ def fresh_root() -> Path:
             *("--dpkgopt=path-exclude=/usr/share/doc/*", f"--include={','.join(HAS)}"),
             *("bookworm", tree),
         )
-        # Or the same would be left out of what is installed later.
+        # Otherwise the same files would be omitted from later installations.
         (tree / "etc" / "dpkg" / "dpkg.cfg.d" / "99mmdebstrap").unlink(missing_ok=True)
 
     return cache.made(f"fresh-{cache.digest([], *HAS)}", make)
 
 
 def put_in(layer: Path, _: Path) -> None:
-    """A person with a clone, who may become root, and the way to the network."""
-    # Where this machine has none: what the fresh root was made with would name its packages twice.
+    """A user with a clone, sudo, and network access."""
+    # The configuration used to create the root would list its packages twice.
     (layer / "etc" / "apt").mkdir(parents=True)
     (layer / "etc" / "apt" / "sources.list").write_text("")
     for path in map(Path, REACHES):
@@ -74,7 +74,7 @@ def put_in(layer: Path, _: Path) -> None:
     (layer / "etc" / "hostname").write_text("fresh\n")
     (layer / "etc" / "hosts").write_text("127.0.0.1 localhost fresh\n")
     (layer / "opt").mkdir()
-    # Where no package writes: ca-certificates makes its own anew when it is installed.
+    # A path that no package writes: ca-certificates regenerates its own files.
     shutil.copyfile(AUTHORITIES, layer / THEIR_PLACE.lstrip("/"))
     clone = layer / HOME.lstrip("/") / "ssd-exporter"
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -93,7 +93,7 @@ def put_in(layer: Path, _: Path) -> None:
 def machine() -> Iterator[Machine]:
     need("mmdebstrap", "git")
     try:
-        # With this host's network, and so with its port.
+        # With the network of this host, and therefore its ports.
         with booted_from(fresh_root(), put_in, "--resolv-conf=off") as made:
             made.run("useradd", "--no-create-home", "--shell=/bin/bash", PERSON)
             made.run("chown", "-R", f"{PERSON}:", HOME)
@@ -105,11 +105,11 @@ def machine() -> Iterator[Machine]:
 
 
 def typed(machine: Machine, line: str) -> tuple[str, float]:
-    """What a line prints that the person types into a shell in the clone, and its seconds.
+    """Runs a command line in a shell in the clone; returns its output and duration.
 
-    Where a program asks whether to go on, the answer is yes.
+    Prompts are answered with yes.
     """
-    # But what names files of this machine.
+    # Except lines that refer to files of this machine.
     names = {name for name in os.environ if name.startswith("PIP_")} - {"PIP_FIND_LINKS"}
     environment = {
         **{name: os.environ[name] for name in names},
@@ -132,7 +132,7 @@ def typed(machine: Machine, line: str) -> tuple[str, float]:
     return done.stdout, seconds
 
 
-def test_the_three_lines_of_the_readme_lead_to_a_page(machine: Machine) -> None:
+def test_the_commands_of_the_readme_start_the_exporter(machine: Machine) -> None:
     build, install, ask = install_lines()
     built, build_seconds = typed(machine, build)
     installed, install_seconds = typed(machine, install)

@@ -1,4 +1,4 @@
-"""A control group whose processes get only so much of a block device, in either version."""
+"""A control group that limits its processes on a block device, with cgroup v1 or v2."""
 
 import errno
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 
 _ROOT = Path("/sys/fs/cgroup")
 
-#: Before the owner's process id, so that what a killed session left is told from a living one's.
+#: Prefix of the process ID of the owner, which identifies groups of killed sessions.
 _PREFIX = "ssd-rig-"
 
-#: A process has to be in the group before its first thread and its first I/O, so it enters by
-#: itself and then becomes the program.
+#: A process must be in the group before its first thread and first I/O, so it joins the group
+#: itself and then executes the program.
 _ENTER = (
     "import os, sys\n"
     "with open(sys.argv[1], 'w') as procs: procs.write(str(os.getpid()))\n"
@@ -25,22 +25,22 @@ _ENTER = (
 
 _V2_WORDS = {"read_bps": "rbps", "write_bps": "wbps", "read_iops": "riops", "write_iops": "wiops"}
 
-#: How long the kernel may take to let go of processes that have ended.
+#: Time in seconds that the kernel may need to release exited processes.
 _LARGEST_WAIT_SECONDS = 5.0
 
 
 class RigUnavailable(Exception):
-    """This machine cannot make the device; the text says what is missing."""
+    """This machine cannot create the device; the message contains the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a device lets through per second, named as in the kernel's blkio files.
+    """Limits per second of a device, named like the blkio files of the kernel.
 
     None is no limit.
 
     Raises:
-        ValueError: a limit below 1, which version 1 would read as no limit.
+        ValueError: a limit below 1, which version 1 would interpret as no limit.
     """
 
     read_iops: int | None = None
@@ -54,14 +54,14 @@ class Limits:
                 raise ValueError(f"{name}={value}: a limit is at least 1")
 
 
-#: A control file's name to the text that sets it.
+#: Settings: control file name and content.
 Settings = dict[str, str]
 
 
 def v1_settings(number: str, limits: Limits) -> Settings:
     """The blkio files of version 1 (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
 
-    `number` is the device's "major:minor".
+    `number` is "major:minor" of the device.
     """
     return {
         f"blkio.throttle.{name}_device": f"{number} {value or 0}"
@@ -70,7 +70,7 @@ def v1_settings(number: str, limits: Limits) -> Settings:
 
 
 def v2_settings(number: str, limits: Limits) -> Settings:
-    """The one file of version 2 (Documentation/admin-guide/cgroup-v2.rst, "IO")."""
+    """The io.max file of version 2 (Documentation/admin-guide/cgroup-v2.rst, "IO")."""
     words = [
         f"{_V2_WORDS[name]}={'max' if value is None else value}"
         for name, value in asdict(limits).items()
@@ -80,23 +80,23 @@ def v2_settings(number: str, limits: Limits) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class ThrottleGroup:
-    """One control group of this process's own."""
+    """A control group of this process."""
 
     path: Path
     settings: Callable[[str, Limits], Settings]
 
     @classmethod
     def create(cls, root: Path = _ROOT) -> "ThrottleGroup":
-        """A new group; version 1 where it carries blkio, else version 2 with its io controller.
+        """Creates a group: with version 1 if it has the blkio controller, else with version 2.
 
         Raises:
-            RigUnavailable: neither is there, or this process may not make groups.
+            RigUnavailable: neither is available, or this process may not create groups.
         """
         try:
             if (root / "blkio" / "blkio.throttle.write_iops_device").exists():
                 return cls(_new_group(root / "blkio"), v1_settings)
             if "io" in _words(root / "cgroup.controllers"):
-                # A child has io.max only where its parent hands the controller down.
+                # A child group has io.max only if its parent enables the controller.
                 if "io" not in _words(root / "cgroup.subtree_control"):
                     (root / "cgroup.subtree_control").write_text("+io")
                 return cls(_new_group(root), v2_settings)
@@ -106,16 +106,16 @@ class ThrottleGroup:
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """What stands before a program's arguments to run it, and its children, in the group."""
+        """Command prefix that runs a program and its children in the group."""
         return (sys.executable, "-c", _ENTER, str(self.path / "cgroup.procs"))
 
     def limit(self, number: str, limits: Limits) -> None:
-        """Hold the group to `limits` on the device `number`, at once."""
+        """Applies `limits` to the group for the device `number`."""
         for name, text in self.settings(number, limits).items():
             (self.path / name).write_text(text)
 
     def remove(self) -> None:
-        """Take the group away; what still runs in it goes on in the parent.
+        """Removes the group; its processes move to the parent.
 
         Raises:
             OSError: the group was still in use after five seconds.
@@ -126,16 +126,16 @@ class ThrottleGroup:
 
 
 def sweep(root: Path = _ROOT) -> None:
-    """Lift the limits of, and remove, groups whose owner was killed before it could.
+    """Removes groups of killed sessions and their limits.
 
-    Only groups named by this module, of processes that are no more.
+    Only groups of this module whose process no longer exists.
     """
     for parent in (root / "blkio", root):
         for group in parent.glob(f"{_PREFIX}*"):
             owner = group.name.removeprefix(_PREFIX).partition("-")[0]
             if not Path("/proc", owner).exists():
-                # Another rig may be sweeping the same group, and what is in it may not have
-                # ended yet: either way it is the next rig's to remove.
+                # Another rig may remove the same group, or its processes may not have exited yet.
+                # In both cases the next rig removes it.
                 with suppress(OSError):
                     _lift_all(group)
                     _emptied_and_gone(group, last=False)
@@ -159,7 +159,7 @@ def _emptied_and_gone(group: Path, *, last: bool) -> bool:
             (group.parent / "cgroup.procs").write_text(pid)
         group.rmdir()
     except OSError as e:
-        # EBUSY: a process is still on its way out. ESRCH: it ended between reading and moving.
+        # EBUSY: a process is still exiting. ESRCH: it exited between reading and moving.
         if last or e.errno not in {errno.EBUSY, errno.ESRCH}:
             raise
         return False

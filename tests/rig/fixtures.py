@@ -1,4 +1,4 @@
-"""The slow disk as a fixture: ``pytest_plugins = ("tests.rig.fixtures",)`` in a test module."""
+"""Fixture for the slow disk: ``pytest_plugins = ("tests.rig.fixtures",)`` in a test module."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,16 +11,15 @@ from tests.rig.cgroup import RigUnavailable
 from tests.rig.load import require_fio
 from tests.rig.slow_disk import SlowDisk
 
-#: tmpfs on every Linux that systemd or a container runtime started.
+#: tmpfs on every Linux system with systemd or a container runtime.
 _MEMORY = Path("/dev/shm")
 
 
 @pytest.fixture
 def slow_disk() -> Iterator[SlowDisk]:
-    """A device of 64 MiB in memory, not throttled yet; fio is installed.
+    """A device of 64 MiB in memory without a limit; requires fio.
 
-    A machine that cannot have one skips the test, with the reason; in CI, where it is meant to
-    be, that is a failure.
+    If the machine cannot provide it, the test is skipped with the reason. In CI it fails.
     """
     with ExitStack() as stack:
         try:

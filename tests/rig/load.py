@@ -1,4 +1,4 @@
-"""Real I/O on the slow disk: fio in its control group, bounded in bytes and in seconds."""
+"""Generates I/O on the slow disk with fio in its control group, limited in bytes and seconds."""
 
 import shutil
 import signal
@@ -17,22 +17,23 @@ from tests.rig.slow_disk import SlowDisk
 _START_SECONDS = 10.0
 _STOP_SECONDS = 3.0
 
-#: fio 3.33 ends its jobs on SIGTERM, reports and exits with 128; kill is the last resort.
+#: fio 3.33 stops its jobs on SIGTERM, writes its report and exits with 128. SIGKILL is the last
+#: resort.
 _STOPPED = frozenset({0, 128, -signal.SIGTERM, -signal.SIGKILL})
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one fio job asks of the disk.
+    """Parameters of a fio job.
 
-    `depth` requests in flight: libaio's own, or psync's threads. The engines look different to
-    the kernel: a psync thread waits in io_schedule() and counts in iowait and in pressure; one
-    that waits for libaio's completions counts in neither, however slow the disk is. MySQL does
-    both: pages by libaio, the redo log's fsync without.
+    `depth` is the number of requests in flight: of libaio, or of threads with psync. The kernel
+    treats the engines differently: a psync thread waits in io_schedule() and counts in iowait and
+    pressure; a thread that waits for libaio completions counts in neither, however slow the disk
+    is. MySQL uses both: libaio for pages, fsync for the redo log.
 
-    `rate_iops` is per thread. With it fio lets what is in flight drain whenever it is ahead of
-    its rate, so libaio's queue is `depth` only while the disk is slower than that, and 1 in a hang
-    that begins while it is not. Afterwards fio makes up for what it missed, as fast as it can.
+    `rate_iops` is per thread. With it, fio lets the queue drain whenever it is ahead of its rate.
+    libaio's queue is therefore `depth` only while the disk is slower than the rate, and 1 in a hang
+    that starts while it is not. Afterwards fio catches up at full speed.
     """
 
     pattern: Literal["randread", "randwrite", "randrw", "read", "write"] = "randwrite"
@@ -48,14 +49,14 @@ class Job:
 
 
 def arguments(path: Path, jobs: Sequence[Job], *, seconds: int, largest_bytes: int) -> list[str]:
-    """fio's arguments; the jobs together write or read at most `largest_bytes`."""
+    """Arguments of fio; all jobs together write or read at most `largest_bytes`."""
     share = largest_bytes // sum(job.threads for job in jobs)
     argv = ["fio", "--thread", "--minimal"]
     for number, job in enumerate(jobs):
         argv += [
             f"--name=job{number}",
             f"--filename={path}",
-            # Without it fio makes a file where a device is missing, and exits with 0.
+            # Without it fio creates a file if the device is missing, and exits with 0.
             "--allow_file_create=0",
             "--direct=1",
             f"--ioengine={job.engine}",
@@ -63,7 +64,7 @@ def arguments(path: Path, jobs: Sequence[Job], *, seconds: int, largest_bytes: i
             f"--numjobs={job.threads}",
             f"--rw={job.pattern}",
             f"--bs={job.block_bytes}",
-            # Together, and without time_based: whichever comes first ends the job.
+            # Both limits without time_based: the first one that is reached ends the job.
             f"--runtime={seconds}",
             f"--io_size={share}",
             "--norandommap",
@@ -76,7 +77,7 @@ def arguments(path: Path, jobs: Sequence[Job], *, seconds: int, largest_bytes: i
 
 
 def require_fio() -> None:
-    """Raises RigUnavailable where fio is not installed."""
+    """Raises RigUnavailable if fio is not installed."""
     if shutil.which("fio") is None:
         raise RigUnavailable("not installed: fio; apt install fio")
 
@@ -85,11 +86,11 @@ def require_fio() -> None:
 def load(
     disk: SlowDisk, *jobs: Job, seconds: int = 60, largest_bytes: int = 16 << 30
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """fio at work on `disk`, from its first request to the end of the block.
+    """Runs fio on `disk`, from its first request to the end of the block.
 
     Raises:
-        RuntimeError: fio failed; its own words are in the text.
-        TimeoutError: no request reached the disk in ten seconds.
+        RuntimeError: fio failed; the message contains its output.
+        TimeoutError: no request reached the disk within ten seconds.
     """
     argv = arguments(disk.path, jobs, seconds=seconds, largest_bytes=largest_bytes)
     with tempfile.TemporaryFile() as said:
@@ -125,7 +126,7 @@ def _stop(disk: SlowDisk, fio: subprocess.Popen[bytes]) -> None:
     try:
         fio.wait(_STOP_SECONDS)
     except subprocess.TimeoutExpired:
-        # A process with requests in flight cannot die, not even of SIGKILL.
+        # A process with requests in flight cannot exit, not even after SIGKILL.
         disk.free()
         fio.kill()
         fio.wait(_STOP_SECONDS)

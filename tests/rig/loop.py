@@ -1,4 +1,4 @@
-"""Two loop devices, one on a file on the other: see `tests.rig.slow_disk` for what for."""
+"""Two stacked loop devices; `tests.rig.slow_disk` describes their purpose."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from pathlib import Path
 from exporter.linux.files import read_attribute
 from tests.rig.cgroup import RigUnavailable
 
-#: What ext4 takes beside the file.
+#: Space for ext4 metadata.
 _METADATA_BYTES = 16 << 20
 
 _PROGRAMS = ("losetup", "mkfs.ext4", "mount", "umount")
@@ -23,7 +23,7 @@ _DETACH_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop device; `token` is a part of its file's name that no other rig has."""
+    """A loop device; `token` is a unique part of its file name."""
 
     path: Path
     token: str
@@ -34,7 +34,7 @@ class Loop:
 
     @property
     def attached(self) -> bool:
-        """Whether it still carries our file: another rig may have taken the name since."""
+        """True if the device still uses this file; another rig may have reused its name."""
         return self.token in (read_attribute(self._sysfs / "backing_file") or "")
 
     @property
@@ -48,11 +48,11 @@ class Loop:
 
 @contextmanager
 def layers(directory: Path, size_bytes: int) -> Iterator[tuple[Loop, Loop]]:
-    """The lower and the upper device, held open; both detach at the end of the block.
+    """Opens the lower and the upper device; both detach at the end of the block.
 
     Raises:
-        RigUnavailable: a step failed; nothing is left behind.
-        TimeoutError: something else held a device open for ten seconds after the block.
+        RigUnavailable: a step failed; all previous steps are undone.
+        TimeoutError: another process kept a device open for ten seconds after the block.
     """
     work = Path(tempfile.mkdtemp(prefix=f"ssd-rig-{os.getpid()}-", dir=directory))
     loops: list[Loop] = []
@@ -76,8 +76,8 @@ def _lower(held: ExitStack, work: Path, size_bytes: int) -> Loop:
         lower = _attach(held, image, work.name)
     finally:
         image.unlink()
-    # Without a journal no write waits for another one's commit. Blocks of 4 KiB, because small
-    # file systems get 1 KiB and then four times the metadata.
+    # Without a journal no write waits for a commit of another one. Blocks of 4 KiB, because small
+    # filesystems default to 1 KiB and then need four times the metadata.
     _run("mkfs.ext4", "-q", "-b", "4096", "-m", "0", "-N", "16", "-O", "^has_journal", lower.path)
     return lower
 
@@ -92,7 +92,8 @@ def _upper(held: ExitStack, work: Path, lower: Loop, size_bytes: int) -> Loop:
             _fill(image, size_bytes)
             upper = _attach(held, image, work.name, "--direct-io=on")
         finally:
-            # Out of the name space now, unmounted by the kernel when the upper device is closed.
+            # Removed from the namespace now; the kernel unmounts it when the upper device is
+            # closed.
             _run("umount", "--lazy", mountpoint)
     finally:
         mountpoint.rmdir()
@@ -102,7 +103,7 @@ def _upper(held: ExitStack, work: Path, lower: Loop, size_bytes: int) -> Loop:
 
 
 def _fill(image: Path, size_bytes: int) -> None:
-    """Write every block, or the first write to each would cost metadata as well."""
+    """Writes every block, so that later writes do not cause metadata writes."""
     chunk = bytes(1 << 20)
     with image.open("wb") as f:
         for start in range(0, size_bytes, len(chunk)):
@@ -117,7 +118,7 @@ def _attach(held: ExitStack, image: Path, token: str, *options: str) -> Loop:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         held.callback(os.close, descriptor)
     finally:
-        # Of an open device this detaches at the last close (loop(4), LO_FLAGS_AUTOCLEAR).
+        # For an open device this detaches it at the last close (loop(4), LO_FLAGS_AUTOCLEAR).
         _run("losetup", "--detach", path)
     return Loop(Path(path), token)
 
@@ -134,7 +135,7 @@ def _wait_detached(loops: list[Loop]) -> None:
 
 
 def require(directory: Path, size_bytes: int) -> None:
-    """Raises RigUnavailable where `layers` could not work."""
+    """Raises RigUnavailable if `layers` cannot work on this machine."""
     if os.geteuid() != 0:
         raise RigUnavailable("loop devices and control groups need root; run these tests as root")
     if missing := [name for name in _PROGRAMS if shutil.which(name) is None]:

@@ -1,6 +1,6 @@
-"""An NVMe drive made of bytes, under the real smartctl: see nvme_shim.c.
+"""A simulated NVMe drive for the real smartctl; see nvme_shim.c.
 
-Layouts are those of the NVM Express base specification 1.4: Identify Controller (figure 247),
+The layouts follow the NVM Express base specification 1.4: Identify Controller (figure 247),
 Identify Namespace (figure 245), SMART / Health Information (figure 194).
 """
 
@@ -17,7 +17,7 @@ _KELVIN = 273
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Log page 2; temperatures in °C, the rest in the log's own units."""
+    """Log page 2; temperatures in °C, other values in units of the log."""
 
     critical_warning: int
     temperature: int
@@ -56,7 +56,7 @@ class Health:
 
 
 def controller(model: str, serial: str, firmware: str, capacity_bytes: int) -> bytes:
-    """Identify Controller, of NVMe 1.4 with one namespace."""
+    """Identify Controller of NVMe 1.4 with one namespace."""
     page = bytearray(4096)
     page[4:24] = serial.encode().ljust(20)
     page[24:64] = model.encode().ljust(40)
@@ -69,7 +69,7 @@ def controller(model: str, serial: str, firmware: str, capacity_bytes: int) -> b
 
 
 def namespace(capacity_bytes: int, block_bytes: int, eui64: int) -> bytes:
-    """Identify Namespace, with one format."""
+    """Identify Namespace with one format."""
     page = bytearray(4096)
     blocks = capacity_bytes // block_bytes
     struct.pack_into("<3Q", page, 0, blocks, blocks, blocks)
@@ -79,7 +79,7 @@ def namespace(capacity_bytes: int, block_bytes: int, eui64: int) -> bytes:
 
 
 def build(directory: Path) -> Path:
-    """The library for LD_PRELOAD; CalledProcessError where the compiler will not."""
+    """Compiles the library for LD_PRELOAD; raises CalledProcessError if the compiler fails."""
     library = directory / "nvme_shim.so"
     flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
     subprocess.run(["cc", *flags, "-o", library, _SOURCE, "-ldl"], check=True)
@@ -87,7 +87,7 @@ def build(directory: Path) -> Path:
 
 
 def smartctl_under(library: Path, answers: Path, device: str, real: str) -> Path:
-    """A program that is the real smartctl for this one drive, and whose scan finds none."""
+    """A wrapper that runs the real smartctl for this drive; its scan finds no drives."""
     program = library.with_name("smartctl")
     told = {"LD_PRELOAD": library, "NVME_SHIM_DEVICE": device, "NVME_SHIM_DIRECTORY": answers}
     names = " ".join(f"{name}={shlex.quote(str(value))}" for name, value in told.items())
@@ -101,6 +101,6 @@ def smartctl_under(library: Path, answers: Path, device: str, real: str) -> Path
 
 
 def _kelvins(celsius: tuple[int, ...]) -> list[int]:
-    """Of eight sensors; 0 is one that is not there."""
+    """Temperatures of eight sensors in Kelvin; 0 is a missing sensor."""
     found = [each + _KELVIN for each in celsius]
     return found + [0] * (8 - len(found))

@@ -1,4 +1,4 @@
-"""A filesystem on a block device of its own, and the daemon's probes of it with the real fio."""
+"""A filesystem on its own block device, with the probes of the daemon and the real fio."""
 
 import subprocess
 import time
@@ -21,10 +21,10 @@ from tests.rig.loop import layers, require
 
 _SECTOR_BYTES = 512
 
-#: Before a probe, its load is known over so long.
+#: Time for which the load must be known before a probe.
 _NOTED_SECONDS = 10.0
 
-#: The machine is others' too; what is measured here is not its gate.
+#: Disables the gate, because other processes use this machine as well.
 _ALWAYS = GateRules(
     host_uptime_seconds=0,
     busy_ratio=1,
@@ -38,7 +38,7 @@ _ALWAYS = GateRules(
 
 
 class ClockAhead(SystemClock):
-    """The machine's own, put forward between two probes."""
+    """The system clock plus an offset that increases between probes."""
 
     ahead = 0.0
 
@@ -50,7 +50,7 @@ class ClockAhead(SystemClock):
 
 
 class ProbedDisk:
-    """What `probed_disk` holds. `run` and the counters are the schedule and the kernel's."""
+    """Result of `probed_disk`: `run` uses the probe schedule, counters come from the kernel."""
 
     def __init__(
         self, mountpoint: Path, device: str, state: Path, profiles: Mapping[str, ProfileSettings]
@@ -85,7 +85,7 @@ class ProbedDisk:
         )
 
     def run(self, seconds: float = _NOTED_SECONDS) -> None:
-        """So much time passes, in no time, and what is due by then is run."""
+        """Advances the clock by `seconds` and runs the probes that are due."""
         (directory,) = self.monitor._directories
         self._clock.ahead += seconds - _NOTED_SECONDS
         directory.locate()
@@ -95,7 +95,7 @@ class ProbedDisk:
         self.monitor.probe.run_due()
 
     def values(self, family: str) -> dict[tuple[str, ...], float]:
-        """The samples of a family that is no histogram, by their labels."""
+        """Samples of a metric that is not a histogram, by label values."""
         samples = (each for each in self.monitor.samples() if each.desc.name == family)
         return {s.labels: s.value for s in samples if not isinstance(s.value, Buckets)}
 
@@ -103,7 +103,7 @@ class ProbedDisk:
         return int(self.values("ssd_probe_written_bytes_total")[self.device,])
 
     def written_bytes(self) -> int:
-        """What the device has written, with all that waits in memory."""
+        """Bytes written to the device, including dirty pages, which it flushes first."""
         subprocess.run(["sync", "--file-system", self._mountpoint], check=True)
         stat = Path("/sys/block", self.device, "stat").read_text().split()
         return int(stat[6]) * _SECTOR_BYTES
@@ -113,16 +113,16 @@ class ProbedDisk:
 def probed_disk(
     place: Path, size_bytes: int, profiles: Mapping[str, ProfileSettings] | None = None
 ) -> Iterator[ProbedDisk]:
-    """ext4 on a loop device in memory, and probes that have not run yet. `place` is empty.
+    """ext4 on a loop device in memory, with probes that have not run yet. `place` must be empty.
 
     Raises:
-        RigUnavailable: this machine lacks something; nothing is left behind.
+        RigUnavailable: a requirement is missing; all previous steps are undone.
     """
     memory, mountpoint = Path("/dev/shm"), place / "mnt"
     require(memory, size_bytes)
     mountpoint.mkdir()
     with layers(memory, size_bytes) as (_, upper):
-        # Not in the background afterwards, where it would be taken for the probes' writes.
+        # Not lazily in the background, where it would count as writes of probes.
         lazy = "lazy_itable_init=0,lazy_journal_init=0"
         try:
             subprocess.run(["mkfs.ext4", "-q", "-E", lazy, upper.path], check=True)

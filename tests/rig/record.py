@@ -1,15 +1,15 @@
-"""Records the seconds of a disk that slows down, hangs and recovers, as vectors for pure functions.
+"""Records a disk that slows down, hangs and recovers, as test vectors.
 
 ``python -m tests.rig.record FILE``, as root, takes about 45 seconds. The file is JSON::
 
-    kernel, user_hz  what counted; user_hz is the unit of the cpu lines
+    kernel, user_hz  kernel version and the unit of the cpu lines
     device           the slow disk
     slow_write_iops  the limit while it was slow
     seconds          one object per reading: monotonic_seconds, phase (of the second that ends with
-                     this reading), diskstats (the disk's row), cpu (the cpu lines of /proc/stat),
-                     pressure_io (its lines)
+                     this reading), diskstats (the row of the disk), cpu (the cpu lines of
+                     /proc/stat), pressure_io (its lines)
 
-The first reading has the phase "start": there is no second before it.
+The first reading has the phase "start", because there is no second before it.
 """
 
 import json
@@ -24,10 +24,10 @@ from pathlib import Path
 from tests.rig.load import Job, load
 from tests.rig.slow_disk import SlowDisk
 
-#: A little of everything, all the time: reads, writes and a flush after every fourth write.
+#: Light mixed load: reads, writes, and a flush after every fourth write.
 CALM = Job(pattern="randrw", engine="psync", depth=1, rate_iops=50, writes_per_fsync=4)
 
-#: 1,960 writes a second while the disk keeps up, 32 in flight while it does not.
+#: 1,960 writes per second while the disk is fast enough, 32 in flight while it is not.
 DEMAND = (
     Job(depth=16, rate_iops=1000),
     Job(engine="psync", depth=16, rate_iops=60),
@@ -35,8 +35,8 @@ DEMAND = (
 
 SLOW_WRITE_IOPS = 400
 
-#: A hang that begins and ends between two readings fills one second less than it lasts, so it
-#: begins this long before a reading and ends as long after another.
+#: A hang that starts and ends between two readings covers one second less than its duration. It
+#: therefore starts this long before a reading and ends as long after another one.
 _MARGIN_SECONDS = 0.25
 
 
@@ -62,7 +62,7 @@ def reading(device: str, phase: str) -> Reading:
 
 
 class Seconds:
-    """Readings on the whole seconds since the first; `phase` takes some and names them."""
+    """Takes readings at whole seconds since the first one; `phase` names them."""
 
     def __init__(self, device: str) -> None:
         self.readings = [reading(device, "start")]
@@ -75,7 +75,7 @@ class Seconds:
             self.readings.append(reading(self._device, name))
 
     def wait(self, before_seconds: float) -> None:
-        """Sleep until so long before the next reading; below 0 is after the last one."""
+        """Sleeps until `before_seconds` before the next reading; below 0: after the last one."""
         due = self._start + len(self.readings) - before_seconds
         time.sleep(max(0.0, due - time.monotonic()))
 

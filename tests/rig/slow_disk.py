@@ -1,21 +1,20 @@
-"""A real block device as slow as a test wants it, with true rows in /proc/diskstats.
+"""A real block device with configurable speed and real counters in /proc/diskstats.
 
-Two loop devices, one on the other::
+It consists of two stacked loop devices::
 
-    upper  /dev/loopB, direct I/O     the device under test: requests are in flight here ...
+    upper  /dev/loopB, direct I/O     the tested device: requests are in flight here ...
       file, ext4 without a journal
-    lower  /dev/loopA                 ... while their backing I/O waits here for the throttle
+    lower  /dev/loopA                 ... while their backing I/O is throttled here
       file in `directory`, on tmpfs
 
-One alone would not do: the block layer throttles a bio before it becomes a request, and only
-requests are counted, so a throttled device's own row stays calm. The loop driver issues its
-backing I/O for the control group of whoever asked (drivers/block/loop.c), so a limit on the lower
-device for the writer's group makes the upper one slow.
+One device is not sufficient: the block layer throttles a bio before it becomes a request, and only
+requests are counted, so the counters of a throttled device show no load. The loop driver submits
+its backing I/O in the control group of the original writer (drivers/block/loop.c), so a limit on
+the lower device for that group slows down the upper one.
 
-The kernel tears it down: both devices detach at their last close, the file system is out of the
-name space before anyone uses it, and the file has no name. Nothing but the control group
-outlives this process and its load, however they end, and the next rig lifts its limits and removes
-it.
+The kernel cleans up: both devices detach at their last close, the filesystem is removed from the
+namespace before use, and the file is unlinked. Only the control group survives this process and its
+load; the next rig removes its limits and the group.
 """
 
 import signal
@@ -30,14 +29,14 @@ from tests.rig.loop import layers, require
 
 
 class SlowDisk:
-    """A context manager that holds the device; a speed is set for processes in `cgroup` only.
+    """Context manager that holds the device; limits apply to processes in `cgroup` only.
 
-    ``device`` is the kernel's name, ``path`` the node, ``cgroup.prefix`` what to put before a
-    program's arguments. `directory` is best on tmpfs. While the device is held, SIGTERM in the
-    main thread is KeyboardInterrupt, so that it unwinds.
+    ``device`` is the kernel name, ``path`` the device node, ``cgroup.prefix`` the prefix of
+    commands. `directory` should be on tmpfs. While the device is held, SIGTERM raises
+    KeyboardInterrupt in the main thread, so that the context managers clean up.
 
     Raises:
-        RigUnavailable: this machine lacks something; nothing is left behind.
+        RigUnavailable: a requirement is missing; all previous steps are undone.
     """
 
     device: str
@@ -60,7 +59,7 @@ class SlowDisk:
             lower, upper = stack.enter_context(layers(self._directory, self._size_bytes))
             self.path, self.device = upper.path, upper.path.name
             self._lower_number = lower.number
-            # Last in, first out: what waits must get through before the layers can go.
+            # Last in, first out: waiting requests must complete before the layers are removed.
             stack.callback(self.free)
             self._held = stack.pop_all()
         return self
@@ -81,24 +80,24 @@ class SlowDisk:
         read_bps: int | None = None,
         write_bps: int | None = None,
     ) -> None:
-        """Let through only so many requests and bytes per second; replaces earlier limits."""
+        """Limits requests and bytes per second; replaces previous limits."""
         self._limits = Limits(read_iops, write_iops, read_bps, write_bps)
         self.thaw()
 
     def free(self) -> None:
-        """Lift every limit; what waits completes at once."""
+        """Removes all limits; waiting requests complete immediately."""
         self.throttle()
 
     def freeze(self) -> None:
-        """Let nothing complete: requests stay in flight until `thaw`.
+        """Stops all completions: requests stay in flight until `thaw`.
 
-        By a limit of one byte a second. fsfreeze does it as well, but a session killed then would
-        leave a file system that nobody can reach to thaw.
+        It uses a limit of one byte per second. fsfreeze would work too, but a killed session would
+        leave a frozen filesystem that is no longer reachable.
         """
         self.cgroup.limit(self._lower_number, Limits(read_bps=1, write_bps=1))
 
     def thaw(self) -> None:
-        """Go back to the limits that were in force before `freeze`."""
+        """Restores the limits that were active before `freeze`."""
         self.cgroup.limit(self._lower_number, self._limits)
 
 

@@ -1,14 +1,14 @@
-"""Reports of the size and shape that smartctl prints, of drives that do not exist.
+"""Generates smartctl reports of realistic size and structure for simulated drives.
 
-The keys are smartctl's documented ones; every name, number and serial is made up. Each drive of a
-number has values of its own, and `age` moves its counters on, as wear does.
+The keys are those of smartctl; all names, numbers and serials are invented. The values depend on
+the number of the drive, and `age` increases its counters.
 """
 
 from typing import Any
 
 _VERSION = [7, 3]
 
-#: Id and name as most SATA SSDs have them, and whether the raw number grows with age.
+#: ID and name as on most SATA SSDs, and whether the raw value increases with age.
 _ATTRIBUTES: tuple[tuple[int, str, bool], ...] = (
     (1, "Raw_Read_Error_Rate", False),
     (5, "Reallocated_Sector_Ct", True),
@@ -37,7 +37,7 @@ _ATTRIBUTES: tuple[tuple[int, str, bool], ...] = (
     (242, "Total_LBAs_Read", True),
 )
 
-#: Page, its name, and how many statistics it has, as ACS-4 lists them.
+#: Page, name, and number of statistics, as in ACS-4.
 _PAGES = ((1, "General Statistics", 8), (4, "General Errors Statistics", 4))
 _MORE_PAGES = (
     (5, "Temperature Statistics", 14),
@@ -47,7 +47,7 @@ _MORE_PAGES = (
 
 
 def scan(paths: dict[str, str]) -> dict[str, Any]:
-    """What --scan-open prints: a drive a path, and its type."""
+    """Output of --scan-open: path and type of each drive."""
     return {
         **_run("--scan-open"),
         "devices": [
@@ -63,12 +63,12 @@ def scan(paths: dict[str, str]) -> dict[str, Any]:
 
 
 def of(number: int, age: int = 0, serial: str = "") -> dict[str, Any]:
-    """Every second drive is NVMe, the others are SATA."""
+    """Report of a drive; every second one is NVMe, the others are SATA."""
     return (nvme if number % 2 else ata)(number, age, serial)
 
 
 def nvme(number: int, age: int = 0, serial: str = "") -> dict[str, Any]:
-    """An NVMe drive: 3 KB with its power states, as `-c` adds them."""
+    """Report of an NVMe drive: 3 KB with power states (option -c)."""
     n = 1000 * number + age
     return {
         **_run(f"/dev/rig{number}"),
@@ -138,7 +138,7 @@ def nvme(number: int, age: int = 0, serial: str = "") -> dict[str, Any]:
 
 
 def ata(number: int, age: int = 0, serial: str = "", errors: int = 30) -> dict[str, Any]:
-    """A SATA SSD; with its 30 logged errors about 20 KB, which is much."""
+    """Report of a SATA SSD: about 20 KB with 30 logged errors, which is a large report."""
     n = 1000 * number + age
     return {
         **_run(f"/dev/rig{number}"),

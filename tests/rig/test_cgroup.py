@@ -1,4 +1,4 @@
-"""Limits as the kernel reads them, and groups on trees of either version."""
+"""Limits in kernel format, and groups of both versions."""
 
 from pathlib import Path
 
@@ -27,19 +27,19 @@ def test_version_2_has_one_file_and_max_lifts_a_limit() -> None:
 
 
 @given(limits=st.builds(Limits, LIMIT, LIMIT, LIMIT, LIMIT))
-def test_both_versions_are_told_the_same_limits(limits: Limits) -> None:
+def test_both_versions_have_the_same_limits(limits: Limits) -> None:
     one = [text.split()[1] for text in v1_settings("7:3", limits).values()]
     two = [word.partition("=")[2] for word in v2_settings("7:3", limits)["io.max"].split()[1:]]
     assert [value if value != "0" else "max" for value in one] == two
 
 
 @pytest.mark.parametrize("value", [0, -1])
-def test_a_limit_that_the_kernel_would_read_as_none_is_refused(value: int) -> None:
+def test_a_limit_below_one_is_rejected(value: int) -> None:
     with pytest.raises(ValueError, match="write_iops"):
         Limits(write_iops=value)
 
 
-def test_version_2_hands_the_io_controller_down_before_it_makes_a_group(tmp_path: Path) -> None:
+def test_version_2_enables_the_io_controller_before_creating_a_group(tmp_path: Path) -> None:
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu io memory pids\n")
     (tmp_path / "cgroup.subtree_control").write_text("cpu memory\n")
     group = ThrottleGroup.create(tmp_path)
@@ -50,7 +50,7 @@ def test_version_2_hands_the_io_controller_down_before_it_makes_a_group(tmp_path
     assert expected == tuple(path.read_text() for path in written)
 
 
-def test_a_machine_without_an_io_controller_is_unavailable_and_says_what_lacks(
+def test_a_missing_io_controller_is_reported(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "cgroup.controllers").write_text("hugetlb\n")
@@ -58,8 +58,8 @@ def test_a_machine_without_an_io_controller_is_unavailable_and_says_what_lacks(
         ThrottleGroup.create(tmp_path)
 
 
-def test_only_groups_of_processes_that_are_no_more_are_swept(tmp_path: Path) -> None:
-    # Larger than any kernel's pid_max of 2^22.
+def test_only_groups_of_exited_processes_are_removed(tmp_path: Path) -> None:
+    # Larger than the maximum pid_max of 2^22.
     dead, alive, foreign = "ssd-rig-4194305-x", "ssd-rig-1-x", "system.slice"
     for name in (dead, alive, foreign):
         (tmp_path / name).mkdir()

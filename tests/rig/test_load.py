@@ -1,4 +1,4 @@
-"""fio's arguments: what they ask, and that they are bounded."""
+"""Arguments of fio and their limits."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ JOBS = st.lists(
 )
 
 
-def test_libaio_has_its_depth_in_one_thread_and_psync_a_thread_per_request() -> None:
+def test_libaio_uses_one_thread_and_psync_one_per_request() -> None:
     argv = arguments(
         LOOP, [Job(depth=31), Job(engine="psync", depth=4)], seconds=9, largest_bytes=5 << 20
     )
@@ -32,7 +32,7 @@ def test_libaio_has_its_depth_in_one_thread_and_psync_a_thread_per_request() -> 
     assert expected == shape
 
 
-def test_a_rate_and_an_fsync_are_asked_for_only_where_the_job_has_them() -> None:
+def test_rate_and_fsync_are_optional() -> None:
     plain = arguments(LOOP, [Job()], seconds=9, largest_bytes=1 << 20)
     asked = arguments(
         LOOP, [Job(rate_iops=100, writes_per_fsync=4)], seconds=9, largest_bytes=1 << 20
@@ -42,7 +42,7 @@ def test_a_rate_and_an_fsync_are_asked_for_only_where_the_job_has_them() -> None
 
 
 @given(jobs=JOBS, largest_bytes=st.integers(1 << 20, 1 << 40))
-def test_the_jobs_together_stay_within_the_bytes(jobs: list[Job], largest_bytes: int) -> None:
+def test_all_jobs_share_the_byte_limit(jobs: list[Job], largest_bytes: int) -> None:
     argv = arguments(LOOP, jobs, seconds=9, largest_bytes=largest_bytes)
     shares = [int(word.partition("=")[2]) for word in argv if word.startswith("--io_size=")]
     assert sum(s * job.threads for s, job in zip(shares, jobs, strict=True)) <= largest_bytes

@@ -1,4 +1,4 @@
-"""The recorded seconds are what their phases say."""
+"""The recorded seconds match their phases."""
 
 import json
 from itertools import pairwise
@@ -11,7 +11,7 @@ TRACE = json.loads((Path(__file__).parent / "data" / "slow_disk_seconds.json").r
 
 
 def growth(phase: str) -> list[tuple[int, int, int, int]]:
-    """Completed requests, their milliseconds, io_ticks, and in flight at the end, per second."""
+    """Completed requests, their milliseconds, io_ticks, and requests in flight, for each second."""
     pairs = pairwise(TRACE["seconds"])
     return [second(*pair) for pair in pairs if pair[1]["phase"] == phase]
 
@@ -22,7 +22,7 @@ def second(before: dict[str, Any], after: dict[str, Any]) -> tuple[int, int, int
     return grown[0] + grown[4], grown[3] + grown[7], grown[9], rows[1][8]
 
 
-def test_the_phases_follow_one_another_a_second_apart() -> None:
+def test_readings_are_one_second_apart() -> None:
     expected = ["start", "calm", "slow", "free", "hang", "after", "calm again"]
     assert expected == list(dict.fromkeys(one["phase"] for one in TRACE["seconds"]))
     for before, after in pairwise(TRACE["seconds"]):
@@ -30,7 +30,7 @@ def test_the_phases_follow_one_another_a_second_apart() -> None:
         assert pytest.approx(1, abs=0.05) == passed
 
 
-def test_a_slow_second_completes_what_the_limit_allows_with_33_in_flight() -> None:
+def test_a_slow_second_is_limited_with_33_in_flight() -> None:
     for completed, ticks, io_ticks, in_flight in growth("slow")[1:]:
         assert pytest.approx(TRACE["slow_write_iops"], rel=0.1) == completed
         assert pytest.approx(33_000, rel=0.02) == ticks
@@ -47,14 +47,14 @@ def test_a_second_of_the_hang_has_requests_in_flight_and_only_io_ticks_grow() ->
         assert in_flight > 1
 
 
-def test_the_waiting_of_the_whole_hang_is_counted_in_the_second_after_it() -> None:
+def test_the_wait_time_of_a_hang_is_counted_afterwards() -> None:
     first, *later = growth("after")
     assert first[1] > 4 * 1000 * growth("hang")[0][3]
     assert all(ticks < 1000 for _, ticks, _, _ in later)
 
 
 @pytest.mark.parametrize("phase", ["calm", "calm again"])
-def test_a_calm_second_is_all_but_idle(phase: str) -> None:
+def test_a_low_load_second_is_almost_idle(phase: str) -> None:
     for completed, ticks, io_ticks, _ in growth(phase):
         assert pytest.approx(125, rel=0.1) == completed
         assert max(ticks, io_ticks) < 50

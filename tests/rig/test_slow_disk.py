@@ -1,4 +1,4 @@
-"""The rig shows in /proc/diskstats what it claims, and leaves nothing behind."""
+"""The counters in /proc/diskstats match the limits, and the rig cleans up."""
 
 import os
 import signal
@@ -52,7 +52,7 @@ def row(device: str) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """What a device did in some seconds."""
+    """Counters of a device over an interval."""
 
     seconds: float
     completed: int
@@ -83,7 +83,7 @@ def eventually(true: Callable[[], bool], seconds: float = 10.0) -> bool:
 
 
 def traces_of_rigs() -> set[str]:
-    """Files, mounts, loop devices and control groups that carry the name of this process's rigs."""
+    """Files, mounts, loop devices and control groups of rigs of this process."""
     name = f"ssd-rig-{os.getpid()}-"
     found = {str(path) for parent in (SHM, *GROUPS) for path in parent.glob(f"{name}*")}
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
@@ -103,7 +103,7 @@ def test_a_throttled_disk_is_busy_with_a_deep_queue_and_a_long_await(slow_disk: 
     assert pytest.approx(1, abs=0.03) == span.busy_ratio
 
 
-def test_a_disk_that_is_not_throttled_answers_at_once(slow_disk: SlowDisk) -> None:
+def test_an_unlimited_disk_is_fast(slow_disk: SlowDisk) -> None:
     with load(slow_disk, Job(depth=4, rate_iops=400)):
         time.sleep(0.5)
         span = watch(slow_disk.device, 2)
@@ -113,7 +113,7 @@ def test_a_disk_that_is_not_throttled_answers_at_once(slow_disk: SlowDisk) -> No
     assert span.queue < 1
 
 
-def test_a_disk_that_is_freed_is_fast_again_within_a_second(slow_disk: SlowDisk) -> None:
+def test_a_disk_is_fast_within_a_second_after_its_limit_is_removed(slow_disk: SlowDisk) -> None:
     slow_disk.throttle(write_iops=200)
     with load(slow_disk, Job(depth=16, rate_iops=1000)):
         time.sleep(1)
@@ -136,7 +136,7 @@ def test_reads_are_throttled_by_bytes_as_well(slow_disk: SlowDisk) -> None:
     assert pytest.approx(8, rel=0.1) == span.queue
 
 
-def test_a_frozen_disk_completes_nothing_and_stays_busy_with_all_in_flight(
+def test_a_frozen_disk_completes_nothing_with_all_requests_in_flight(
     slow_disk: SlowDisk,
 ) -> None:
     slow_disk.throttle(write_iops=400)
@@ -158,8 +158,8 @@ def test_a_frozen_disk_completes_nothing_and_stays_busy_with_all_in_flight(
     assert pytest.approx(400, rel=0.15) == thawed.completed
 
 
-def test_threads_that_wait_for_the_slow_disk_raise_io_pressure(slow_disk: SlowDisk) -> None:
-    """psync's threads: waiting for libaio's completions is no pressure to the kernel."""
+def test_waiting_threads_raise_io_pressure(slow_disk: SlowDisk) -> None:
+    """Uses psync, because waiting for libaio completions does not count as pressure."""
     pressure = Path("/proc/pressure/io")
     try:
         pressure.read_text()
@@ -176,7 +176,7 @@ def test_threads_that_wait_for_the_slow_disk_raise_io_pressure(slow_disk: SlowDi
     assert (some[1] - some[0]) / 2e6 > 0.2
 
 
-def test_a_load_ends_by_itself_at_its_bytes(slow_disk: SlowDisk) -> None:
+def test_a_load_ends_at_its_byte_limit(slow_disk: SlowDisk) -> None:
     before = row(slow_disk.device)
     jobs = (Job(depth=4), Job(engine="psync", depth=3))
     with load(slow_disk, *jobs, largest_bytes=8 << 20) as fio:
@@ -186,7 +186,7 @@ def test_a_load_ends_by_itself_at_its_bytes(slow_disk: SlowDisk) -> None:
     assert (8 << 20) * 0.9 < written <= 8 << 20
 
 
-def test_a_load_that_fails_says_what_fio_said(slow_disk: SlowDisk) -> None:
+def test_a_failed_load_reports_the_output_of_fio(slow_disk: SlowDisk) -> None:
     with pytest.raises(RuntimeError, match="fio on /dev/loop"), load(slow_disk, Job(block_bytes=1)):
         pass
 
@@ -198,7 +198,7 @@ def fail_while_frozen() -> None:
 
 
 @pytest.mark.usefixtures("slow_disk")
-def test_the_rig_leaves_nothing_behind_though_the_load_is_frozen_and_a_test_fails() -> None:
+def test_the_rig_cleans_up_after_a_failing_test_with_frozen_load() -> None:
     before = traces_of_rigs()
     with pytest.raises(ZeroDivisionError):
         fail_while_frozen()
@@ -220,7 +220,7 @@ with SlowDisk(Path("/dev/shm")) as disk, load(disk, Job(depth=4), seconds=20) as
 
 @contextmanager
 def session() -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
-    """Another process that holds a rig of its own under load."""
+    """Another process that holds a rig under load."""
     with subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True) as held:
         assert held.stdout is not None
         try:
@@ -230,7 +230,7 @@ def session() -> Iterator[tuple[subprocess.Popen[str], IO[str]]]:
 
 
 @pytest.mark.usefixtures("slow_disk")
-def test_a_session_that_is_asked_to_end_leaves_nothing_behind() -> None:
+def test_a_terminated_session_cleans_up() -> None:
     with session() as (held, said):
         device, group, fio = said.readline().split()
         held.send_signal(signal.SIGTERM)
@@ -242,7 +242,7 @@ def test_a_session_that_is_asked_to_end_leaves_nothing_behind() -> None:
 
 
 @pytest.mark.usefixtures("slow_disk")
-def test_what_a_killed_session_leaves_is_gone_with_its_load_and_the_next_rig() -> None:
+def test_the_next_rig_cleans_up_after_a_killed_session() -> None:
     with session() as (held, said):
         device, group, fio = said.readline().split()
         held.kill()
@@ -258,7 +258,7 @@ def test_what_a_killed_session_leaves_is_gone_with_its_load_and_the_next_rig() -
 
 
 @pytest.mark.usefixtures("slow_disk")
-def test_a_device_larger_than_memory_is_refused_with_the_reason() -> None:
+def test_a_device_larger_than_memory_is_rejected_with_the_reason() -> None:
     before = traces_of_rigs()
     with pytest.raises(RigUnavailable, match="bytes free"), SlowDisk(SHM, 1 << 60):
         pass
@@ -266,7 +266,7 @@ def test_a_device_larger_than_memory_is_refused_with_the_reason() -> None:
 
 
 @pytest.mark.usefixtures("slow_disk")
-def test_without_root_the_rig_says_that_it_needs_root() -> None:
+def test_a_rig_without_root_reports_the_reason() -> None:
     asked = subprocess.run(
         ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", HOLD],
         capture_output=True,

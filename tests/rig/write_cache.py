@@ -1,4 +1,4 @@
-"""A slow disk with a filesystem and a write cache: fast for so many bytes, then slow."""
+"""A disk with a filesystem and a simulated write cache: fast for some bytes, then slow."""
 
 import subprocess
 import threading
@@ -18,12 +18,12 @@ _UNMOUNT_SECONDS = 10.0
 
 @contextmanager
 def mounted(disk: SlowDisk, place: Path) -> Iterator[Path]:
-    """An ext4 on the disk, mounted at `place`, which is made.
+    """Creates ext4 on the disk and mounts it at `place`.
 
-    Without a journal, whose writes would be another's, and not throttled.
+    Without a journal, whose writes would run in another control group without limits.
 
     Raises:
-        RigUnavailable: it cannot be made or mounted.
+        RigUnavailable: it cannot be created or mounted.
     """
     place.mkdir()
     _run("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", "-E", "lazy_itable_init=0", disk.path)
@@ -45,7 +45,7 @@ def written_bytes(disk: SlowDisk) -> int:
 
 @dataclass(slots=True)
 class WriteCache:
-    """How often it has ended, and been given back."""
+    """Counts how often the cache was exhausted and recovered."""
 
     ended: int = 0
     recovered: int = 0
@@ -61,9 +61,9 @@ def write_cache(
     back_bytes: int = 0,
     rest_seconds: float = float("inf"),
 ) -> Iterator[WriteCache]:
-    """The disk takes `fast` bytes a second until `cache_bytes` are written, then `slow`.
+    """Limits the disk to `fast` bytes per second until `cache_bytes` are written, then to `slow`.
 
-    After `rest_seconds` without a write `back_bytes` of the cache are back.
+    After `rest_seconds` without a write, `back_bytes` of the cache are available again.
     """
     seen = WriteCache()
     ending = threading.Event()

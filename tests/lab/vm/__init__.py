@@ -1,5 +1,5 @@
-"""A virtual machine with a kernel of Debian's, systemd, and drives of every kind.
+"""A virtual machine with a Debian kernel, systemd, and all kinds of drives.
 
-QEMU without KVM: where a runner has a /dev/kvm, it may not boot such a kernel. Everything is made
-from Debian's packages, and kept under var/lab.
+It uses QEMU without KVM, because a runner with /dev/kvm may not support such a kernel. Everything
+is built from Debian packages and cached below var/lab.
 """

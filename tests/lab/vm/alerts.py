@@ -1,7 +1,6 @@
-"""Which alerts fire after pages that were scraped: our rules, evaluated by promtool.
+"""Evaluates the rules on scraped pages with promtool.
 
-A page of the guest stands for as long as a test says, so that no alert's `for` has to be waited
-for.
+A page is valid for a given time, so that tests need not wait for the `for` of alerts.
 """
 
 import json
@@ -17,29 +16,29 @@ from tests.end_to_end.page import Page
 
 _IDENTITY = {"job": "ssd", "instance": "lab"}
 
-#: What a page says of times is moved to where promtool's clock is, which begins at 0.
+#: Timestamps are shifted to the clock of promtool, which starts at 0.
 _NOW = "ssd_sampler_last_sample_timestamp_seconds"
 _OF_TIMES = "_timestamp_seconds"
 _START = "process_start_time_seconds"
 
-#: A page and for how many minutes it was what each scrape saw.
+#: A page, and the number of minutes for which scrapes return it.
 Spell = tuple[Page, int]
 
 
 class Story:
-    """Pages one after the other, and what is to fire at the end of a page's time."""
+    """A sequence of pages, and the expected alerts at the end of each."""
 
     def __init__(self, *spells: Spell) -> None:
         self._spells = list(spells)
         self._expectations: list[dict[str, Any]] = []
 
     def then(self, page: Page, minutes: int) -> "Story":
-        """So it went on."""
+        """Adds a page."""
         self._spells.append((page, minutes))
         return self
 
     def fires(self, *alerts: str, **labels: str) -> "Story":
-        """Now exactly these alerts fire, of those that have these labels."""
+        """Expects exactly these alerts among those with these labels."""
         matchers = "".join(f",{name}={json.dumps(value)}" for name, value in labels.items())
         self._expectations.append(
             {
@@ -54,7 +53,7 @@ class Story:
         return self
 
     def check(self, directory: Path) -> None:
-        """Have promtool see whether all of that is so; AssertionError in its words if not."""
+        """Runs promtool; AssertionError with its output if an expectation fails."""
         document = {
             "rule_files": [str(path) for path in rules.RULE_FILES],
             "evaluation_interval": "1m",
@@ -76,7 +75,7 @@ class Story:
 
 
 def _groups() -> Iterator[str]:
-    """Those that record before those that look at what was recorded, and thresholds first."""
+    """Rule files in evaluation order: thresholds, recording rules, alerts."""
     names = [
         (any("alert" in rule for rule in group["rules"]), path.name, group["name"])
         for path in rules.RULE_FILES
@@ -88,7 +87,7 @@ def _groups() -> Iterator[str]:
 
 
 def _series(spells: Sequence[Spell]) -> Iterator[dict[str, str]]:
-    """promtool's notation: "2x9" is ten samples, "5+60x9" ten that grow, "_" is none."""
+    """promtool notation: "2x9" is ten equal samples, "5+60x9" ten increasing ones, "_" a gap."""
     expressions = [rule.expr for rule in rules.alerts()]
     expressions += [rule.expr for rule in rules.recordings()]
     asked = set[str]().union(*map(rules.metrics, expressions))
@@ -112,7 +111,7 @@ def _values(page: Page, name: str, value: float | None, begun: int, minutes: int
     if value is None:
         return f"stale _x{more}" if more else "stale"
     if name == _START:
-        # A day before, for an alert that holds its peace after a boot.
+        # One day earlier, for an alert that is suppressed after a boot.
         return f"-86400x{more}"
     if name.endswith(_OF_TIMES):
         start = begun * 60 + value - page.value(_NOW)

@@ -1,4 +1,4 @@
-"""What takes seconds to make and stays the same is made once, below var/lab."""
+"""Cache below var/lab for files that take seconds to build."""
 
 import hashlib
 import os
@@ -10,15 +10,15 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[3]
 CACHE = PROJECT / "var" / "lab"
 
-#: A mirror that hangs is not waited for longer.
+#: Timeout in seconds for a mirror.
 _SECONDS = 300.0
 
 
 def run(*argv: str | Path, cwd: Path | None = None, environment: Mapping[str, str] = {}) -> str:
-    """What a program prints.
+    """Output of a program.
 
     Raises:
-        RuntimeError: it failed; what it said is in the text.
+        RuntimeError: it failed; the message contains its output.
     """
     done = subprocess.run(
         list(map(str, argv)),
@@ -38,7 +38,7 @@ def run(*argv: str | Path, cwd: Path | None = None, environment: Mapping[str, st
 
 
 def digest(sources: Iterable[Path], *more: str) -> str:
-    """A name for what is made of these files and words: another one where any has changed."""
+    """Cache key of these files and strings."""
     found = hashlib.sha256()
     for path in sorted(sources):
         found.update(path.read_bytes())
@@ -47,9 +47,9 @@ def digest(sources: Iterable[Path], *more: str) -> str:
 
 
 def made(name: str, make: Callable[[Path], None]) -> Path:
-    """A file or directory of the cache, by `make` where it is not there yet.
+    """Returns a cached file or directory; `make` creates it if it is missing.
 
-    One that is half made is never taken for a whole one; what it takes the place of goes.
+    An incomplete one is never used. Older versions are removed.
     """
     place = CACHE / name
     if not place.exists():
@@ -62,7 +62,7 @@ def made(name: str, make: Callable[[Path], None]) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Older ones of a kind, of which the digest alone differs: each takes 200 MB."""
+    """Removes older versions, which differ in the digest: each takes 200 MB."""
     for old in CACHE.glob(f"{place.name.rpartition('-')[0]}-*"):
         if old.suffix == ".new":
             continue

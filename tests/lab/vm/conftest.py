@@ -1,4 +1,4 @@
-"""One virtual machine for all scenes, with ssd-exporter installed from `make deb`."""
+"""Fixtures: one virtual machine for all tests, with ssd-exporter from `make deb`."""
 
 import shutil
 import time
@@ -15,7 +15,7 @@ from tests.required import lacking
 
 _PACKAGE = "ssd-exporter.deb"
 
-#: The first scene's includes what is built: 70 s on an idle runner.
+#: Timeout of the first test, which includes the build: 70 s on an idle runner.
 _SECONDS = 600
 
 
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def host(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Host]:
-    """All kinds of drives in it, both units started."""
+    """A machine with all kinds of drives and both units running."""
     began = time.monotonic()
     need("qemu-system-x86_64", "mmdebstrap", "busybox", "depmod", "mke2fs", "promtool")
     packages = sorted((cache.PROJECT / "dist").glob("*_amd64.deb"), key=lambda p: p.stat().st_mtime)
@@ -55,7 +55,7 @@ def host(
 
 @pytest.fixture(autouse=True)
 def _timed(request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> Iterator[None]:
-    """Say how long each scene took, what is set up for it not counted."""
+    """Prints the duration of each test without its setup."""
     request.getfixturevalue("host")
     began = time.monotonic()
     yield

@@ -1,6 +1,6 @@
-"""The drives that QEMU emulates: one of each kind that a server has.
+"""The drives that QEMU emulates: one of each kind.
 
-Their serial numbers are what the tests know them by; the letters change from boot to boot.
+Tests identify them by serial number, because device letters change between boots.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 _MEGABYTES = 64
 
-#: A sector that cannot be read, and the drive that has it.
+#: An unreadable sector, and the drive that has it.
 BAD_SECTOR = 1000
 
 NVME = "LABNVME1"
@@ -25,7 +25,7 @@ MEGARAID = "LABMEGARAID"
 VIRTIO = "LABVIRTIO"
 SATA = (SATA_SSD, SATA_HDD, SATA_BAD)
 
-#: The drives made of software, one for each scene.
+#: Drives simulated in software, one per test.
 SOFT_WORN = "SOFTWORN"
 SOFT_BAD = "SOFTBAD"
 SOFT_HOT = "SOFTHOT"
@@ -35,7 +35,7 @@ SOFT = (SOFT_WORN, SOFT_BAD, SOFT_HOT, SOFT_SLOW)
 
 @dataclass(frozen=True, slots=True)
 class Drive:
-    """driver, options: QEMU's device. bad: reading BAD_SECTOR fails."""
+    """An emulated drive. driver, options: device of QEMU. bad: reading BAD_SECTOR fails."""
 
     serial: str
     driver: str
@@ -44,11 +44,11 @@ class Drive:
 
     @property
     def node(self) -> str:
-        """The name of what it stores its data in."""
+        """Name of its block backend."""
         return f"data-{self.serial}"
 
     def device(self) -> dict[str, Any]:
-        """QEMU's -device, and the monitor's device_add."""
+        """Arguments of -device and of device_add."""
         return {
             "driver": self.driver,
             "id": self.serial,
@@ -58,7 +58,7 @@ class Drive:
         }
 
     def storage(self, directory: Path) -> Iterator[dict[str, Any]]:
-        """QEMU's -blockdev, what lies below first; makes the file."""
+        """Arguments of -blockdev, bottom layer first; creates the image file."""
         path = directory / f"{self.serial}.raw"
         with path.open("ab") as file:
             file.truncate(_MEGABYTES << 20)
@@ -83,12 +83,12 @@ class Drive:
 
 
 def nvme(serial: str) -> Drive:
-    """A drive in a slot from which it can be pulled."""
+    """An NVMe drive in a hot-plug slot."""
     return Drive(serial, "nvme", {"bus": "slot0"})
 
 
 def sata(serial: str, port: int) -> Drive:
-    """model, rotation: as the serial says."""
+    """A SATA drive; model and rotation rate follow from the serial number."""
     is_ssd = serial != SATA_HDD
     return Drive(
         serial,
@@ -103,14 +103,14 @@ def sata(serial: str, port: int) -> Drive:
 
 
 def swapped(drives: Sequence[Drive]) -> tuple[Drive, ...]:
-    """The same drives, the SATA ones on each other's ports."""
+    """The same drives with exchanged SATA ports."""
     ports = dict(zip(SATA, range(len(SATA) - 1, -1, -1), strict=True))
     return tuple(
         sata(each.serial, ports[each.serial]) if each.serial in ports else each for each in drives
     )
 
 
-#: What the other drives hang on.
+#: Controllers of the other drives.
 ADAPTERS: tuple[dict[str, Any], ...] = (
     {"driver": "pcie-root-port", "id": "slot0", "chassis": 1},
     {"driver": "virtio-scsi-pci", "id": "hba"},
@@ -122,7 +122,7 @@ _SCSI = {"vendor": "LAB", "rotation_rate": 1}
 
 
 def fleet() -> tuple[Drive, ...]:
-    """All of them that QEMU has."""
+    """All drives that QEMU supports."""
     return (
         nvme(NVME),
         *(sata(serial, port) for port, serial in enumerate(SATA)),
@@ -134,7 +134,7 @@ def fleet() -> tuple[Drive, ...]:
 
 
 def arguments(drives: Sequence[Drive], directory: Path) -> list[str]:
-    """QEMU's command line of drives and adapters, in JSON, which needs no quoting of commas."""
+    """Command line of QEMU for drives and controllers, in JSON, which needs no quoting."""
     found = []
     for adapter in ADAPTERS:
         found += ["-device", json.dumps(adapter)]

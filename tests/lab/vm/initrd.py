@@ -1,4 +1,4 @@
-"""The first file system of the guest: a static busybox that mounts the real one."""
+"""Initial RAM disk of the guest: a static busybox that mounts the root."""
 
 import stat
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.lab.vm import cache
 from tests.lab.vm.kernel import Kernel
 
-#: ext4 asks for crc32c by a soft dependency, which modules.dep does not hold.
+#: ext4 needs crc32c as a soft dependency, which modules.dep does not contain.
 _MODULES = ("crc32c_generic", "virtio_pci", "virtio_blk", "ext4")
 
 _INIT = """\
@@ -21,7 +21,7 @@ exec /bin/busybox switch_root /root /sbin/init
 
 
 def initrd(kernel: Kernel) -> Path:
-    """Built for this kernel."""
+    """Builds it for this kernel."""
     name = f"initrd-{kernel.release}-{cache.digest([Path(__file__)])}.cpio"
     return cache.made(name, lambda new: _write(new, kernel))
 
@@ -44,7 +44,7 @@ def _archive(kernel: Kernel) -> bytes:
 
 
 def _entries(rows: list[tuple[str, int, bytes]]) -> Iterator[bytes]:
-    """cpio's "newc" (Documentation/driver-api/early-userspace/buffer-format.rst)."""
+    """cpio in "newc" format (Documentation/driver-api/early-userspace/buffer-format.rst)."""
     for number, (name, mode, data) in enumerate(rows, 1):
         header = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
         head = b"070701" + b"".join(b"%08X" % field for field in header) + name.encode() + b"\0"

@@ -1,6 +1,6 @@
-"""Debian's kernel as QEMU boots it fastest, and of its modules those that the lab needs.
+"""The Debian kernel in the format that QEMU boots fastest, and the modules for the lab.
 
-The full kernel: the one for clouds has neither AHCI nor USB storage nor megaraid.
+The full kernel, because the cloud kernel has no AHCI, USB storage and megaraid.
 """
 
 import lzma
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.lab.vm import cache
 
-#: Drivers of the guest's devices; what these depend on comes with them.
+#: Drivers for devices of the guest; dependencies are added.
 _MODULES = (
     *("virtio_pci", "virtio_blk", "virtio_console", "virtio_rng", "virtio_scsi"),
     *("ext4", "crc32c_generic", "crct10dif_generic", "9p", "9pnet_virtio", "af_packet", "unix"),
@@ -20,16 +20,17 @@ _MODULES = (
     *("xhci_pci", "usb_storage", "uas"),
 )
 
-#: Of the boot protocol's header (Documentation/arch/x86/boot.rst).
+#: Boot protocol header (Documentation/arch/x86/boot.rst).
 _SETUP_SECTORS, _PAYLOAD = 0x1F1, 0x248
 _XZ = b"\xfd7zXZ\x00"
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """vmlinux: uncompressed, which QEMU enters by PVH in half the time.
+    """A kernel.
 
-    modules: holds lib/modules/RELEASE with the modules and their indexes.
+    vmlinux: uncompressed, which QEMU boots by PVH in half the time.
+    modules: directory with lib/modules/RELEASE.
     """
 
     release: str
@@ -37,13 +38,13 @@ class Kernel:
     modules: Path
 
     def load_order(self, *names: str) -> list[Path]:
-        """The files to load for these modules, those that they depend on first."""
+        """Module files in load order, dependencies first."""
         directory = self.modules / "lib" / "modules" / self.release
         return [directory / name for name in _load_order(directory / "modules.dep", names)]
 
 
 def kernel() -> Kernel:
-    """The newest that the package index of this host knows."""
+    """The newest kernel in the package index."""
     depends = cache.run("apt-cache", "depends", "linux-image-amd64")
     package = next(word for word in depends.split() if word.startswith("linux-image-6"))
     release = package.removeprefix("linux-image-")
@@ -74,22 +75,22 @@ def _make(place: Path, package: str, release: str) -> None:
 
 
 def vmlinux(image: bytes) -> bytes:
-    """The kernel inside a bzImage.
+    """Extracts the kernel from a bzImage.
 
     Raises:
-        ValueError: it is not compressed by xz, as Debian's are.
+        ValueError: it is not compressed with xz, unlike those of Debian.
     """
     offset, size = struct.unpack_from("<II", image, _PAYLOAD)
     start = ((image[_SETUP_SECTORS] or 4) + 1) * 512 + offset
     payload = image[start : start + size]
     if not payload.startswith(_XZ):
         raise ValueError(f"the kernel is compressed in an unknown way: {payload[:6]!r}")
-    # The size of what was compressed stands behind it.
+    # Followed by the uncompressed size.
     return lzma.LZMADecompressor().decompress(payload)
 
 
 def _load_order(index: Path, names: Iterable[str]) -> list[str]:
-    """Of modules.dep: "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...", nearest first."""
+    """Parses modules.dep: "kernel/fs/ext4/ext4.ko: kernel/fs/jbd2/jbd2.ko ...", nearest first."""
     needs = {}
     for line in index.read_text().splitlines():
         name, _, others = line.partition(":")
@@ -97,7 +98,7 @@ def _load_order(index: Path, names: Iterable[str]) -> list[str]:
     paths = {Path(name).stem.replace("-", "_"): name for name in needs}
     ordered: dict[str, None] = {}
     for name in names:
-        # What is built in has no file.
+        # Built-in modules have no file.
         path = paths.get(name)
         if path is not None:
             ordered |= dict.fromkeys([*reversed(needs[path]), path])

@@ -1,4 +1,4 @@
-"""A virtual machine that is started, talked to, shut down, and started again with what it kept."""
+"""Starts, controls and stops a virtual machine; its disks persist between boots."""
 
 import contextlib
 import subprocess
@@ -10,7 +10,7 @@ from tests.lab.vm import cache, drives, initrd, kernel, root
 from tests.lab.vm.drives import Drive
 from tests.lab.vm.wires import Done, Guest, Monitor, await_socket
 
-#: The CPU is emulated, and the runner's cores are at something else too.
+#: Timeouts: the CPU is emulated, and the runner has other load.
 _BOOT_SECONDS = 180.0
 _START_SECONDS = 20.0
 _STOP_SECONDS = 60.0
@@ -18,15 +18,15 @@ _STOP_SECONDS = 60.0
 _APPEND = (
     "console=ttyS0 panic=-1 quiet mitigations=off nokaslr audit=0"
     " systemd.show_status=0 rd.udev.log_level=3"
-    # Longer than a drive of the lab takes to answer: the kernel would reset it after a minute.
+    # Longer than the slowest drive of the lab; by default the kernel resets it after a minute.
     " nvme_core.admin_timeout=120"
 )
 
 
 class Machine:
-    """A context manager that holds a running guest; `directory` keeps its disks and its console.
+    """Context manager with a running guest; `directory` holds its disks and console log.
 
-    share: what the guest sees as /mnt/host. fleet: the drives that are in it.
+    share: directory visible as /mnt/host in the guest. fleet: attached drives.
     """
 
     guest: Guest
@@ -40,7 +40,7 @@ class Machine:
         self._kernel = kernel.kernel()
         self._root = directory / "root.ext4"
         directory.mkdir(parents=True, exist_ok=True)
-        # Sparse, and its own: what the guest learns stays for its next boot.
+        # A sparse copy, so that changes of the guest persist for its next boot.
         source = root.root(self._kernel)
         cache.run("cp", "--sparse=always", source, self._root)
 
@@ -60,15 +60,15 @@ class Machine:
 
     @property
     def console(self) -> str:
-        """What kernel and systemd said."""
+        """Console output."""
         return (self.directory / "console.log").read_text(errors="replace")
 
     def start(self, fleet: tuple[Drive, ...]) -> None:
-        """Boot with these drives.
+        """Boots with these drives.
 
         Raises:
-            RuntimeError: QEMU ends at once; its own words are in the text.
-            TimeoutError: the guest says nothing in time.
+            RuntimeError: QEMU exits; the message contains its output.
+            TimeoutError: the guest does not respond in time.
         """
         self.fleet = fleet
         for name in ("agent.sock", "qmp.sock"):
@@ -88,8 +88,8 @@ class Machine:
             raise RuntimeError(f"no guest: {e}: {said[-2000:]}{self.console[-2000:]}") from e
 
     def shut_down(self) -> None:
-        """As its operator would: services end, disks are written."""
-        # The agent may be among the first to end.
+        """Shuts down regularly: services stop, disks are flushed."""
+        # The guest agent may stop early.
         with contextlib.suppress(ConnectionError):
             self.guest.run("systemctl", "poweroff", "--no-block")
         self._process.wait(_STOP_SECONDS)
@@ -99,20 +99,20 @@ class Machine:
         return self.guest.run(*argv, seconds=seconds)
 
     def output(self, *argv: str, seconds: float = 60.0) -> str:
-        """What a program prints that has to succeed."""
+        """Output of a program in the guest; it must succeed."""
         done = self.run(*argv, seconds=seconds)
         assert 0 == done.status, (argv, done)
         return done.output
 
     def write(self, path: str, text: str) -> None:
-        """A file of the guest, replaced whole."""
+        """Replaces a file of the guest."""
         staged = self._share / "staged"
         staged.write_text(text)
         self.output("install", "-D", "-m", "0644", "/mnt/host/staged", f"{path}.new")
         self.output("mv", f"{path}.new", path)
 
     def plug(self, drive: Drive) -> None:
-        """Put a drive in while all runs."""
+        """Hot-plugs a drive."""
         for node in drive.storage(self.directory):
             self.monitor.execute("blockdev-add", **node)
         self.monitor.execute("device_add", **drive.device())
@@ -129,7 +129,7 @@ class Machine:
     def _arguments(self, fleet: Sequence[Drive]) -> list[str]:
         directory = self.directory
         return [
-            # It ends with the tests, also where these are killed.
+            # It stops with the tests, also if they are killed.
             *("setpriv", "--pdeathsig", "KILL"),
             *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
             *("-smp", "2", "-m", "1024", "-nodefaults", "-no-user-config", "-no-reboot"),

@@ -1,6 +1,6 @@
-"""The guest's root file system: Debian's packages, extracted and not configured.
+"""Root file system of the guest: extracted, not configured Debian packages.
 
-Maintainer scripts would take half a minute; what they would do is little, and stands here.
+Maintainer scripts would take half a minute; the code below replaces them.
 """
 
 import shutil
@@ -18,7 +18,8 @@ _PACKAGES = (
     *("smartmontools", "systemd", "systemd-sysv", "tar", "udev", "util-linux", "dpkg", "perl-base"),
 )
 
-#: What a server in the lab can do without: with it a boot takes half a minute, and a third else.
+#: Units that the lab does not need. With them a boot takes 30 seconds, without them a third of
+#: that.
 _MASKED = (
     *("getty@tty1.service", "serial-getty@ttyS0.service", "getty-static.service"),
     *("systemd-logind.service", "systemd-binfmt.service", "systemd-firstboot.service"),
@@ -36,7 +37,7 @@ _MASKED = (
 
 _FSTAB = "host /mnt/host 9p trans=virtio,version=9p2000.L,msize=262144 0 0\n"
 
-#: dpkg believes what stands here, and so does what a package that is installed depends on.
+#: Status file for dpkg, which determines installed packages and dependencies.
 _STATUS = """\
 set -eu
 for each in "$1"/var/cache/apt/archives/*.deb; do
@@ -48,7 +49,7 @@ done > "$1/var/lib/dpkg/status"
 
 
 def root(kernel: Kernel) -> Path:
-    """An image of ext4, with the agent and the software drives of the lab in it."""
+    """Creates an ext4 image with the guest agent and the software drives."""
     sources = [Path(__file__), *_GUEST.rglob("*.py"), *_GUEST.rglob("*.service")]
     name = f"root-{kernel.release}-{cache.digest(sources)}.ext4"
     return cache.made(name, lambda new: _make(new, kernel))
@@ -85,7 +86,7 @@ def _configure(tree: Path) -> None:
         shutil.copyfile(masters / f"{name}.master", tree / "etc" / name)
     (tree / "etc" / "shadow").touch(0o640)
     cache.run("systemd-sysusers", f"--root={tree}")
-    # dbus makes its own in its maintainer script.
+    # The maintainer script of dbus creates it.
     for name, line in (
         ("group", "messagebus:x:101:\n"),
         ("passwd", "messagebus:x:101:101::/nonexistent:/usr/sbin/nologin\n"),

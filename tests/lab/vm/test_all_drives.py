@@ -1,4 +1,4 @@
-"""What the page and `check` say of each kind of drive while all is well."""
+"""Page and `check` for each kind of healthy drive."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _WITH_SMART = {drives.NVME, *drives.SATA, *drives.SOFT}
 _WITHOUT_SMART = {drives.SAS, drives.MEGARAID}
 
 
-def test_the_package_starts_both_units_and_every_drive_is_on_the_page_once(
+def test_the_package_starts_both_units_and_exports_every_drive_once(
     host: Host, tmp_path: Path
 ) -> None:
     expected = dict.fromkeys(_WITH_SMART | _WITHOUT_SMART, 1.0)
@@ -25,7 +25,7 @@ def test_the_package_starts_both_units_and_every_drive_is_on_the_page_once(
         for line in host.journal().splitlines()
         if "level=" in line and "level=info" not in line
     ]
-    # QEMU's SAS disk has no SMART, and nothing else is wrong.
+    # The SAS disk of QEMU has no SMART; everything else is healthy.
     Story((page, 90)).fires("SSDSmartUnavailable").check(tmp_path)
 
 
@@ -34,7 +34,7 @@ def checked(host: Host) -> Checked:
     return host.check()
 
 
-def test_check_is_content_and_says_of_each_drive_without_smart_why(checked: Checked) -> None:
+def test_check_succeeds_and_explains_missing_smart(checked: Checked) -> None:
     assert 0 == checked.status, checked
     assert "SSD OK - 13 drives, 5 without SMART" == checked.summary
     for serial in _WITH_SMART:
@@ -48,7 +48,7 @@ def test_check_is_content_and_says_of_each_drive_without_smart_why(checked: Chec
     )
 
 
-def test_check_says_plainly_that_the_usb_bridge_is_unknown(checked: Checked) -> None:
+def test_check_reports_an_unknown_usb_bridge(checked: Checked) -> None:
     rows = [row for row in checked.drives.values() if row["serial"] in (None, drives.USB)]
     (problem,) = (problem for row in rows for problem in row["problems"])
     assert problem["text"].startswith("smartctl does not know its USB bridge")

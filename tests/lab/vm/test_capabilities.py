@@ -1,4 +1,4 @@
-"""The agent without one of its capabilities: what is said of the drives that it cannot read."""
+"""The agent without one of its capabilities."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ _DROP_IN = f"/run/systemd/system/{_UNIT}.d/lab.conf"
 
 @pytest.fixture
 def without(request: pytest.FixtureRequest, host: Host) -> Iterator[str]:
-    """The name of a capability that the agent lacks."""
+    """Name of the missing capability."""
     name: str = request.param
     shown = host.machine.output(
         "systemctl", "show", "--value", "-p", "CapabilityBoundingSet", _UNIT
@@ -31,7 +31,7 @@ def without(request: pytest.FixtureRequest, host: Host) -> Iterator[str]:
 
 
 def _restart(host: Host) -> None:
-    # The node is smartctl's to make again, and the documents are of the time before.
+    # smartctl must create the device node again, and the documents are outdated.
     host.machine.output("systemctl", "stop", _UNIT)
     host.machine.output("rm", "-rf", "/dev/megaraid_sas_ioctl_node", "/run/ssd-smart-agent")
     host.machine.output("systemctl", "daemon-reload")
@@ -39,7 +39,7 @@ def _restart(host: Host) -> None:
 
 
 @pytest.mark.parametrize("without", ["cap_sys_rawio"], indirect=True)
-def test_a_sata_drive_without_the_right_is_not_called_one_without_smart(
+def test_a_missing_capability_for_sata_is_not_reported_as_missing_smart(
     host: Host, without: str
 ) -> None:
     host.await_page(
@@ -59,7 +59,7 @@ def test_a_sata_drive_without_the_right_is_not_called_one_without_smart(
 
 
 @pytest.mark.parametrize("without", ["cap_sys_admin"], indirect=True)
-def test_an_nvme_drive_that_may_not_be_asked_names_the_right(host: Host, without: str) -> None:
+def test_a_missing_capability_for_nvme_is_reported(host: Host, without: str) -> None:
     asked = {drives.NVME, drives.NVME_NEXT, *drives.SOFT}
     host.await_page(
         lambda page: any(

@@ -1,4 +1,4 @@
-"""Drives that go, that fail to read, and that do not answer."""
+"""Drives that disappear, fail reads, or do not answer."""
 
 import time
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.lab.vm.host import Host, device, up
 _STUCK_SECONDS = 60
 
 
-def test_a_drive_is_pulled_and_another_put_in_its_place(host: Host, tmp_path: Path) -> None:
+def test_a_drive_is_replaced(host: Host, tmp_path: Path) -> None:
     gone, new = drives.NVME, drives.NVME_NEXT
     before = host.page()
     slot = device(before, gone)
@@ -30,12 +30,12 @@ def test_a_drive_is_pulled_and_another_put_in_its_place(host: Host, tmp_path: Pa
     host.await_page(lambda page: gone not in up(page))
 
 
-def test_reads_that_fail_are_counted_for_their_drive_alone(host: Host, tmp_path: Path) -> None:
+def test_failed_reads_are_counted_for_their_drive_only(host: Host, tmp_path: Path) -> None:
     serial, well = drives.SATA_BAD, drives.SATA_HDD
     page = host.page()
     story = Story((page, 30))
     name = device(page, serial)
-    # Errors of one moment may be those of a poll: these come again and again.
+    # Errors at one time may belong to a poll; these repeat.
     for _ in range(4):
         errors = page.value("ssd_device_io_errors_total", device=name)
         for _ in range(2):
@@ -50,12 +50,12 @@ def test_reads_that_fail_are_counted_for_their_drive_alone(host: Host, tmp_path:
 
         page = host.await_page(is_there)
         story.then(page, 2)
-    # The drive itself knows of nothing, and what `check` asks is the drive.
+    # The drive does not record these errors, and `check` queries the drive.
     assert [] == host.check().texts(serial)
     story.fires("SSDIOErrors", device=name).fires(device=device(page, well)).check(tmp_path)
 
 
-def test_a_drive_that_answers_after_a_minute_holds_nobody_up(host: Host, tmp_path: Path) -> None:
+def test_a_slow_drive_does_not_delay_others(host: Host, tmp_path: Path) -> None:
     serial = drives.SOFT_SLOW
     before = host.page()
     host.set(serial, health_delay_seconds=_STUCK_SECONDS)
@@ -79,7 +79,7 @@ def test_a_drive_that_answers_after_a_minute_holds_nobody_up(host: Host, tmp_pat
     assert "hangs in the kernel" in text
     story = Story((before, 10), (page, 35)).fires("SSDDriveNotAnswering", serial=serial)
     story.fires("SSDCommandStuck", command="smartctl").check(tmp_path)
-    # The smartctl that hung had its answer; the drive is asked again, and by one alone.
+    # The hanging smartctl has its answer; exactly one new poll follows.
     host.await_page(
         lambda page: (
             up(page)[serial] == 1

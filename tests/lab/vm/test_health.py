@@ -1,4 +1,4 @@
-"""What a drive says of its health is on the page, in `check`, and in the alert that it deserves."""
+"""Health data appears on the page, in `check`, and in alerts."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Host, device
 
 
-def test_wear_grows_step_by_step_to_its_alerts(host: Host, tmp_path: Path) -> None:
+def test_increasing_wear_raises_its_alerts(host: Host, tmp_path: Path) -> None:
     serial = drives.SOFT_WORN
     story = Story()
     for percent, said, expected in (
@@ -46,10 +46,8 @@ def test_media_errors_of_real_reads_are_counted(host: Host, tmp_path: Path) -> N
     Story((before, 30), (page, 10)).fires("SSDMediaErrors", serial=serial).check(tmp_path)
 
 
-def test_a_drive_past_its_limits_of_temperature_is_hot_and_not_failing(
-    host: Host, tmp_path: Path
-) -> None:
-    """They are 80 and 90 °C; the smartctl of Debian 12 does not tell them, the kernel does."""
+def test_a_hot_drive_is_not_reported_as_failing(host: Host, tmp_path: Path) -> None:
+    """The limits are 80 and 90 °C; smartctl of Debian 12 does not report them, the kernel does."""
     serial = drives.SOFT_HOT
     story = Story((host.page(), 30))
     hot = ("SSDTemperatureHigh", "SSDOverTemperatureTime")
@@ -57,7 +55,7 @@ def test_a_drive_past_its_limits_of_temperature_is_hot_and_not_failing(
         (85, "warning: 85 C, its limit is 80 C", hot),
         (95, "critical: 95 C, its critical limit is 90 C", (*hot, "SSDTemperatureCritical")),
     ):
-        # As a drive does above the first one: bit 1 is the warning for temperature.
+        # Above the first limit a drive sets bit 1, the temperature warning.
         host.set(
             serial, temperature_celsius=celsius, critical_warning=2, warning_temperature_minutes=5
         )

@@ -1,4 +1,4 @@
-"""A boot after which the drives have other letters."""
+"""Device letters change after a reboot."""
 
 from pathlib import Path
 
@@ -7,9 +7,7 @@ from tests.lab.vm.alerts import Story
 from tests.lab.vm.host import Host, device, up
 
 
-def test_a_drive_is_the_same_by_its_serial_number_under_another_letter(
-    host: Host, tmp_path: Path
-) -> None:
+def test_a_drive_keeps_its_identity_with_another_letter(host: Host, tmp_path: Path) -> None:
     before = host.page()
     host.machine.shut_down()
     host.machine.start(drives.swapped(host.machine.fleet))

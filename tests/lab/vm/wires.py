@@ -1,4 +1,4 @@
-"""Lines of JSON over QEMU's sockets: the guest's agent, and QEMU's own monitor (QMP)."""
+"""JSON lines over sockets of QEMU: guest agent and monitor (QMP)."""
 
 import json
 import socket
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _Line:
-    """A socket on which each line is a record."""
+    """A socket with one JSON record per line."""
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
@@ -38,7 +38,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What became of a command in the guest."""
+    """Result of a command in the guest."""
 
     status: int
     output: str
@@ -46,10 +46,10 @@ class Done:
 
 
 class Guest:
-    """The agent in the guest, from when it says hello.
+    """The guest agent, once it responds.
 
     Raises:
-        TimeoutError: it does not within so many seconds.
+        TimeoutError: it does not respond in time.
     """
 
     def __init__(self, path: Path, seconds: float) -> None:
@@ -57,13 +57,13 @@ class Guest:
         self._line.receive()
 
     def run(self, *argv: str, seconds: float = 60.0) -> Done:
-        """Run a program there; status 124 where it takes longer."""
+        """Runs a program in the guest; status 124 after a timeout."""
         self._line.wait(seconds + 30)
         self._line.send({"argv": list(argv), "seconds": seconds})
         return Done(**self._line.receive())
 
     def get(self, url: str) -> Done:
-        """Fetch a page there; the status is HTTP's, 0 where nobody answers."""
+        """Requests a page in the guest; the status is that of HTTP, 0 without a response."""
         self._line.wait(60)
         self._line.send({"get": url})
         return Done(**self._line.receive())
@@ -73,7 +73,7 @@ class Guest:
 
 
 class Monitor:
-    """QEMU's monitor: devices that come and go (docs/interop/qmp-spec)."""
+    """Monitor of QEMU: hot-plugs devices (docs/interop/qmp-spec)."""
 
     def __init__(self, path: Path) -> None:
         self._line = _Line(path, 30.0)
@@ -81,10 +81,10 @@ class Monitor:
         self.execute("qmp_capabilities")
 
     def execute(self, command: str, **arguments: Any) -> Any:
-        """What the command returns.
+        """Result of a command.
 
         Raises:
-            RuntimeError: QEMU refuses it.
+            RuntimeError: QEMU rejects it.
         """
         self._line.send({"execute": command, "arguments": arguments})
         while True:
@@ -99,10 +99,10 @@ class Monitor:
 
 
 def await_socket(path: Path, seconds: float) -> None:
-    """QEMU makes its sockets when it starts.
+    """Waits for a socket that QEMU creates at start.
 
     Raises:
-        TimeoutError: it has not.
+        TimeoutError: it does not appear.
     """
     until = time.monotonic() + seconds
     while not path.is_socket():
