@@ -315,7 +315,7 @@ def _check_rules(settings: Settings) -> None:
         for kind, number in by_class.items():
             _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
     falloff = rules.write_falloff
-    # Below 1: a ratio of 1 is no loss of throughput.
+    # Below 1: a ratio of 1 means that the throughput did not drop.
     _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
     _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
     _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)

@@ -1,166 +1,237 @@
-"""Steps at a steady pace, on real threads with short intervals."""
+"""PeriodicThread, LoopThread, lower_priority and WakePipe, on real threads with short intervals."""
 
 import os
+import select
+import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 
 from exporter.clock import SystemClock
-from exporter.threads import NICE, LoopThread, PeriodicThread
+from exporter.threads import NICE, LoopThread, PeriodicThread, WakePipe, lower_priority
 
 
 class Steps:
-    """Notes when each step began, and waits for so many."""
+    """A step function that records when each call started."""
 
-    def __init__(self, lasts: float = 0.0) -> None:
+    def __init__(self, duration: float = 0.0) -> None:
         self.at: list[float] = []
-        self._lasts = lasts
-        self._news = threading.Condition()
+        self._duration = duration
+        self._changed = threading.Condition()
 
     def __call__(self) -> None:
-        with self._news:
+        with self._changed:
             self.at.append(time.monotonic())
-            self._news.notify_all()
-        time.sleep(self._lasts)
+            self._changed.notify_all()
+        time.sleep(self._duration)
 
     def reach(self, count: int, timeout: float = 10.0) -> bool:
-        with self._news:
-            return self._news.wait_for(lambda: len(self.at) >= count, timeout)
+        """Waits for a number of calls; returns False on a timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.at) >= count, timeout)
+
+    def gaps(self) -> list[float]:
+        return [b - a for a, b in zip(self.at, self.at[1:], strict=False)]
 
 
-def paced(steps: Steps, interval: float, least: float = 0.0) -> PeriodicThread:
-    return PeriodicThread("test", steps, lambda: interval, SystemClock(), least)
+def periodic(steps: Steps, interval: float, min_interval: float = 0.0) -> PeriodicThread:
+    return PeriodicThread("test", steps, lambda: interval, SystemClock(), min_interval)
 
 
-def test_steps_stand_on_a_grid_and_do_not_drift() -> None:
-    steps = Steps(lasts=0.02)
-    pace = paced(steps, 0.05)
-    begun = time.monotonic()
-    pace.start()
+def test_steps_lie_on_a_grid_and_do_not_drift() -> None:
+    steps = Steps(duration=0.02)
+    thread = periodic(steps, 0.05)
+    started = time.monotonic()
+    thread.start()
     assert steps.reach(10)
-    assert pace.stop(5)
-    for count, at in enumerate(steps.at, start=1):
-        late = (at - begun) - count * 0.05
-        assert late >= -0.005
+    assert thread.stop(5)
+    delays = [at - started - count * 0.05 for count, at in enumerate(steps.at, start=1)]
+    assert all(delay >= -0.005 for delay in delays)
     # A step of a loaded machine may be late; drift would make each later than the last.
-    assert min(at - begun - count * 0.05 for count, at in enumerate(steps.at, start=1)) < 0.03
+    assert min(delays) < 0.03
 
 
-def test_a_step_that_takes_too_long_costs_those_it_overlaps() -> None:
-    """And they are not made up for."""
-    steps = Steps(lasts=0.13)
-    pace = paced(steps, 0.05)
-    pace.start()
+def test_a_step_that_takes_too_long_skips_the_steps_that_it_overlaps() -> None:
+    steps = Steps(duration=0.13)
+    thread = periodic(steps, 0.05)
+    thread.start()
     assert steps.reach(4)
-    pace.stop(5)
-    apart = [b - a for a, b in zip(steps.at, steps.at[1:], strict=False)]
-    assert min(apart) >= 0.125
+    thread.stop(5)
+    assert min(steps.gaps()) >= 0.125
 
 
-def test_hurry_brings_a_step_soon() -> None:
+def test_trigger_causes_a_step_soon() -> None:
     steps = Steps()
-    pace = paced(steps, 600)
-    pace.start()
-    begun = time.monotonic()
-    pace.trigger()
+    thread = periodic(steps, 600)
+    thread.start()
+    started = time.monotonic()
+    thread.trigger()
     assert steps.reach(1)
-    assert pace.stop(5)
-    assert steps.at[0] - begun < 5
+    assert thread.stop(5)
+    assert steps.at[0] - started < 5
 
 
-def test_hurried_steps_keep_their_distance() -> None:
-    """A device that comes and goes all the time does not keep the survey running."""
+def test_triggered_steps_keep_the_minimum_interval() -> None:
+    """A device that appears and disappears all the time does not keep the survey running."""
     steps = Steps()
-    pace = paced(steps, 600, least=0.2)
-    pace.start()
+    thread = periodic(steps, 600, min_interval=0.2)
+    thread.start()
     for _ in range(12):
-        pace.trigger()
+        thread.trigger()
         time.sleep(0.05)
-    pace.stop(5)
+    thread.stop(5)
     assert 1 <= len(steps.at) <= 4
-    assert all(b - a >= 0.19 for a, b in zip(steps.at, steps.at[1:], strict=False))
+    assert all(gap >= 0.19 for gap in steps.gaps())
 
 
-def test_hurried_steps_put_off_no_regular_one() -> None:
+def test_triggered_steps_do_not_delay_the_regular_one() -> None:
     steps = Steps()
-    pace = paced(steps, 1.0)
-    begun = time.monotonic()
-    pace.start()
+    thread = periodic(steps, 1.0)
+    started = time.monotonic()
+    thread.start()
     for count in range(1, 4):
-        pace.trigger()
+        thread.trigger()
         assert steps.reach(count)
     assert steps.reach(4)
-    pace.stop(5)
-    assert steps.at[2] - begun < 0.9, "three were hurried"
-    assert pytest.approx(1.0, abs=0.5) == steps.at[3] - begun
+    thread.stop(5)
+    assert steps.at[2] - started < 0.9, "three steps were triggered"
+    assert pytest.approx(1.0, abs=0.5) == steps.at[3] - started
 
 
-def test_a_step_that_fails_costs_itself(caplog: pytest.LogCaptureFixture) -> None:
-    """A mistake of ours ends no thread; it is said, with its trace."""
+def test_a_step_that_raises_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
+    """The exception is logged with its traceback."""
     steps = Steps()
 
     def step() -> None:
         steps()
-        raise RuntimeError("a mistake of ours")
+        raise RuntimeError("a bug")
 
-    pace = PeriodicThread("test", step, lambda: 0.02, SystemClock())
-    pace.start()
+    thread = PeriodicThread("test", step, lambda: 0.02, SystemClock())
+    thread.start()
     assert steps.reach(3)
-    assert pace.stop(5)
-    assert "a mistake of ours" in caplog.text
+    assert thread.stop(5)
+    assert "RuntimeError: a bug" in caplog.text
     assert "please report this" in caplog.text
 
 
-def test_stop_says_where_a_step_hangs() -> None:
+def test_stop_returns_false_while_a_step_hangs() -> None:
     release = threading.Event()
 
     def step() -> None:
         release.wait(10)
 
-    pace = PeriodicThread("test", step, lambda: 0.01, SystemClock())
-    pace.start()
+    thread = PeriodicThread("test", step, lambda: 0.01, SystemClock())
+    thread.start()
     time.sleep(0.1)
-    assert not pace.stop(0.05)
+    assert not thread.stop(0.05)
     release.set()
-    assert pace.stop(5)
+    assert thread.stop(5)
 
 
 def test_stop_does_not_wait_for_the_next_step() -> None:
-    pace = paced(Steps(), 600)
-    pace.start()
-    begun = time.monotonic()
-    assert pace.stop(5)
-    assert time.monotonic() - begun < 1
+    thread = periodic(Steps(), 600)
+    thread.start()
+    started = time.monotonic()
+    assert thread.stop(5)
+    assert time.monotonic() - started < 1
 
 
-def test_an_interval_that_changes_is_followed() -> None:
-    """The settings were read again."""
+def test_a_changed_interval_takes_effect() -> None:
+    """A reload of the settings changes it."""
     intervals = [0.05]
     steps = Steps()
-    pace = PeriodicThread("test", steps, lambda: intervals[0], SystemClock())
-    pace.start()
+    thread = PeriodicThread("test", steps, lambda: intervals[0], SystemClock())
+    thread.start()
     assert steps.reach(2)
     intervals[0] = 600
     reached = len(steps.at)
     assert not steps.reach(reached + 3, timeout=0.4)
-    assert pace.stop(5)
+    assert thread.stop(5)
 
 
-def test_a_nice_thread_and_what_it_starts_give_way_and_no_other_thread_does() -> None:
-    said: list[str] = []
+def test_a_low_priority_thread_and_its_children_are_nice_and_no_other_thread_is() -> None:
+    niceness: list[str] = []
     done = threading.Event()
 
     def step() -> None:
-        said.append(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
+        niceness.append(subprocess.run(["nice"], capture_output=True, text=True, check=True).stdout)
         done.set()
         time.sleep(0.01)
 
     before = os.getpriority(os.PRIO_PROCESS, 0)
-    rounds = LoopThread("test", step, lambda: None, lambda: None, low_priority=True)
-    rounds.start()
+    thread = LoopThread("test", step, lambda: None, lambda: None, low_priority=True)
+    thread.start()
     assert done.wait(5)
-    assert rounds.stop(5)
-    assert f"{max(before, NICE)}\n" == said[0]
+    assert thread.stop(5)
+    assert f"{max(before, NICE)}\n" == niceness[0]
     assert before == os.getpriority(os.PRIO_PROCESS, 0)
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, NICE), (15, 15)])
+def test_lower_priority_never_decreases_the_niceness(before: int, after: int) -> None:
+    niceness: list[int] = []
+
+    def run() -> None:
+        os.setpriority(os.PRIO_PROCESS, 0, max(before, os.getpriority(os.PRIO_PROCESS, 0)))
+        lower_priority()
+        niceness.append(os.getpriority(os.PRIO_PROCESS, 0))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert [after] == niceness
+
+
+@pytest.fixture
+def wake() -> Iterator[WakePipe]:
+    wake = WakePipe()
+    yield wake
+    wake.close()
+
+
+def is_set(wake: WakePipe) -> bool:
+    return bool(select.select([wake.reading], [], [], 0)[0])
+
+
+def test_a_wake_pipe_is_readable_from_set_to_clear(wake: WakePipe) -> None:
+    assert not is_set(wake)
+    wake.set()
+    wake.set()
+    assert is_set(wake)
+    assert wake.clear()
+    assert not is_set(wake)
+    assert not wake.clear()
+
+
+def test_a_full_wake_pipe_stays_set_and_does_not_block(wake: WakePipe) -> None:
+    for _ in range(70_000):
+        wake.set()
+    assert is_set(wake)
+
+
+def test_a_signal_at_another_thread_ends_the_wait_of_the_main_thread(wake: WakePipe) -> None:
+    received: list[int] = []
+    before = signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
+    release = threading.Event()
+    other = threading.Thread(target=release.wait)
+    other.start()
+    try:
+        wake.wake_on_signals()
+        assert other.ident is not None
+        threading.Timer(0.05, signal.pthread_kill, (other.ident, signal.SIGUSR1)).start()
+        assert [wake.reading] == select.select([wake.reading], [], [], 10)[0]
+        assert [signal.SIGUSR1] == received
+    finally:
+        release.set()
+        other.join()
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_closed_wake_pipe_receives_no_signals() -> None:
+    wake = WakePipe()
+    wake.wake_on_signals()
+    wake.close()
+    assert -1 == signal.set_wakeup_fd(-1)
