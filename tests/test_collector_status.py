@@ -70,7 +70,7 @@ def test_a_fault_keeps_the_value_and_is_counted_once_a_reading(
     assert {"parse": 1} == result(status).errors
 
 
-def test_a_mistake_of_ours_is_not_hidden(status: CollectorStatus) -> None:
+def test_an_unexpected_exception_is_not_caught(status: CollectorStatus) -> None:
     with pytest.raises(KeyError):
         status.collect("disk", "tick", lambda: failing(KeyError("x")))
 
@@ -96,7 +96,7 @@ def test_one_line_is_logged_when_the_state_changes(
     assert expected == [(record.levelname, record.message) for record in caplog.records]
 
 
-def test_repeats_are_to_be_had_at_debug(
+def test_repeated_errors_are_logged_at_debug_level(
     status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -105,7 +105,7 @@ def test_repeats_are_to_be_had_at_debug(
     assert ["WARNING", "DEBUG", "DEBUG"] == [record.levelname for record in caplog.records]
 
 
-def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
+def test_alternating_kinds_of_errors_are_logged_once_a_minute_at_most(
     status: CollectorStatus, clock: FakeClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(error: Exception, after: float = 1.0) -> None:
@@ -114,7 +114,9 @@ def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
 
     fail(ParseError("stat:7: x"))
     fail(ParseError("stat:812: x"), after=90.0)
-    assert ["collector cpu: stat:7: x"] == caplog.messages, "other numbers are no other kind"
+    assert ["collector cpu: stat:7: x"] == caplog.messages, (
+        "a different line number is the same kind"
+    )
     fail(ReadError("stat: Permission denied"))
     for _ in range(100):
         fail(ParseError("stat:7: x"), after=0.2)
@@ -125,7 +127,7 @@ def test_a_failure_of_another_kind_is_logged_once_a_minute_at_most(
     assert "collector cpu: stat:7: y" == caplog.messages[-1]
 
 
-def test_of_many_faults_the_first_is_logged_and_the_others_counted(
+def test_the_first_of_many_faults_is_logged_and_the_others_are_counted(
     status: CollectorStatus, caplog: pytest.LogCaptureFixture
 ) -> None:
     faults = tuple(ParseError(f"diskstats:{line}: x") for line in range(1, 2001))
@@ -146,19 +148,19 @@ def test_a_collector_succeeds_if_all_its_parts_do(
     status.collect("disk", "tick", lambda: failing(ReadError("x")))
     assert not result(status).success
     status.collect("disk", "page", lambda: slowly(0.5))
-    assert not result(status).success, "the other part does not mend it"
+    assert not result(status).success, "the other part still fails"
     status.collect("disk", "tick", lambda: slowly(0.25))
     assert result(status).success
     assert {"read": 1} == result(status).errors, "counts are kept"
 
 
-def test_outcomes_stand_in_the_order_of_their_names(status: CollectorStatus) -> None:
+def test_results_are_sorted_by_name(status: CollectorStatus) -> None:
     for name in ("disk", "cpu", "pressure"):
         status.collect(name, "page", lambda: Parsed(None))
     assert ["cpu", "disk", "pressure"] == [name for name, _ in status.results()]
 
 
-def test_threads_lose_no_count(status: CollectorStatus) -> None:
+def test_concurrent_threads_lose_no_error_count(status: CollectorStatus) -> None:
     def fail() -> None:
         for _ in range(500):
             status.collect("disk", "tick", lambda: failing(ReadError("x")))

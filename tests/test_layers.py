@@ -1,4 +1,4 @@
-"""Imports point one way, and only the daemon knows all."""
+"""The layers of exporter/: which packages may import which, and where libraries may be used."""
 
 import ast
 from collections.abc import Iterator
@@ -10,26 +10,26 @@ from exporter.commands.registry import COMMANDS
 
 ROOT = Path(__file__).parents[1] / "exporter"
 
-#: A module or package of exporter, and what of exporter it may import; a package covers its
-#: modules, and each may import its own. What is not listed here fails the test below.
+#: For each module or package of exporter, the modules and packages that it may import. A package
+#: includes all its modules, which may also import each other. An unlisted module fails the test.
 MAY_IMPORT: dict[str, set[str]] = {
-    # What everything may stand on.
+    # The base: every layer may use these.
     "errors": set(),
     "clock": set(),
     "logs": set(),
     "threads": {"clock"},
     "service": {"threads"},
     "state": {"errors"},
-    # What the kernel reports, what a drive's report means, running other programs.
+    # Kernel files, the meaning of SMART reports, and external programs.
     "linux": {"errors"},
     "drives": {"errors"},
     "programs": {"clock", "errors"},
     "collector_status": {"clock", "errors", "linux.files"},
-    # Names of metrics and edges of histograms, which those that count need too.
+    # Metric names and histogram buckets, which the samplers need too.
     "metrics.desc": set(),
     "metrics.disk_families": {"metrics.desc"},
     "metrics.probe_families": {"metrics.desc"},
-    # What has a clock of its own.
+    # Subjects with their own schedule: polling drives, sampling, probing.
     "smart": {
         *("clock", "collector_status", "config", "drives", "errors", "linux", "programs"),
         "threads",
@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("clock", "collector_status", "drives", "errors", "io", "linux", "programs", "threads"),
         *("metrics.desc", "metrics.probe_families"),
     },
-    # Each subject's settings are its own record of rules.
+    # The settings contain the rules of each subject.
     "config": {"errors", "io.activity", "io.drive_class", "probe.gate", "probe.profiles"},
     "config_validation": {
         *("config", "errors", "smart.addressing", "smart.smartctl", "web.listen"),
@@ -50,12 +50,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "metrics": {"collector_status", "drives", "errors", "io", "linux", "probe", "smart"},
     "web": {"", "drives", "errors", "io", "linux", "metrics"},
-    # The half with rights: nothing that knows a network, and nothing that is not Python's own.
+    # The privileged process: no network code, and the standard library only.
     "agent": {
         *("clock", "errors", "logs", "programs", "service", "threads"),
         *("smart.document_directory", "smart.poll_document", "smart.poller"),
     },
-    # Commands that a person runs.
+    # Commands, and what only they use.
     "report": {"errors"},
     "capture": {"config", "errors", "linux"},
     "measurement": {
@@ -66,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("", "agent", "capture", "clock", "config", "drives", "errors", "io", "linux"),
         *("measurement", "probe", "programs", "report", "smart", "state"),
     },
-    # The monitor and the daemon put everything together.
+    # The monitor and the daemon connect everything.
     "probe_monitor": {
         *("clock", "collector_status", "config", "drives", "linux", "metrics", "probe"),
         *("programs", "smart"),
@@ -89,7 +89,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 
 def name_of(path: Path) -> str:
-    """The module's dotted name below exporter; "" is exporter itself, a package its directory."""
+    """Returns the dotted name of a module below exporter; "" is the package exporter itself."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(part for part in parts if part != "__init__")
 
@@ -98,14 +98,14 @@ MODULES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
 def imported(path: Path) -> Iterator[str]:
-    """What of exporter a module imports, dotted below exporter, wherever in it."""
+    """Yields the dotted names of all exporter modules that a module imports, at any depth."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             assert not any(alias.name.split(".")[0] == "exporter" for alias in node.names), (
-                f"{path.name}: from exporter... import ..., as everywhere"
+                f"{path.name}: use `from exporter... import ...`"
             )
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path.name}: imports are absolute"
+            assert node.level == 0, f"{path.name}: use absolute imports"
             package, _, module = (node.module or "").partition(".")
             if package == "exporter":
                 for alias in node.names:
@@ -122,29 +122,29 @@ def layer(module: str) -> str:
 
 
 @pytest.mark.parametrize("module", [m or "exporter" for m in MODULES])
-def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
+def test_a_module_imports_only_permitted_layers(module: str) -> None:
     module = "" if module == "exporter" else module
     own = layer(module)
-    assert own in MAY_IMPORT, f"{module} has no layer: say in {Path(__file__).name} what it may"
+    assert own in MAY_IMPORT, f"{module} has no layer: add it to {Path(__file__).name}"
     allowed = MAY_IMPORT[own] | ({own} if own else set())
-    too_much = {
+    forbidden = {
         other
         for other in imported(MODULES[module])
-        if not any(covers(each, other) for each in allowed)
+        if not any(covers(name, other) for name in allowed)
     }
-    assert set() == too_much, f"{module or 'exporter'} must not know {sorted(too_much)}"
+    assert set() == forbidden, f"{module or 'exporter'} must not import {sorted(forbidden)}"
 
 
-def test_nothing_but_the_command_knows_the_daemon() -> None:
-    knowing = {
+def test_only_the_command_line_imports_the_daemon() -> None:
+    importing = {
         module for module, path in MODULES.items() if {"cli", "daemon"} & set(imported(path))
     }
-    assert {"__main__", "cli"} == knowing
+    assert {"__main__", "cli"} == importing
 
 
-def test_the_layers_have_no_circle() -> None:
-    """config holds the rules of io; io.survey and smart.polling_plan read the settings."""
-    known_circle = {("io", "config"), ("smart", "config"), ("config", "io"), ("config", "probe")}
+def test_the_layers_have_no_cycle() -> None:
+    """Except: config contains the rules of io and probe, and io and smart read the settings."""
+    known_cycles = {("io", "config"), ("smart", "config"), ("config", "io"), ("config", "probe")}
     done: set[str] = set()
 
     def visit(name: str, above: tuple[str, ...]) -> None:
@@ -153,7 +153,7 @@ def test_the_layers_have_no_circle() -> None:
             return
         for other in MAY_IMPORT[name]:
             below = layer(other)
-            if below and below != name and (name, below) not in known_circle:
+            if below and below != name and (name, below) not in known_cycles:
                 visit(below, (*above, name))
         done.add(name)
 
@@ -161,9 +161,11 @@ def test_the_layers_have_no_circle() -> None:
         visit(name, ())
 
 
-#: What a half with rights must do without, and what only its place may know.
+#: Libraries that only the given modules and packages may import: the agent must run without them, or
+#: they have a single place.
 ONLY_IN = {
-    "socket": {"service", "web"},
+    "_socket": {"service"},
+    "socket": {"web"},
     "ssl": {"web"},
     "subprocess": set(),
     "psutil": {"linux.mysqld"},
@@ -190,8 +192,8 @@ ONLY_IN = {
 
 
 @pytest.mark.parametrize("library", ONLY_IN)
-def test_a_library_is_known_in_its_place_only(library: str) -> None:
-    knowing = set()
+def test_a_library_is_imported_only_where_permitted(library: str) -> None:
+    importing = set()
     for module, path in MODULES.items():
         for node in ast.walk(ast.parse(path.read_text())):
             names = []
@@ -200,12 +202,12 @@ def test_a_library_is_known_in_its_place_only(library: str) -> None:
             elif isinstance(node, ast.ImportFrom):
                 names = [node.module or ""]
             if any(name.split(".")[0] == library for name in names):
-                knowing.add(module)
+                importing.add(module)
     places = ONLY_IN[library]
-    assert set() == {m for m in knowing if not any(covers(place, m) for place in places)}
+    assert set() == {m for m in importing if not any(covers(place, m) for place in places)}
 
 
-def test_nobody_catches_everything_but_the_last_line_of_a_thread() -> None:
+def test_only_the_loops_of_threads_catch_all_exceptions() -> None:
     catching = {
         module
         for module, path in MODULES.items()
@@ -216,6 +218,6 @@ def test_nobody_catches_everything_but_the_last_line_of_a_thread() -> None:
     assert catching <= {"threads", "web.dispatcher"}
 
 
-def test_no_module_is_longer_than_a_reader_holds() -> None:
+def test_no_module_has_more_than_400_lines() -> None:
     long = {m: path.read_text().count("\n") for m, path in MODULES.items()}
     assert {} == {module: lines for module, lines in long.items() if lines > 400}

@@ -1,4 +1,4 @@
-"""Log lines: one event, one line, whatever stands in it."""
+"""Each log record becomes one line of logfmt or JSON."""
 
 import json
 import logging
@@ -13,9 +13,9 @@ from exporter.logs import LineFormatter
 
 
 def record(message: str, level: int = logging.INFO) -> logging.LogRecord:
-    made = logging.LogRecord("exporter.state", level, "", 0, message, None, None)
-    made.created, made.msecs = 1_700_000_000.25, 250
-    return made
+    log_record = logging.LogRecord("exporter.state", level, "", 0, message, None, None)
+    log_record.created, log_record.msecs = 1_700_000_000.25, 250
+    return log_record
 
 
 def test_a_line_has_time_level_source_and_message() -> None:
@@ -24,8 +24,8 @@ def test_a_line_has_time_level_source_and_message() -> None:
     assert expected == line
 
 
-def test_in_the_journal_a_priority_stands_for_the_time() -> None:
-    """Which the journal writes itself: sd-daemon(3)."""
+def test_under_the_journal_a_priority_replaces_the_time() -> None:
+    """The journal records the time itself: sd-daemon(3)."""
     formatter = LineFormatter("logfmt", journal=True)
     expected = {
         logging.DEBUG: "<7>level=debug",
@@ -40,7 +40,7 @@ def test_in_the_journal_a_priority_stands_for_the_time() -> None:
 @pytest.mark.parametrize("layout", ["logfmt", "json"])
 @pytest.mark.parametrize("journal", [False, True])
 @given(message=st.text())
-def test_any_message_is_one_line(layout: str, journal: bool, message: str) -> None:
+def test_any_message_becomes_one_line(layout: str, journal: bool, message: str) -> None:
     line = LineFormatter(layout, journal=journal).format(record(message))
     assert [line] == line.splitlines()
     assert line.isprintable()
@@ -48,29 +48,29 @@ def test_any_message_is_one_line(layout: str, journal: bool, message: str) -> No
 
 
 @given(st.text())
-def test_any_message_survives(message: str) -> None:
+def test_any_message_can_be_parsed_back(message: str) -> None:
     as_json = json.loads(LineFormatter("json", journal=False).format(record(message)))
     assert message == as_json["msg"]
     line = LineFormatter("logfmt", journal=False).format(record(message))
-    said = line.partition(" msg=")[2]
-    assert message == (json.loads(said) if said.startswith('"') else said)
+    text = line.partition(" msg=")[2]
+    assert message == (json.loads(text) if text.startswith('"') else text)
 
 
-def test_a_plain_word_needs_no_quotes() -> None:
+def test_a_plain_word_has_no_quotes() -> None:
     line = LineFormatter("logfmt", journal=False).format(record("stopping"))
     assert line.endswith(" msg=stopping")
     assert 4 == len(shlex.split(line))
 
 
-def test_a_trace_stands_in_the_line_too() -> None:
+def test_a_traceback_is_part_of_the_line() -> None:
     failed = record("a step failed", logging.ERROR)
     with pytest.raises(RuntimeError) as raised:
         _step()
     failed.exc_info = raised.type, raised.value, raised.tb
     line = LineFormatter("json", journal=False).format(failed)
     assert [line] == line.splitlines()
-    assert re.search("RuntimeError: a mistake of ours$", json.loads(line)["trace"])
+    assert re.search("RuntimeError: a bug$", json.loads(line)["trace"])
 
 
 def _step() -> None:
-    raise RuntimeError("a mistake of ours")
+    raise RuntimeError("a bug")

@@ -1,4 +1,4 @@
-"""Telling systemd how the service fares."""
+"""Notifications to systemd, and its watchdog."""
 
 import contextlib
 import os
@@ -20,15 +20,15 @@ def manager(tmp_path: Path) -> Iterator[socket.socket]:
         yield listening
 
 
-def test_states_go_out_in_one_message(
+def test_states_are_sent_in_one_message(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
-    service.notify("READY=1", "STATUS=watching")
-    assert b"READY=1\nSTATUS=watching" == manager.recv(4096)
+    service.notify("READY=1", "STATUS=sampling")
+    assert b"READY=1\nSTATUS=sampling" == manager.recv(4096)
 
 
-def test_an_abstract_socket_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abstract_socket_is_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         name = f"ssd-exporter-test-{os.getpid()}"
         listening.bind(f"\0{name}")
@@ -38,7 +38,7 @@ def test_an_abstract_socket_is_one_too(monkeypatch: pytest.MonkeyPatch) -> None:
         assert b"WATCHDOG=1" == listening.recv(4096)
 
 
-def test_a_reload_says_when_it_began(
+def test_a_reload_message_contains_its_start(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
@@ -49,25 +49,27 @@ def test_a_reload_says_when_it_began(
     assert before <= int(when.removeprefix("MONOTONIC_USEC=")) <= time.monotonic_ns() // 1000
 
 
-@pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@nobody-listens-here", "x" * 500])
-def test_without_a_manager_nothing_happens(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+@pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@no-such-socket", "x" * 500])
+def test_without_a_manager_notify_does_nothing(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", address)
     service.notify("READY=1")
 
 
-def test_a_manager_that_does_not_listen_holds_nobody_up(
+def test_a_manager_that_does_not_read_delays_notify_by_a_second_at_most(
     manager: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its queue is full, and each message waits no longer than a second."""
+    """The queue of its socket is full."""
     monkeypatch.setenv("NOTIFY_SOCKET", manager.getsockname())
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as filling:
         filling.connect(manager.getsockname())
         with contextlib.suppress(BlockingIOError):
             while filling.send(b"x" * 1000):
                 pass
-    begun = time.monotonic()
+    started = time.monotonic()
     service.notify("WATCHDOG=1")
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - started < 3
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_a_manager_that_does_not_listen_holds_nobody_up(
         ({"WATCHDOG_USEC": ""}, None),
     ],
 )
-def test_the_watchdog_is_that_of_this_process(
+def test_the_watchdog_timeout_of_this_process(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], expected: float | None
 ) -> None:
     for name in ("WATCHDOG_USEC", "WATCHDOG_PID"):

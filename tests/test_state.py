@@ -1,4 +1,4 @@
-"""What is kept over a restart, and what it survives."""
+"""The state file: loading, saving, and surviving kill -9 and damage."""
 
 import json
 import logging
@@ -24,18 +24,18 @@ _JSON = st.recursive(
 )
 
 
-def keeping(directory: Path, text: str) -> StateFile:
+def saved_text(directory: Path, text: str) -> StateFile:
     (directory / "state.json").write_text(text)
     return StateFile(directory)
 
 
-def test_without_a_file_nothing_was_kept(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_empty_state(tmp_path: Path) -> None:
     assert {} == StateFile(tmp_path).load()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.dictionaries(st.text().filter(lambda key: key != "version"), _JSON))
-def test_what_was_saved_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None:
+def test_a_saved_state_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None:
     StateFile(tmp_path).save(state)
     assert {"version": VERSION, **state} == StateFile(tmp_path).load()
     assert ["state.json"] == os.listdir(tmp_path)
@@ -54,10 +54,10 @@ def test_what_was_saved_is_loaded(tmp_path: Path, state: dict[str, Any]) -> None
     ],
     ids=["empty", "cut off", "zeros after a power cut", "list", "none", "future", "deep"],
 )
-def test_what_cannot_be_understood_is_kept_aside(
+def test_a_file_that_cannot_be_parsed_is_renamed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, why: str
 ) -> None:
-    state = keeping(tmp_path, text)
+    state = saved_text(tmp_path, text)
     assert {} == state.load()
     (aside,) = os.listdir(tmp_path)
     assert aside.startswith("state.json.kept-")
@@ -68,7 +68,7 @@ def test_what_cannot_be_understood_is_kept_aside(
     assert {"version": 1, "a": 1} == state.load()
 
 
-def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
+def test_load_read_only_logs_an_unreadable_file_and_leaves_it(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert ({}, "") == (StateFile(tmp_path).load_read_only(), StateFile(tmp_path).problem())
@@ -81,13 +81,13 @@ def test_a_look_at_what_cannot_be_read_gives_nothing_says_why_and_leaves_it(
     assert ["state.json"] == os.listdir(tmp_path)
 
 
-def test_bytes_that_are_no_text_are_kept_aside(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_renamed(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_bytes(b"\xff\xfe{")
     assert {} == StateFile(tmp_path).load()
     assert not (tmp_path / "state.json").exists()
 
 
-def test_a_file_too_large_to_be_ours_is_not_read(
+def test_a_file_above_the_limit_is_not_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (tmp_path / "state.json").open("wb") as file:
@@ -96,7 +96,7 @@ def test_a_file_too_large_to_be_ours_is_not_read(
     assert "larger than" in caplog.text
 
 
-def test_a_directory_in_place_of_the_file_is_kept_aside(tmp_path: Path) -> None:
+def test_a_directory_in_place_of_the_file_is_renamed(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     state = StateFile(tmp_path)
     assert {} == state.load()
@@ -104,18 +104,18 @@ def test_a_directory_in_place_of_the_file_is_kept_aside(tmp_path: Path) -> None:
     assert {"version": 1, "a": 1} == state.load()
 
 
-def test_a_link_in_place_of_the_file_is_replaced_and_not_written_through(tmp_path: Path) -> None:
+def test_a_symbolic_link_in_place_of_the_file_is_replaced_and_not_followed(tmp_path: Path) -> None:
     target = tmp_path / "target"
-    target.write_text("somebody else's")
+    target.write_text("another user's")
     directory = tmp_path / "state"
     directory.mkdir()
     (directory / "state.json").symlink_to(target)
     StateFile(directory).save({"a": 1})
-    assert "somebody else's" == target.read_text()
+    assert "another user's" == target.read_text()
     assert not (directory / "state.json").is_symlink()
 
 
-def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_failed_save_leaves_the_old_file(tmp_path: Path) -> None:
     state = StateFile(tmp_path)
     state.save({"a": 1})
     with pytest.raises(TypeError):
@@ -125,16 +125,16 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     with pytest.raises(OSError, match="directory"):
         state.save({"a": 2})
-    # Written over the next time.
+    # The next save overwrites the temporary file.
     assert {"state.json", ".state.json.new"} == set(os.listdir(tmp_path))
 
 
-def test_a_directory_that_is_gone_is_an_error_of_the_system(tmp_path: Path) -> None:
+def test_a_save_to_a_missing_directory_raises_oserror(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         StateFile(tmp_path / "gone").save({})
 
 
-def test_the_file_is_nobody_elses_to_read(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_file(tmp_path: Path) -> None:
     StateFile(tmp_path).save({})
     assert 0o600 == (tmp_path / "state.json").stat().st_mode & 0o777
 
@@ -152,8 +152,8 @@ while True:
 """
 
 
-def test_kill_9_in_the_middle_of_a_save_leaves_a_whole_file(tmp_path: Path) -> None:
-    """The last one saved, or the one under way: never a part of one."""
+def test_kill_9_during_a_save_leaves_a_complete_file(tmp_path: Path) -> None:
+    """It contains the last completed save or the interrupted one."""
     for delay in (0.0, 0.003, 0.007, 0.011, 0.017):
         with subprocess.Popen(
             [sys.executable, "-c", _SAVER, str(tmp_path)], stdout=subprocess.PIPE, text=True
@@ -162,19 +162,19 @@ def test_kill_9_in_the_middle_of_a_save_leaves_a_whole_file(tmp_path: Path) -> N
             first = saver.stdout.readline()
             time.sleep(delay)
             saver.send_signal(signal.SIGKILL)
-            said = [first, *saver.stdout]
-        counts = [int(line) for line in said if line.endswith("\n")]
+            lines = [first, *saver.stdout]
+        counts = [int(line) for line in lines if line.endswith("\n")]
         state = StateFile(tmp_path).load()
         assert state["count"] in (counts[-1], counts[-1] + 1)
         assert 200_000 == len(state["ballast"])
 
 
-def test_what_a_killed_save_left_is_no_state(tmp_path: Path) -> None:
+def test_a_temporary_file_of_a_killed_save_is_ignored(tmp_path: Path) -> None:
     (tmp_path / ".state-abc").write_text("{")
     assert {} == StateFile(tmp_path).load()
 
 
-def test_the_directory_asked_for_is_taken_before_all_others(tmp_path: Path) -> None:
+def test_the_configured_directory_has_priority(tmp_path: Path) -> None:
     environment = {"STATE_DIRECTORY": str(tmp_path / "systemd"), "HOME": str(tmp_path)}
     state = open_state_file(tmp_path / "asked" / "for", environment)
     assert state is not None
@@ -184,27 +184,27 @@ def test_the_directory_asked_for_is_taken_before_all_others(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("given", ["first", "first:second"])
-def test_systemd_gives_the_directory(tmp_path: Path, given: str) -> None:
+def test_the_directory_of_systemd_is_used(tmp_path: Path, given: str) -> None:
     places = ":".join(str(tmp_path / name) for name in given.split(":"))
     state = open_state_file(None, {"STATE_DIRECTORY": places, "HOME": str(tmp_path)})
     assert state is not None
     assert tmp_path / "first" == state.directory
 
 
-def test_a_directory_asked_for_that_cannot_be_written_is_a_mistake(tmp_path: Path) -> None:
+def test_a_configured_directory_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match=r"cannot be written: .*; make it writable for this user"):
         open_state_file(tmp_path / "file" / "state", {})
 
 
-def test_what_nobody_asked_for_is_done_without_but_said(
+def test_an_unwritable_default_directory_is_only_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
     assert open_state_file(None, {"STATE_DIRECTORY": str(tmp_path / "file" / "state")}) is None
-    (said,) = caplog.records
-    assert logging.WARNING == said.levelno
-    assert "lost at the next restart; set --state.directory" in said.message
+    (record,) = caplog.records
+    assert logging.WARNING == record.levelno
+    assert "lost at the next restart; set --state.directory" in record.message
 
 
 _OPENER = """
@@ -218,8 +218,8 @@ print(json.dumps([state and str(state.directory) for state in found]))
 """
 
 
-def test_an_ordinary_user_keeps_it_at_home() -> None:
-    """Where /var/lib cannot be written; $XDG_STATE_HOME comes before $HOME."""
+def test_an_unprivileged_user_has_the_state_at_home() -> None:
+    """/var/lib is not writable; $XDG_STATE_HOME has priority over $HOME."""
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o777)
         environments = [{"HOME": home}, {"HOME": home, "XDG_STATE_HOME": f"{home}/xdg"}, {}]
@@ -243,7 +243,7 @@ print(state and state.directory)
 """
 
 
-def test_root_keeps_it_in_var_lib(tmp_path: Path) -> None:
+def test_root_has_the_state_in_var_lib(tmp_path: Path) -> None:
     as_root = [] if os.geteuid() == 0 else ["unshare", "--map-root-user"]
     done = subprocess.run(
         [*as_root, sys.executable, "-c", _ROOT_OPENER, str(tmp_path)],
@@ -266,7 +266,7 @@ print(existing_directory(Path(sys.argv[1], "state"), {}))
 """
 
 
-def test_a_directory_below_one_that_may_not_be_entered_is_none() -> None:
+def test_a_directory_below_an_inaccessible_one_does_not_exist() -> None:
     with tempfile.TemporaryDirectory() as closed:
         os.chmod(closed, 0)
         done = subprocess.run(
