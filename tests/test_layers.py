@@ -161,8 +161,8 @@ def test_the_layers_have_no_cycle() -> None:
         visit(name, ())
 
 
-#: Libraries that only the given modules and packages may import: the agent must run without them, or
-#: they have a single place.
+#: Libraries, and the only modules and packages that may import them. Each has one place, and the
+#: agent must not load most of them.
 ONLY_IN = {
     "_socket": {"service"},
     "socket": {"web"},

@@ -50,7 +50,7 @@ def test_a_reload_message_contains_its_start(
 
 
 @pytest.mark.parametrize("address", ["", "/nonexistent/notify", "@no-such-socket", "x" * 500])
-def test_without_a_manager_notify_does_nothing(
+def test_notify_without_a_manager_does_nothing(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
     monkeypatch.setenv("NOTIFY_SOCKET", address)
