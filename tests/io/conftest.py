@@ -1,4 +1,4 @@
-"""A machine with one disk and one CPU, both at rest."""
+"""A fixture: a machine with one idle disk and one idle CPU."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A machine whose /proc stands in a folder, and a sampler that watches it."""
+"""A simulated machine: its /proc is in a temporary directory, and a sampler reads it."""
 
 import shutil
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from exporter.linux.diskstats import DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 from tests.fakes import FakeClock
 
-#: A second of a device at its limit, and one of a device at rest between two requests.
+#: One second of a device at its limit, and one of a device with little load.
 FULL = {
     "writes_completed": 400,
     "written_bytes": 400 * 16384,
@@ -27,24 +27,24 @@ CALM = {
     "io_time_seconds": 0.05,
 }
 
-#: A CPU that has never had anything to do.
+#: A CPU that has always been idle.
 ALL_IDLE = CpuTimes(0, 0, 0, 100, 0, 0, 0, 0)
 
 
 def disk_line(disk: DiskStats) -> str:
-    """A line of /proc/diskstats, as a kernel prints it that counts what the record holds."""
+    """Return the line of /proc/diskstats for a record."""
     major, minor = disk.number.split(":")
     columns = " ".join(str(number) for number in disk[2:] if number is not None)
     return f"{major:>4} {minor:>7} {disk.device} {columns}\n"
 
 
 def cpu_line(name: str, times: CpuTimes) -> str:
-    """A line of /proc/stat."""
+    """Return the line of /proc/stat for a CPU."""
     return " ".join([name, *(str(round(time * TICKS_PER_SECOND)) for time in times), "0", "0\n"])
 
 
 class Machine:
-    """Writes what a kernel says now; `tick` lets time pass and takes a sample."""
+    """Writes the kernel's files; `tick` advances the clock and takes a sample."""
 
     def __init__(self, place: Path, *, interval: float = 1.0, per_cpu: bool = False) -> None:
         self.proc = place / "proc"
@@ -61,7 +61,7 @@ class Machine:
         wanted: Callable[[str], bool] = lambda _device: True,
         evidence: Callable[[str], SlowdownEvidence] = lambda _device: SlowdownEvidence(),
     ) -> Sampler:
-        """A sampler that has seen nothing yet."""
+        """Return a new sampler."""
         rules = DiskRules()
         return Sampler(
             CounterFiles(self.proc, self.clock),

@@ -1,4 +1,4 @@
-"""Records and strategies that the tests of the judgement share."""
+"""Records and Hypothesis strategies that the tests of `io` share."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from exporter.io.interval import CpuInterval, CpuShare, DiskInterval, disk_interval
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 
-#: A device that has done nothing since it appeared, on a kernel that counts everything.
+#: A new device without any I/O, on a kernel with all counters.
 NEW = DiskStats("sdx", "8:0", *[0] * 17)
 
-#: The same on a kernel before 4.18, which counts neither discards nor flushes.
+#: The same on a kernel before 4.18, which has no counters for discards and flushes.
 NEW_OF_OLD = DiskStats("sdx", "8:0", *[0] * 11)
 
-#: Where the tests' base units stand among the kernel's own, and how many of its make one.
+#: The kernel's field for each field in base units, and the conversion factor.
 _COUNTED = {
     "read_bytes": ("read_sectors", 1 / SECTOR_BYTES),
     "written_bytes": ("written_sectors", 1 / SECTOR_BYTES),
@@ -26,13 +26,13 @@ _COUNTED = {
     "flush_requests_time_seconds": ("flush_milliseconds", 1000),
 }
 
-#: When the time fields wrap.
+#: The value at which the time fields wrap.
 WRAP_SECONDS = TIME_WRAP_MILLISECONDS / 1000
 
 _COUNT = st.integers(0, (1 << 64) - 1)
 _TIME = st.integers(0, TIME_WRAP_MILLISECONDS - 1)
 
-#: Any device that the kernel could print, on any kernel.
+#: Any record that any kernel could print.
 ANY_DISK = st.builds(
     DiskStats,
     device=st.just("sdx"),
@@ -56,12 +56,12 @@ ANY_DISK = st.builds(
     flush_milliseconds=st.none() | _TIME,
 )
 
-#: From the shortest interval that can be set to a gap's end, and a clock's worst.
+#: Any time between two samples, from the shortest interval to a long gap.
 ANY_SECONDS = st.floats(1e-6, 1e6)
 
 
 def as_counted(**base_units: float) -> dict[str, Any]:
-    """Seconds and bytes as the kernel counts them: milliseconds modulo the wrap, and sectors."""
+    """Convert seconds and bytes to the kernel's units: milliseconds that wrap, and sectors."""
     counted: dict[str, Any] = {}
     for name, value in base_units.items():
         field, factor = _COUNTED.get(name, (name, 1))
@@ -71,20 +71,20 @@ def as_counted(**base_units: float) -> dict[str, Any]:
 
 
 def grown(then: DiskStats, **differences: float) -> DiskStats:
-    """The device later: each field more by so much, in base units; time fields wrap."""
+    """Return a later record: each field increased by a difference in base units."""
     later = {name: getattr(then, name) + value for name, value in differences.items()}
     return then._replace(**as_counted(**later))
 
 
 def over(then: DiskStats, now: DiskStats, seconds: float = 1.0) -> DiskInterval:
-    """What happened in between; the two must be the same device."""
+    """Return the interval between two records of the same device."""
     interval = disk_interval(then, now, seconds)
     assert interval is not None
     return interval
 
 
 def cpus(*shares: CpuShare, iowait: float = 0.0) -> CpuInterval:
-    """CPUs of these shares; the host's softirq and idle are their means."""
+    """Return CPUs with these shares; the softirq and idle of the host are their means."""
     count = len(shares)
     host = CpuShare(
         sum(share.softirq for share in shares) / count,
@@ -94,5 +94,5 @@ def cpus(*shares: CpuShare, iowait: float = 0.0) -> CpuInterval:
     return CpuInterval(host, dict(enumerate(shares)))
 
 
-#: Four CPUs that have nothing to do.
+#: Four idle CPUs.
 IDLE_CPUS = cpus(*[CpuShare(softirq=0.007, iowait=0.12, idle=0.7)] * 4, iowait=0.12)

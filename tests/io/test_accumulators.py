@@ -34,7 +34,7 @@ def test_a_small_step_back_is_not_counted_twice() -> None:
 
 
 def test_after_a_large_step_back_it_continues_from_its_value() -> None:
-    """A CPU went off line, and came back with a new count."""
+    """A CPU was offline and came back with a new count."""
     assert [100, 100, 103, 110] == advanced([100, 0, 3, 10])
 
 
@@ -54,7 +54,7 @@ def test_it_never_decreases(counted: list[float], at_least: float) -> None:
 
 @given(st.lists(st.integers(-20, 20), min_size=1))
 def test_it_counts_at_least_the_growth_of_the_source(steps: list[int]) -> None:
-    """And at most the sum of all steps forward."""
+    """It counts at most the sum of all increases."""
     counted, value = [], 1000
     for step in steps:
         value += step
@@ -130,7 +130,7 @@ def test_observe_zero_equals_observing_zero() -> None:
 def test_weights_add_up_to_the_elapsed_time(
     observations: list[tuple[float, float]], desc: MetricDesc
 ) -> None:
-    """Each bucket, cumulated, holds the weight of all values up to its bound."""
+    """Each cumulative bucket holds the weight of all values up to its bound."""
     seen = WeightedHistogram(desc)
     for value, weight in observations:
         seen.observe(value, weight)
@@ -159,7 +159,7 @@ def test_no_bucket_decreases(
     assert before.sum <= after.sum
 
 
-#: Seconds since the last observation, and what was observed. Quarters add up exactly.
+#: Seconds since the last observation, and the observed value. Quarters add up exactly.
 _STEPS = st.lists(
     st.tuples(st.integers(0, 40).map(lambda quarters: quarters / 4), st.integers(0, 6)),
     max_size=60,
@@ -231,7 +231,7 @@ def test_the_window_of_a_new_device_starts_at_its_creation() -> None:
 
 @given(st.lists(st.sampled_from(["", "", "", "cpu", "device", "unknown"]), max_size=40))
 def test_the_mode_is_the_value_that_lasted_longest(seconds: list[str]) -> None:
-    """Second by second, where an empty word is a second in which nothing was said."""
+    """One value per second; an empty string stands for a second without observation."""
     said: RollingMode[str] = RollingMode(10, "", 0)
     for now, value in enumerate(seconds, start=1):
         if value:

@@ -15,7 +15,7 @@ RULES = BaselineRules()
 
 
 def taught(awaits: list[float], rules: BaselineRules = RULES) -> Baseline:
-    """A baseline that saw calm seconds of these awaits, each of enough operations."""
+    """Return a baseline that has observed calm seconds with these awaits."""
     baseline = Baseline(rules)
     for seconds in awaits:
         baseline.observe(rules.operations, seconds * rules.operations)
@@ -24,7 +24,7 @@ def taught(awaits: list[float], rules: BaselineRules = RULES) -> Baseline:
 
 @pytest.mark.parametrize("await_seconds", [0.000_02, 0.000_1, 0.000_35, 0.002, 0.008, 0.2])
 def test_it_learns_the_await_at_low_load(await_seconds: float) -> None:
-    """Within a tenth."""
+    """The tolerance is 10 %."""
     assert await_seconds == pytest.approx(taught([await_seconds] * 60).seconds, rel=0.1)
 
 
@@ -34,7 +34,7 @@ def test_there_is_no_baseline_before_enough_observations() -> None:
 
 
 def test_few_operations_are_pooled() -> None:
-    """The kernel's milliseconds say nothing of one request of 80 µs."""
+    """The kernel counts milliseconds, which is too coarse for one request of 80 µs."""
     baseline = Baseline(RULES)
     for second in range(60 * 50):
         baseline.observe(1, 0.001 if second % 12 == 0 else 0.0)
@@ -56,7 +56,7 @@ def test_it_is_within_10_percent_of_the_true_median(awaits: list[float]) -> None
 
 
 def test_it_follows_changes_of_the_device() -> None:
-    """An aged drive is slower at rest, and that is its new normal."""
+    """An old drive is slower at low load, and this becomes its baseline."""
     rules = BaselineRules(memory=1000)
     baseline = taught([0.001] * 5000, rules)
     for _ in range(1100):
@@ -74,7 +74,7 @@ def test_its_memory_is_limited() -> None:
 
 @given(st.lists(st.floats(0, 1e6), max_size=200))
 def test_a_baseline_survives_a_restart(awaits: list[float]) -> None:
-    """Whatever was observed, also awaits of nothing and of days."""
+    """Any observations, including awaits of zero and of days."""
     before = taught(awaits)
     after = Baseline.restored(RULES, before.weights())
     assert before.seconds == after.seconds
@@ -145,7 +145,7 @@ def test_a_known_drive_keeps_its_baselines() -> None:
 
 @given(_JSON | st.dictionaries(st.text(), _JSON) | _ALMOST)
 def test_invalid_stored_baselines_are_discarded(kept: Any) -> None:
-    """Whatever JSON can hold, also 1e999."""
+    """Any JSON value, including 1e999."""
     baselines = Baselines(RULES, kept)
     assert baselines.for_drive("wwn-1").read.seconds is None
     json.dumps(baselines.to_state(), allow_nan=False)

@@ -20,7 +20,7 @@ from tests.io.records import (
     over,
 )
 
-#: A device that has worked for months, its time fields shortly before their wrap.
+#: A device that has worked for months; its time fields are close to their wrap.
 OLD = NEW._replace(
     **as_counted(
         reads_completed=10**9,
@@ -36,7 +36,7 @@ OLD = NEW._replace(
     )
 )
 
-#: One second's work of 100 reads, 200 writes, 10 discards and 50 flushes.
+#: One second with 100 reads, 200 writes, 10 discards and 50 flushes.
 SECOND = {
     "reads_completed": 100,
     "read_bytes": 409_600,
@@ -68,7 +68,7 @@ def test_an_interval_contains_the_differences() -> None:
 
 
 def test_flush_time_does_not_add_to_the_queue_depth() -> None:
-    """One fsync after the other has one request in flight, not two."""
+    """Sequential fsyncs have one request in flight, not two."""
     now = grown(
         NEW,
         writes_completed=100,
@@ -82,7 +82,7 @@ def test_flush_time_does_not_add_to_the_queue_depth() -> None:
 
 @pytest.mark.parametrize("wrapping", [name for name in SECOND if name.endswith("_seconds")])
 def test_each_time_field_wraps_separately(wrapping: str) -> None:
-    """The same second reads the same, whichever field passes 2^32 milliseconds in it."""
+    """The interval is the same, whichever field passes 2^32 milliseconds."""
     then = NEW._replace(**as_counted(**{wrapping: getattr(OLD, wrapping)}))
     expected = over(NEW, grown(NEW, **SECOND))
     actual = over(then, grown(then, **SECOND))
@@ -115,13 +115,13 @@ def test_another_device_number_means_another_device() -> None:
 
 
 def test_an_impossible_increase_means_another_device() -> None:
-    """A new device of the same name and number that has already done more than the old one."""
+    """A new device with the same name and number has already done more than the old one."""
     assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 1.0) is None
     assert disk_interval(NEW, grown(NEW, reads_completed=200_000_000), 60.0) is not None
 
 
 def test_a_small_decrease_of_a_time_counts_as_zero() -> None:
-    """Not as 49.7 days."""
+    """It is not 49.7 days."""
     then = grown(NEW, read_time_seconds=100.0, io_time_seconds=100.0)
     interval = over(then, grown(then, read_time_seconds=-0.1, io_time_seconds=-1.0))
     assert (0.0, 0.0, 0.0) == (interval.read_seconds, interval.busy_ratio, interval.queue_depth)
@@ -135,7 +135,7 @@ def test_kernels_without_discard_and_flush_counters_are_supported() -> None:
 
 
 def test_the_queue_depth_limits_an_overcounted_utilisation() -> None:
-    """StackOverflow 75362533: 7,497 writes a second of 0.03 ms and util 100 %: 22 %, no more."""
+    """StackOverflow 75362533: 7,497 writes/s of 0.03 ms at 100 % util. The device is 22 % busy."""
     now = grown(NEW, writes_completed=7497, write_time_seconds=0.225, io_time_seconds=1.0)
     interval = over(NEW, now)
     assert pytest.approx(0.225) == interval.queue_depth
@@ -143,7 +143,7 @@ def test_the_queue_depth_limits_an_overcounted_utilisation() -> None:
 
 
 class FioRun(NamedTuple):
-    """The disk statistics that fio printed of a run at 100 % utilisation, and what follows."""
+    """The disk statistics that fio printed for a run at 100 % utilisation."""
 
     op: str
     ios: int
@@ -163,7 +163,7 @@ TV_2 = [
 
 @pytest.mark.parametrize("run", TV_2, ids=str)
 def test_the_queue_depth_is_computed_from_request_times(run: FioRun) -> None:
-    """And never from the weighted time, which says 0.035 for the first of these."""
+    """The weighted time is not used; it gives 0.035 for the first case."""
     work = {
         f"{run.op}s_completed": run.ios,
         f"{run.op}_time_seconds": run.ticks_ms / 1000,
@@ -183,14 +183,14 @@ def test_a_stall_is_detected_while_it_lasts() -> None:
 
 
 def test_a_stall_is_detected_if_io_time_stands_still() -> None:
-    """Some kernels count io_ticks only where a request starts or ends, and a hang has neither."""
+    """Some kernels update io_ticks only when a request starts or ends, so not during a stall."""
     then = NEW._replace(io_now=1)
     interval = over(then, then)
     assert (True, 1.0, 1.0) == (interval.stalled, interval.busy_ratio, interval.queue_depth)
 
 
 def test_new_requests_are_not_a_stall() -> None:
-    """In flight at the end alone: io_time says for how much of the second."""
+    """Requests are in flight only at the end; io_time shows for how long."""
     late = over(NEW, grown(NEW, io_now=3, io_time_seconds=0.02))
     assert not late.stalled
     assert pytest.approx(0.02) == late.busy_ratio
@@ -205,7 +205,7 @@ def test_a_long_request_among_others_is_not_a_stall() -> None:
 
 @pytest.mark.parametrize("hung_seconds", [5, 120, 86_400])
 def test_the_interval_after_a_stall_has_a_plausible_queue_depth(hung_seconds: int) -> None:
-    """32 requests hung and come back at once: at most those were in flight, not their life."""
+    """32 stalled requests complete at once. The queue depth is at most 32."""
     then = NEW._replace(io_now=32)
     now = grown(then, io_now=-32, writes_completed=40, write_time_seconds=32.0 * hung_seconds + 0.1)
     interval = over(then, now)
@@ -223,7 +223,7 @@ def test_an_idle_second_is_all_zero() -> None:
 def test_any_two_records_give_a_plausible_interval(
     then: DiskStats, now: DiskStats, seconds: float
 ) -> None:
-    """Whatever two samples say: nothing negative, and busy for no more than the time there was."""
+    """For any two samples no value is negative, and the busy ratio is at most 1."""
     interval = disk_interval(then, now, seconds)
     if interval is None:
         return
@@ -253,7 +253,7 @@ _START = st.integers(0, (1 << 32) - 1).map(lambda ms: ms / 1000)
 def test_the_differences_do_not_depend_on_the_counter_values(
     work: dict[str, float], read: float, write: float, flush: float, io: float
 ) -> None:
-    """Wherever each field stands, also just before its wrap, the same work reads the same."""
+    """The interval is the same for any start values, also just before a wrap."""
     anywhere = grown(
         NEW,
         read_time_seconds=read,
@@ -266,7 +266,7 @@ def test_the_differences_do_not_depend_on_the_counter_values(
 
 
 def test_the_time_of_a_stall_is_not_counted_twice() -> None:
-    """Four requests hang for five seconds; the kernel credits their 20 s as they end."""
+    """Four requests are stalled for five seconds; the kernel adds their 20 s when they end."""
     then = NEW._replace(io_now=4)
     uncredited = 0.0
     for _ in range(5):
@@ -299,7 +299,7 @@ _CPUS = st.dictionaries(st.integers(0, 5), _TIMES)
 
 
 def test_shares_are_ratios_of_each_cpus_elapsed_time() -> None:
-    """Also where a tick more or less fell into the interval."""
+    """This also holds if the interval has one tick more or less."""
     now = {
         0: NONE._replace(user=0.03, system=0.29, idle=0.06, softirq=0.50, irq=0.12),
         1: NONE._replace(user=0.5, iowait=0.25, idle=0.25),

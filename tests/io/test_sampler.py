@@ -14,7 +14,7 @@ from tests.io.records import NEW, WRAP_SECONDS, as_counted, grown
 
 
 def shown(machine: Machine) -> list[Sample]:
-    """What the page shows of the disks and CPUs."""
+    """Return the samples of disks and CPUs."""
     now = machine.clock.monotonic()
     return [
         *disk_collector.samples(machine.sampler, now, SaturationRules(), request_sizes=False),
@@ -74,7 +74,7 @@ def test_a_saturated_second_is_counted_if_tasks_wait(machine: Machine) -> None:
     assert 1.0 == activity.saturated_seconds
     machine.disks(grown(grown(NEW, **FULL), **FULL))
     machine.tick()
-    assert 1.0 == activity.saturated_seconds, "nobody waited in this one"
+    assert 1.0 == activity.saturated_seconds, "no task waited in this second"
 
 
 def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
@@ -83,18 +83,18 @@ def test_without_pressure_the_device_alone_decides(machine: Machine) -> None:
     machine.disks(grown(NEW, **FULL))
     machine.tick()
     assert 1.0 == machine.sampler.activities["sdx"].saturated_seconds
-    assert machine.success("pressure"), "a kernel without PSI is no failure"
+    assert machine.success("pressure"), "a kernel without PSI is not a failure"
 
 
 def test_a_late_sample_is_a_gap_and_is_not_recorded(machine: Machine) -> None:
-    """The mean of many seconds is not that of one."""
+    """The mean over many seconds is not the mean of one second."""
     machine.tick()
     machine.disks(grown(NEW, **FULL))
     machine.tick(3.5)
     assert (2, 1) == (machine.sampler.samples, machine.sampler.gaps)
     assert 0 == seconds_seen(machine.sampler)
     machine.tick()
-    assert 1 == seconds_seen(machine.sampler), "and it goes on from there"
+    assert 1 == seconds_seen(machine.sampler), "sampling continues from there"
 
 
 def test_a_slightly_late_sample_is_recorded(machine: Machine) -> None:
@@ -174,7 +174,7 @@ def test_a_stall_counts_only_while_it_lasts(machine: Machine) -> None:
 
 
 def test_an_unchanged_line_with_requests_in_flight_is_a_stall(machine: Machine) -> None:
-    """Where io_time stands still the whole line does, and the device is not at rest."""
+    """If io_time stands still, so does the whole line, but the device is not idle."""
     machine.disks(NEW._replace(io_now=3))
     for _ in range(5):
         machine.tick()
@@ -225,7 +225,7 @@ def test_iowait_never_decreases(machine: Machine) -> None:
 
 
 def test_all_values_are_finite_after_an_hour_of_random_load(machine: Machine) -> None:
-    """A device that works, rests, hangs, wraps, goes and comes: what is kept stays sane."""
+    """The device works, idles, stalls, wraps, disappears and reappears."""
     disk = NEW
     for second in range(600):
         disk = grown(disk, **(FULL if second % 3 else CALM))
@@ -243,7 +243,7 @@ def test_all_values_are_finite_after_an_hour_of_random_load(machine: Machine) ->
 
 
 def test_a_slow_request_at_ten_samples_per_second_is_not_a_stall(tmp_path: Path) -> None:
-    """A whole second without a completion is one, and counts in full."""
+    """A whole second without a completion is a stall and counts in full."""
     machine = Machine(tmp_path, interval=0.1)
     hanging = NEW._replace(io_now=1)
     machine.disks(hanging)
@@ -306,7 +306,7 @@ def test_a_removed_device_loses_its_series(machine: Machine) -> None:
     assert {"sdx"} == machine.sampler.activities.keys()
     assert 1 == len(changes)
     machine.tick()
-    assert 1 == len(changes), "only a change hurries the survey"
+    assert 1 == len(changes), "only a change triggers a survey"
 
 
 def test_a_new_device_is_judged_from_its_second_sample(machine: Machine) -> None:
@@ -350,7 +350,7 @@ def test_a_baseline_belongs_to_the_drive_and_not_to_the_name(machine: Machine) -
 
 
 def test_a_busy_second_does_not_train_the_baseline(machine: Machine) -> None:
-    """Or a device that is overloaded all day would count as quick."""
+    """Otherwise an overloaded device would count as fast."""
     machine.tick()
     disk = NEW
     for _ in range(70):
@@ -361,7 +361,7 @@ def test_a_busy_second_does_not_train_the_baseline(machine: Machine) -> None:
 
 
 def test_another_drive_with_the_same_name_starts_from_zero(machine: Machine) -> None:
-    """The kernel's disk sequence tells, where its counters happen to be ahead of the old ones."""
+    """The disk sequence number shows it, even if the new counters exceed the old ones."""
     machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.tick()
     machine.tick()
@@ -369,7 +369,7 @@ def test_another_drive_with_the_same_name_starts_from_zero(machine: Machine) -> 
     assert (machine.sampler.disks or {}).keys() <= machine.sampler.activities.keys()
     machine.disks(grown(NEW, **FULL))
     machine.tick()
-    assert 0 == seconds_seen(machine.sampler), "the two have no difference"
+    assert 0 == seconds_seen(machine.sampler), "the two devices have no interval"
     assert "new" == machine.sampler.activities["sdx"].drive.identity
 
 
@@ -435,7 +435,7 @@ def test_a_missing_file_affects_only_its_own_values(machine: Machine, missing: s
 
 
 def test_a_file_that_reappears_is_read_again(machine: Machine) -> None:
-    """The second of the failure is lost, what was seen before is not."""
+    """Only the second of the failure is lost."""
     machine.tick()
     machine.tick()
     machine.remove("diskstats")

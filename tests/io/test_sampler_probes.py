@@ -37,7 +37,9 @@ def test_the_seconds_of_a_probe_are_not_saturated(machine: Machine) -> None:
     machine.tick()
     activity = machine.sampler.activities["sdx"]
     assert 0.0 == activity.saturated_seconds
-    assert 400 == sum(activity.write_await.buckets().weights), "its operations are the device's"
+    assert 400 == sum(activity.write_await.buckets().weights), (
+        "the operations of the probe still count"
+    )
     windows.end(machine.clock.monotonic())
     machine.disks(grown(disk, **FULL))
     machine.tick()

@@ -36,7 +36,7 @@ def test_heat_is_detected_from_the_count_or_the_temperature() -> None:
 
 @pytest.mark.parametrize(("speed", "line"), [(120, 150), (240, 300), (480, 600)])
 def test_a_full_link_below_its_maximum_is_the_cause(speed: float, line: float) -> None:
-    """Four fifths of the line rate is what a SATA drive wrote at 1.5 and at 3 Gb/s."""
+    """A SATA drive wrote at 80 % of the line rate at 1.5 and at 3 Gb/s."""
     found = slowdown_verdict(
         bytes_per_second=speed * MB,
         link_bytes_per_second=line * MB,
@@ -46,7 +46,7 @@ def test_a_full_link_below_its_maximum_is_the_cause(speed: float, line: float) -
 
 
 def test_a_slow_link_that_is_not_full_is_not_the_cause() -> None:
-    """300 MB/s of line rate carried 240 in the cache and carry 100 after it."""
+    """A line rate of 300 MB/s carried 240 MB/s into the cache and 100 MB/s after it."""
     found = slowdown_verdict(
         bytes_per_second=100 * MB,
         link_bytes_per_second=300 * MB,

@@ -31,7 +31,7 @@ FLOORS = {kind: AwaitLimits(floor, floor) for kind, floor in RULES.await_floor_s
 def writing(
     *, await_seconds: float = 0.004, queue_depth: float = 8.0, busy_ratio: float = 1.0
 ) -> DiskInterval:
-    """A second of writes."""
+    """Return one second of writes."""
     writes = round(queue_depth / await_seconds)
     work: dict[str, Any] = {
         "writes_completed": writes,
@@ -80,7 +80,7 @@ def test_utilisation_alone_does_not_make_a_device_full() -> None:
 
 
 def test_a_device_that_completes_nothing_is_not_slow() -> None:
-    """It may hang, which is another word."""
+    """It may be stalled, which is a separate condition."""
     hanging = NEW._replace(io_now=5)
     assert not requests_are_slow(over(hanging, hanging), FLOORS[DriveClass.SSD])
 
@@ -99,11 +99,11 @@ def test_a_few_slow_reads_among_thousands_of_fast_writes_do_not_decide() -> None
 
 
 def test_each_direction_has_its_own_await_limit() -> None:
-    knees = AwaitLimits(read_seconds=0.020, write_seconds=0.001)
+    limits = AwaitLimits(read_seconds=0.020, write_seconds=0.001)
     reads = {"reads_completed": 100, "read_time_seconds": 1.0}
     writes = {"writes_completed": 100, "write_time_seconds": 1.0}
-    assert not requests_are_slow(over(NEW, grown(NEW, **reads)), knees)
-    assert requests_are_slow(over(NEW, grown(NEW, **writes)), knees)
+    assert not requests_are_slow(over(NEW, grown(NEW, **reads)), limits)
+    assert requests_are_slow(over(NEW, grown(NEW, **writes)), limits)
 
 
 def test_the_await_limit_is_three_times_the_baseline() -> None:
@@ -113,7 +113,7 @@ def test_the_await_limit_is_three_times_the_baseline() -> None:
 
 @pytest.mark.parametrize("kind", list(DriveClass))
 def test_no_await_limit_is_below_the_floor_of_its_class(kind: DriveClass) -> None:
-    """An NVMe drive that takes 20 µs at rest is not slow at 60."""
+    """An NVMe drive with a baseline of 20 µs is not slow at 60 µs."""
     assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, 0.000_02)
     assert RULES.await_floor_seconds[kind] == await_limit(RULES, kind, None)
 
@@ -134,14 +134,14 @@ def test_pressure_shows_that_tasks_wait() -> None:
 
 
 def test_a_full_device_without_waiting_tasks_is_not_saturated() -> None:
-    """A backup at idle priority takes what is left, and is nobody's trouble."""
+    """A backup at idle priority uses spare capacity and delays no task."""
     assert is_saturated(is_full=True, is_waited_for=True)
     assert not is_saturated(is_full=True, is_waited_for=False)
     assert not is_saturated(is_full=False, is_waited_for=True)
 
 
 def test_without_pressure_the_device_alone_decides() -> None:
-    """Kernels before 4.20, or psi=0."""
+    """Kernels before 4.20, or booted with psi=0."""
     assert is_saturated(is_full=True, is_waited_for=None)
     assert not is_saturated(is_full=False, is_waited_for=None)
 
@@ -149,7 +149,7 @@ def test_without_pressure_the_device_alone_decides() -> None:
 SATURATION = SaturationRules()
 VERDICT_RULES = VerdictRules()
 
-#: A Raspberry Pi whose first CPU serves every interrupt of its USB port.
+#: A Raspberry Pi whose first CPU handles all interrupts of the USB port.
 PI_CPUS = cpus(
     CpuShare(softirq=0.62, iowait=0.0, idle=0.056),
     *[CpuShare(softirq=0.0, iowait=0.0, idle=0.04)] * 3,
@@ -164,11 +164,11 @@ def verdict(
     slowed_by: Verdict | None = None,
 ) -> Verdict:
     floor = SATURATION.await_floor_seconds[kind]
-    knees = AwaitLimits(floor, floor)
+    limits = AwaitLimits(floor, floor)
     return bottleneck_verdict(
         disk,
-        is_full=device_is_full(disk, kind, knees, SATURATION),
-        is_slow=requests_are_slow(disk, knees),
+        is_full=device_is_full(disk, kind, limits, SATURATION),
+        is_slow=requests_are_slow(disk, limits),
         is_waited_for=tasks_wait_for_io(pressure_ratio, SATURATION),
         is_cpu_bound=cpu is not None and cpu_is_bottleneck(cpu, VERDICT_RULES),
         rules=VERDICT_RULES,
@@ -177,7 +177,7 @@ def verdict(
 
 
 def run(op: str, ios: int, ticks_ms: int, wall_ms: int) -> DiskInterval:
-    """A run of fio at 100 % utilisation, as one interval."""
+    """Return a fio run at 100 % utilisation as one interval."""
     work = {
         f"{op}s_completed": ios,
         f"{op}_time_seconds": ticks_ms / 1000,
@@ -194,7 +194,7 @@ RANDWRITE_NVME = run("write", 6_360_259, 30_567_537, 60_011)
 
 @pytest.mark.parametrize("pressure", [None, 0.0, 0.9])
 def test_small_writes_on_one_cpu_are_limited_by_its_softirqs(pressure: float | None) -> None:
-    """S0-1: 62 % softirq on one CPU of four, 15.5 % on the average, the device at 0.2 ms."""
+    """62 % softirq on one of four CPUs is 15.5 % on average; the device is at 0.2 ms."""
     assert verdict(RANDWRITE_PI, DriveClass.SSD, PI_CPUS, pressure) is Verdict.CPU_SOFTIRQ
 
 
@@ -210,7 +210,7 @@ def test_small_writes_on_one_cpu_are_limited_by_its_softirqs(pressure: float | N
 def test_a_deep_queue_with_slow_requests_is_the_device(
     disk: DiskInterval, kind: DriveClass, pressure: float | None
 ) -> None:
-    """fio waits in libaio, where PSI does not look: the verdict does not need it."""
+    """fio waits in libaio, which PSI does not count. The verdict does not need PSI."""
     assert verdict(disk, kind, IDLE_CPUS, pressure) is Verdict.DEVICE
     assert verdict(disk, kind, None, pressure) is Verdict.DEVICE
 
@@ -220,7 +220,7 @@ def test_a_full_device_has_priority_over_a_busy_cpu() -> None:
 
 
 def test_utilisation_alone_gives_no_verdict() -> None:
-    """100 % with 0.23 in flight (StackOverflow 75362533), whatever waits and however busy."""
+    """100 % with 0.23 requests in flight (StackOverflow 75362533), for any pressure."""
     disk = run("write", 7497, 225, 1000)
     for kind in DriveClass:
         for pressure in (None, 0.0, 1.0):
@@ -240,7 +240,7 @@ def test_the_cause_of_a_slowdown_has_priority_over_a_full_device(cause: Verdict)
 
 
 def test_slow_requests_without_a_queue_are_unknown_if_tasks_wait() -> None:
-    """A throttled volume or one writer after the other: the device is not out of parallelism."""
+    """A throttled volume or a sequential writer: the device could serve more in parallel."""
     alone = run("write", 50, 1000, 1000)
     assert verdict(alone, DriveClass.SSD, IDLE_CPUS, 0.9) is Verdict.UNKNOWN
     assert verdict(alone, DriveClass.SSD, IDLE_CPUS, 0.0) is Verdict.NONE
@@ -248,7 +248,7 @@ def test_slow_requests_without_a_queue_are_unknown_if_tasks_wait() -> None:
 
 
 def test_a_device_without_work_has_no_bottleneck() -> None:
-    """However slow its few requests, and however hot a CPU."""
+    """This holds for any await and any CPU load."""
     assert verdict(run("write", 3, 90, 1000), DriveClass.SSD, PI_CPUS) is Verdict.NONE
 
 
@@ -262,7 +262,7 @@ def test_without_cpu_times_no_cpu_is_the_cause() -> None:
 
 
 def test_one_saturated_cpu_among_many_is_enough() -> None:
-    """1 of 64 is 1.6 % of the host."""
+    """One CPU of 64 is 1.6 % of the host."""
     idle = CpuShare(softirq=0.0, iowait=0.0, idle=1.0)
     assert softirq_is_saturated(cpus(*[idle] * 63, CpuShare(0.95, 0.0, 0.02)), VERDICT_RULES)
     assert not softirq_is_saturated(cpus(*[idle] * 64), VERDICT_RULES)
@@ -281,7 +281,7 @@ def test_an_idle_device_is_never_the_cause(
     assert verdict(over(NEW, NEW), kind, cpu, pressure) is Verdict.NONE
 
 
-#: A second of any amount of writes.
+#: One second with any number of writes.
 _SECOND = st.builds(
     lambda **work: over(NEW, grown(NEW, **work)),
     writes_completed=st.integers(0, 100_000),
@@ -295,7 +295,7 @@ _SECOND = st.builds(
 def test_pressure_never_changes_a_verdict_to_device(
     disk: DiskInterval, kind: DriveClass, cpu: CpuInterval | None
 ) -> None:
-    """It tells unknown from none, and nothing else."""
+    """Pressure only decides between unknown and none."""
     without, with_it = (verdict(disk, kind, cpu, pressure) for pressure in (None, 1.0))
     assert with_it in {without, Verdict.UNKNOWN}
     assert without is with_it or without is Verdict.NONE

@@ -1,6 +1,6 @@
-"""A real disk that slows down, hangs and recovers, second by second, as the kernel told it.
+"""Tests of `io` with the recorded counters of a real disk that slows down, hangs and recovers.
 
-tests/rig/record.py says how it was recorded and what the phases are.
+tests/rig/record.py describes the recording and its phases.
 """
 
 import json
@@ -34,11 +34,11 @@ TRACE = json.loads(
 )
 RULES = SaturationRules()
 _FLOOR = RULES.await_floor_seconds[DriveClass.SSD]
-KNEES = AwaitLimits(_FLOOR, _FLOOR)
+LIMITS = AwaitLimits(_FLOOR, _FLOOR)
 
 
 class Second(NamedTuple):
-    """One second of the trace, judged."""
+    """One second of the trace with its verdict."""
 
     phase: str
     disk: DiskInterval
@@ -62,13 +62,13 @@ def judged(before: dict[str, Any], after: dict[str, Any]) -> Second:
         pressure.parse("\n".join(reading["pressure_io"]) + "\n").waiting_seconds or 0.0
         for reading in (before, after)
     ]
-    is_full = device_is_full(disk, DriveClass.SSD, KNEES, RULES)
+    is_full = device_is_full(disk, DriveClass.SSD, LIMITS, RULES)
     is_waited_for = tasks_wait_for_io((waiting[1] - waiting[0]) / seconds, RULES)
     shares = cpu_interval(*cpus)
     cause = bottleneck_verdict(
         disk,
         is_full=is_full,
-        is_slow=requests_are_slow(disk, KNEES),
+        is_slow=requests_are_slow(disk, LIMITS),
         is_waited_for=is_waited_for,
         is_cpu_bound=shares is not None and cpu_is_bottleneck(shares, VerdictRules()),
         rules=VerdictRules(),
@@ -94,7 +94,7 @@ def test_a_calm_second_has_no_bottleneck(name: str) -> None:
 
 
 def test_the_verdict_for_a_second_at_the_limit_is_device() -> None:
-    """The first began before the limit stood."""
+    """The first second started before the limit was in effect."""
     for second in phase("slow")[1:]:
         assert Verdict.DEVICE is second.cause
         assert second.is_saturated
@@ -103,7 +103,7 @@ def test_the_verdict_for_a_second_at_the_limit_is_device() -> None:
 
 
 def test_without_the_limit_the_device_is_not_the_bottleneck() -> None:
-    """The first second drains what had queued."""
+    """The first second drains the queue."""
     for second in phase("free")[1:]:
         assert Verdict.DEVICE is not second.cause
         assert not second.is_saturated
@@ -122,7 +122,7 @@ def test_four_seconds_of_a_hang_are_four_stalled_busy_seconds() -> None:
 
 
 def test_the_second_after_the_hang_has_a_plausible_queue_depth() -> None:
-    """All of the hang's waiting is credited in it; and then all is as before."""
+    """The kernel adds the whole time of the hang in this second. Then all is as before."""
     first, *later = phase("after")
     requests = first.disk.reads + first.disk.writes
     assert first.disk.queue_depth <= requests + TRACE_IN_FLIGHT
@@ -133,7 +133,7 @@ TRACE_IN_FLIGHT = max(disk_of(reading).io_now for reading in TRACE["seconds"])
 
 
 def replayed(machine: Machine) -> Iterator[str]:
-    """The sampler's own way over the trace, a phase a step."""
+    """Run the sampler over the trace, one phase per step."""
     then = TRACE["seconds"][0]["monotonic_seconds"]
     for reading in TRACE["seconds"]:
         machine.write("diskstats", reading["diskstats"] + "\n")
@@ -145,7 +145,7 @@ def replayed(machine: Machine) -> Iterator[str]:
 
 
 def test_the_sampler_gives_the_same_results(tmp_path: Path) -> None:
-    """What was shown at the end of each phase, and what was counted by then."""
+    """Return the verdict and the counters at the end of each phase."""
     machine = Machine(tmp_path)
     shown: dict[str, tuple[Verdict, int, int]] = {}
     for name in replayed(machine):
@@ -167,5 +167,5 @@ def test_the_sampler_gives_the_same_results(tmp_path: Path) -> None:
     passed = TRACE["seconds"][-1]["monotonic_seconds"] - TRACE["seconds"][0]["monotonic_seconds"]
     assert passed == pytest.approx(counted)
     worst = activity.queue_depth_max.value(machine.clock.monotonic())
-    # Also after the hang, when the kernel credits four seconds of 18 requests at once.
+    # Also after the hang, when the kernel adds four seconds of 18 requests at once.
     assert worst == pytest.approx(TRACE_IN_FLIGHT, rel=0.05)

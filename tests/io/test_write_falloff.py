@@ -34,7 +34,7 @@ from tests.probe.traces import GB, MB, Passive, Speed, Work, ramp, steps
 
 RULES = WriteFalloffRules()
 
-#: How many histories of each kind are judged.
+#: The number of simulated histories of each kind.
 HISTORIES = 20
 
 INTERVALS = pytest.mark.parametrize("every", [1.0, 5.0], ids=["1s", "5s"])
@@ -59,7 +59,7 @@ def events(speed: Speed, work: Sequence[Work], every: float, seed: int) -> list[
 def test_the_end_of_a_cache_is_detected(
     speed: Speed, ends: float, ratio: float, every: float
 ) -> None:
-    """Once, and about where it is: within half a second of writing, or 0.2 GB."""
+    """It is detected once, and within half a second of writing or 0.2 GB of the right place."""
     for seed in range(HISTORIES):
         (found,) = events(speed, [Work(90)], every, seed)
         near = max(0.2, speed(0) / GB / 2)
@@ -77,7 +77,7 @@ def test_a_drop_from_410_to_260_is_detected(every: float) -> None:
 
 @INTERVALS
 def test_earlier_load_is_not_part_of_the_burst(every: float) -> None:
-    """The cache had an idle time to recover from what was written beforehand."""
+    """The cache was idle long enough to recover from the earlier writes."""
     work = [Work(40, wants=50), Work(100, wants=0), Work(60)]
     for seed in range(HISTORIES):
         (found,) = events(steps(540, (8.5, 112)), work, every, seed)
@@ -119,7 +119,7 @@ def test_other_loads_are_not_a_falloff(speed: Speed, work: list[Work], every: fl
 
 
 def test_a_gradual_decline_is_a_falloff() -> None:
-    """Whether it is heat, `cause_of_slowdown` tells."""
+    """`slowdown_verdict` decides whether the cause is heat."""
     (found,) = events(ramp(540, 150, 20), [Work(120)], 1.0, 1)
     assert found.ratio <= RULES.falloff_ratio
 
@@ -127,7 +127,7 @@ def test_a_gradual_decline_is_a_falloff() -> None:
 def seconds(
     count: int, megabytes: float, *, depth: int = 8, size: int = 1 << 20
 ) -> list[DiskInterval]:
-    """So many seconds of writing, all alike."""
+    """Return equal seconds of writing."""
     work = {
         "writes_completed": round(megabytes * MB / size),
         "written_bytes": megabytes * MB,
@@ -145,7 +145,7 @@ def observed(
 
 
 def test_a_falloff_calculated_by_hand() -> None:
-    """3 GB at 600, a second that is half fast, 15 at 120: found in the 15th slow one."""
+    """3 GB at 600 MB/s, one mixed second, then 120 MB/s: detected in the 15th slow second."""
     burst = WriteFalloffDetector(RULES)
     samples = [*seconds(5, 600), *seconds(1, 360), *seconds(20, 120)]
     found = list(observed(burst, samples))
@@ -175,7 +175,7 @@ def test_each_burst_has_at_most_one_falloff() -> None:
 
 
 def test_missing_samples_end_a_burst() -> None:
-    """The sampler leaves out seconds in which a device did nothing."""
+    """The sampler omits idle seconds."""
     burst = WriteFalloffDetector(RULES)
     list(observed(burst, seconds(10, 600)))
     late = [burst.observe(1000.0 + n, disk) for n, disk in enumerate(seconds(30, 120))]
@@ -183,7 +183,7 @@ def test_missing_samples_end_a_burst() -> None:
 
 
 def test_writes_during_a_pause_also_fill_the_cache() -> None:
-    """2 GB written with idle time in between count as what they are."""
+    """2 GB that were written with idle time in between count in full."""
     (moderate,) = seconds(1, 200)
     pause = [moderate._replace(busy_ratio=0.5)] * 10
     samples = [*seconds(5, 600), *pause, *seconds(5, 600), *seconds(20, 120)]
@@ -192,7 +192,7 @@ def test_writes_during_a_pause_also_fill_the_cache() -> None:
 
 
 def test_one_writer_without_pauses_is_enough() -> None:
-    """dd with oflag=direct: one request in flight, and busy for nearly all of the time."""
+    """dd with oflag=direct: one request in flight, and busy almost all the time."""
     fast = [disk._replace(busy_ratio=0.96, queue_depth=0.96) for disk in seconds(5, 600, depth=1)]
     slow = [disk._replace(busy_ratio=0.99, queue_depth=0.99) for disk in seconds(20, 120, depth=1)]
     assert 1 == sum(1 for event in observed(WriteFalloffDetector(RULES), [*fast, *slow]) if event)
@@ -252,7 +252,7 @@ HOT = SlowdownEvidence(temperature_celsius=80, warning_celsius=77)
 
 
 def second(megabytes: int) -> DiskInterval:
-    """A second that wrote so much, 8 in flight."""
+    """Return one second of writes with 8 requests in flight."""
     work = {
         "writes_completed": megabytes,
         "written_bytes": megabytes << 20,
@@ -264,7 +264,7 @@ def second(megabytes: int) -> DiskInterval:
 
 FAST_SECOND, SLOW_SECOND = second(500), second(100)
 
-#: Ten seconds at 500 MiB/s, and what it takes at 100 until that is a falloff.
+#: Ten seconds at 500 MiB/s, then at 100 MiB/s until it counts as a falloff.
 CLIFF = (*[FAST_SECOND] * 10, *[SLOW_SECOND] * 15)
 
 
@@ -276,7 +276,7 @@ def activity(
 
 
 def work(seen: DiskActivity, *seconds: DiskInterval, since: int = 0) -> float:
-    """Let a device work; the instant of the last second."""
+    """Record the seconds and return the time of the last one."""
     now = float(since)
     for now, disk in enumerate(seconds, start=since + 1):
         seen.record(now, disk, ALONE)
@@ -308,7 +308,7 @@ def test_the_speed_and_the_bytes_of_the_last_falloff_are_stored() -> None:
 
 
 def test_skipping_less_busy_seconds_makes_no_difference() -> None:
-    """Before a burst, and after one is over, calm seconds are left out."""
+    """Before and after a burst, less busy seconds are omitted."""
     calm = second(20)._replace(busy_ratio=0.2)
     day = [*[calm] * 40, *CLIFF, *[SLOW_SECOND] * 3, calm, *[SLOW_SECOND] * 3, *[calm] * 40, *CLIFF]
     seen, every = activity(), WriteFalloffTracker(RULES, SlowdownEvidence)
@@ -344,7 +344,7 @@ def test_the_cause_follows_from_the_evidence(told: SlowdownEvidence, cause: Verd
 
 
 def test_later_heat_is_detected_within_ten_seconds() -> None:
-    """The drive is asked by somebody else, once a minute; its count of seconds grows."""
+    """Another thread polls the drive once a minute; its count of seconds grows."""
     told = [SlowdownEvidence(over_temperature_seconds=600)]
     its = WriteFalloffTracker(RULES, lambda: told[0])
     before = [its.observe(float(now), disk) for now, disk in enumerate(CLIFF)]

@@ -1,16 +1,16 @@
-"""Samples by family and labels, for the tests of collectors."""
+"""Groups samples by family and labels, for the tests of the collectors."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from exporter.metrics.desc import Sample
 
-#: A family's values by its labels' values.
+#: The values of a family, by label values.
 Values = dict[tuple[str, ...], Any]
 
 
 def page(samples: Iterable[Sample]) -> dict[str, Values]:
-    """Each series must stand but once."""
+    """Return the values by family and labels; each series must occur once."""
     families: dict[str, Values] = {}
     for desc, labels, value in samples:
         family = families.setdefault(desc.name, {})

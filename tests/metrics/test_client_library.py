@@ -1,4 +1,4 @@
-"""The daemon takes of prometheus_client what it uses, and nobody else notices."""
+"""Tests of `metrics.client_library`: only the required parts of prometheus_client are loaded."""
 
 import subprocess
 import sys

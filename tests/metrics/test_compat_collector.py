@@ -1,4 +1,4 @@
-"""node_exporter's own families."""
+"""Tests of `metrics.compat_collector`: the families of node_exporter."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.metrics.page import page
 
 
 def test_disks_have_the_same_values_as_ssd_disk(tmp_path: Path) -> None:
-    """Discards in sectors, as node_exporter has them."""
+    """Discards are in sectors, as in node_exporter."""
     machine = Machine(tmp_path)
     work = {"reads_completed": 5, "read_bytes": 4096, "read_time_seconds": 0.25, "io_now": 2}
     machine.disks(grown(NEW, discarded_bytes=1 << 20, flush_requests=9, **work))
@@ -36,7 +36,7 @@ def test_missing_kernel_counters_have_no_sample(tmp_path: Path) -> None:
 
 
 def test_cpus_have_eight_modes_each(tmp_path: Path) -> None:
-    """nice apart from user, and iowait kept from stepping back."""
+    """nice is separate from user, and iowait never decreases."""
     machine = Machine(tmp_path, per_cpu=True)
     times = CpuTimes(10, 1, 3, 100, 5, 0.5, 1.5, 0.25)
     machine.cpus(times, times)

@@ -28,7 +28,7 @@ def shown(machine: Machine, *, per_cpu: bool = False) -> dict[str, Values]:
 
 
 def test_time_of_all_cpus_by_mode(machine: Machine) -> None:
-    """user holds nice, for the contract has seven modes."""
+    """user includes nice; there are seven modes."""
     machine.cpus(CPU0, CPU1)
     machine.tick()
     expected = {
@@ -86,7 +86,7 @@ def test_each_cpu_is_exposed_if_enabled(tmp_path: Path) -> None:
 
 
 def test_a_reload_can_enable_the_series_per_cpu(machine: Machine) -> None:
-    """The page comes before the next sample, and is whole."""
+    """The page is complete before the next sample."""
     machine.cpus(CPU0, CPU1)
     machine.tick()
     sampler = machine.sampler
@@ -154,14 +154,14 @@ def test_a_group_may_be_spelt_with_and_without_slashes(
 
 
 def test_a_duplicate_group_is_read_once(root: Path, tmp_path: Path) -> None:
-    """By the server found, and by the settings."""
+    """The server and the settings name the same group."""
     group(root, io_stat=IO)
     assert 1 == len(cpu_collector.read_cgroups(tmp_path, [MYSQL, MYSQL.strip("/")]).value)
 
 
 @pytest.mark.parametrize("name", ["/", "", "/../../..", "/a/../b", "/gone.service", "/file"])
 def test_invalid_groups_are_omitted(root: Path, tmp_path: Path, name: str) -> None:
-    """The root is the whole host, and a cgroup namespace shows names that lead out of the tree."""
+    """The root is the whole host; a cgroup namespace shows names that lead out of the tree."""
     root.mkdir(parents=True)
     (root / "file").write_text("")
     found = cpu_collector.read_cgroups(tmp_path, [name])

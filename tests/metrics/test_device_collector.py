@@ -25,7 +25,7 @@ def everything(name: str) -> bool:
 
 
 def samples(sys: Sys, wanted: Callable[[str], bool] = everything) -> dict[str, Values]:
-    """Values by family and labels; each series stands but once."""
+    """Return the values by family and labels; each series must occur once."""
     found = topology.read(sys.root, sys.root.parent / "proc", sys.root.parent).value
     families: dict[str, Values] = {}
     for sample in device_collector.samples(found, wanted, {}):
@@ -36,7 +36,7 @@ def samples(sys: Sys, wanted: Callable[[str], bool] = everything) -> dict[str, V
 
 
 def test_sata(sys: Sys) -> None:
-    """All that a SATA drive with one misaligned partition yields."""
+    """All samples of a SATA drive with one misaligned partition."""
     sys.partition(f"{trees.sata(sys, speed='3.0 Gbps')}/sda1", start=34)
     info = (
         "sda",
@@ -65,7 +65,7 @@ def test_sata(sys: Sys) -> None:
 
 
 def test_unknown_is_no_sample(sys: Sys) -> None:
-    """A virtio disk yields no state, link or errors, and empty labels for what is not known."""
+    """A virtio disk has no state, link or errors, and empty labels for unknown values."""
     trees.virtio(sys, serial="")
     found = samples(sys)
     assert {"ssd_device_info", "ssd_device_queue_info", "ssd_device_capacity_bytes"} == set(found)
@@ -74,7 +74,7 @@ def test_unknown_is_no_sample(sys: Sys) -> None:
 
 
 def test_nothing_readable(sys: Sys) -> None:
-    """A disk of which nothing can be read has its name, and no zeros."""
+    """A disk without readable attributes has only its name, and no zeros."""
     sys.write("devices/virtual/block/loop0", {"dev": "7:0"})
     sys.link("block/loop0", "devices/virtual/block/loop0")
     expected: dict[str, Values] = {
@@ -85,14 +85,14 @@ def test_nothing_readable(sys: Sys) -> None:
 
 
 def test_scsi_model(sys: Sys) -> None:
-    """A SAS drive's model has its vendor in front, as smartctl prints it."""
+    """The model of a SAS drive starts with the vendor, as printed by smartctl."""
     trees.sas(sys)
     ((labels, _),) = samples(sys)["ssd_device_info"].items()
     assert labels[2] == "FLASHWKS X700 1.6TB"
 
 
 def test_controller_errors_once(sys: Sys) -> None:
-    """A controller's errors stand under its lowest namespace alone: 2 before 10."""
+    """The errors of a controller are exposed under its lowest namespace: 2 before 10."""
     trees.nvme(sys, 0, (10, 2))
     found = samples(sys)
     expected: Values = {
@@ -105,7 +105,7 @@ def test_controller_errors_once(sys: Sys) -> None:
 
 
 def test_multipath(sys: Sys) -> None:
-    """A drive with two controllers is one drive: both named, their errors added, no paths."""
+    """A drive with two controllers is one drive: both are named, and their errors are added."""
     trees.nvme_multipath(sys, 4, (6, 5))
     found = samples(sys)
     ((labels, _),) = found["ssd_device_info"].items()
@@ -114,7 +114,7 @@ def test_multipath(sys: Sys) -> None:
 
 
 def test_md(sys: Sys) -> None:
-    """An array shows what it lacks, and nothing that is a drive's."""
+    """An array exposes only its missing members."""
     trees.sata(sys)
     trees.md(sys, "md0", "sda", degraded=1)
     found = samples(sys)
@@ -124,7 +124,7 @@ def test_md(sys: Sys) -> None:
 
 
 def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
-    """Only wanted drives show, and arrays that stand on one."""
+    """Only wanted drives and arrays on them are exposed."""
     trees.sata(sys)
     trees.sata_on_sas(sys)
     trees.sas(sys)
@@ -136,7 +136,7 @@ def test_unwanted_devices_have_no_samples(sys: Sys) -> None:
 
 
 def test_catalogue() -> None:
-    """Every row is named, typed and explained by the rules of the contract."""
+    """Every family has a name, a type and a HELP text."""
     rows = [each for each in vars(metrics).values() if isinstance(each, MetricDesc)]
     assert len({row.name for row in rows}) == len(rows) == 17
     for row in rows:
@@ -147,7 +147,7 @@ def test_catalogue() -> None:
 
 
 def test_this_machine() -> None:
-    """The running machine's drives yield samples that fit their families."""
+    """The samples of this machine's drives fit their families."""
     found = topology.read(Path("/sys"), Path("/proc"), Path("/")).value
     for sample in device_collector.samples(found, everything, {}):
         assert len(sample.labels) == len(sample.desc.labels)
@@ -158,7 +158,7 @@ Series = dict[tuple[str, ...], object]
 
 @pytest.fixture
 def host(tmp_path: Path) -> Sys:
-    """A RAID 1 for MySQL's data, and a virtio disk for the rest; two servers."""
+    """A host with a RAID 1 for MySQL data, a virtio disk for the rest, and two servers."""
     sys = Sys(tmp_path / "sys")
     trees.sata(sys)
     trees.sata(sys, "sdb", 2)
@@ -195,7 +195,7 @@ def filesystem_values(
 
 
 def test_mounts_and_roles(host: Sys) -> None:
-    """One series per drive under a mount, and one per role of a drive, whoever plays it."""
+    """There is one series per drive below a mount, and one per role of a drive."""
     found = filesystem_values(host)
     mounts: Series = {
         ("vda", "/", "ext4"): 1,
@@ -209,7 +209,7 @@ def test_mounts_and_roles(host: Sys) -> None:
 
 
 def test_only_mounts_with_a_role_have_filesystem_samples(host: Sys) -> None:
-    """The filesystem that has a role shows its condition on each drive; others do not."""
+    """A filesystem with a role is exposed for each of its drives; others are not."""
     found = filesystem_values(host)
     labels = {("sda", "/data"), ("sdb", "/data")}
     assert dict.fromkeys(labels, 1) == found["ssd_filesystem_readonly"]
@@ -219,7 +219,7 @@ def test_only_mounts_with_a_role_have_filesystem_samples(host: Sys) -> None:
 
 
 def test_extra_mountpoint(host: Sys) -> None:
-    """A filesystem that holds a probe directory shows its condition, too."""
+    """A filesystem with a probe directory is exposed, too."""
     found = filesystem_values(host, probe="/")
     assert found["ssd_filesystem_readonly"]["vda", "/"] == 0
     assert ("vda", "/") in found["ssd_filesystem_size_bytes"]
@@ -227,6 +227,6 @@ def test_extra_mountpoint(host: Sys) -> None:
 
 
 def test_mounts_of_unwanted_devices_have_no_samples(host: Sys) -> None:
-    """Drives that are not wanted do not show."""
+    """Unwanted drives are not exposed."""
     found = filesystem_values(host, lambda name: name == "sdb")
     assert {"sdb"} == {labels[0] for series in found.values() for labels in series}

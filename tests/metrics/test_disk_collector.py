@@ -1,4 +1,4 @@
-"""Block I/O to samples."""
+"""Tests of `metrics.disk_collector`."""
 
 from pathlib import Path
 
@@ -46,7 +46,7 @@ def shown(machine: Machine, *, request_sizes: bool = False) -> dict[str, Values]
 
 
 def test_every_kernel_counter_has_a_family(machine: Machine) -> None:
-    """With the value that the kernel gave, and in base units."""
+    """The values are those of the kernel, in base units."""
     machine.disks(grown(NEW, io_now=5, **BUSY))
     machine.tick()
     families = shown(machine)
@@ -146,7 +146,7 @@ def test_exactly_one_cause_is_1(machine: Machine) -> None:
 
 
 def test_a_stacked_device_has_no_verdict(machine: Machine) -> None:
-    """Neither a verdict nor saturation nor a baseline; stalls and all that is measured it has."""
+    """It has no verdict, saturation or baseline, but stalls and all measured values."""
     machine.disks(NEW._replace(device="dm-0", number="253:0"))
     machine.tick()
     families = shown(machine)
@@ -188,7 +188,7 @@ def test_a_learned_baseline_is_labelled_as_learned(machine: Machine) -> None:
 
 
 def test_another_drive_with_the_same_name_leaves_the_page_valid(machine: Machine) -> None:
-    """Between the survey that saw it and the next sample."""
+    """The page is requested between the survey and the next sample."""
     machine.sampler.update_drives({"sdx": Drive("old", DriveClass.SSD, instance=1)})
     machine.disks(NEW, NEW._replace(device="sdy", number="8:16"))
     machine.tick()
@@ -199,7 +199,7 @@ def test_another_drive_with_the_same_name_leaves_the_page_valid(machine: Machine
 
 
 def fall_off(machine: Machine) -> None:
-    """Ten seconds at 500 MiB/s, and 15 at 100."""
+    """Record ten seconds at 500 MiB/s and 15 at 100 MiB/s."""
     counted = NEW
     machine.disks(counted)
     machine.tick()

@@ -1,4 +1,4 @@
-"""The page, held against prometheus_client's own renderer and parsers."""
+"""Tests of `metrics.exposition`: comparison with prometheus_client's renderer and parsers."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +30,7 @@ BARE = MetricDesc("ssd_test_interval_seconds", "Without labels.")
 
 _VALUE = st.floats(allow_nan=False) | st.integers(-(1 << 64), 1 << 64)
 _COUNT = st.integers(0, 1 << 40).map(float)
-#: Surrogates stand in no file name that this program reads: it escapes what is no UTF-8.
+#: File names have no surrogates: the exporter escapes bytes that are not UTF-8.
 _LABEL = st.text(st.characters(exclude_categories=["Cs"]))
 _SAMPLES = st.lists(
     st.builds(GAUGE, _VALUE, _LABEL, _LABEL)
@@ -46,7 +46,7 @@ _SAMPLES = st.lists(
 
 
 class Fixed(Collector):
-    """The same samples, as prometheus_client has them."""
+    """Return the same samples as families of prometheus_client."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self._samples = list(samples)
@@ -76,14 +76,14 @@ class Fixed(Collector):
         return family
 
 
-#: prometheus_client leaves it without types.
+#: This function of prometheus_client has no type annotations.
 parse_openmetrics: Callable[[str], Iterator[Metric]] = text_string_to_metric_families
 
 Series = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def series(families: Iterable[Metric]) -> tuple[dict[str, tuple[str, str]], Series]:
-    """What a page says: types and texts by family, and values by series."""
+    """Return the types and HELP texts by family, and the values by series."""
     found = list(families)
     values = {
         (sample.name, tuple(sorted(sample.labels.items()))): float(sample.value)
@@ -151,7 +151,7 @@ def test_no_samples_give_an_empty_page() -> None:
 @pytest.mark.parametrize("openmetrics", [False, True])
 @given(samples=_SAMPLES)
 def test_prometheus_client_renders_the_same(openmetrics: bool, samples: list[Sample]) -> None:
-    """Families, types, texts, series and values, through prometheus_client's own parser."""
+    """Families, types, HELP texts, series and values are equal after parsing."""
     page = render(samples, openmetrics=openmetrics).decode()
     expected_families, expected = parsed(theirs(samples, openmetrics=openmetrics),
                                          openmetrics=openmetrics)  # fmt: skip
@@ -189,7 +189,7 @@ def test_a_lone_surrogate_does_not_break_the_page() -> None:
 
 
 def test_a_duplicate_series_has_its_last_value() -> None:
-    """A page with duplicates would be refused whole."""
+    """Prometheus rejects a page with duplicates."""
     twice = [
         COUNTER(1, "sda"),
         COUNTER(5, "sdb"),
@@ -203,7 +203,7 @@ def test_a_duplicate_series_has_its_last_value() -> None:
 
 
 def test_the_series_of_a_family_are_adjacent() -> None:
-    """Whatever the order of the samples: the format asks for it."""
+    """The format requires this, in any order of the samples."""
     mixed = [COUNTER(1, "sda"), BARE(1), COUNTER(2, "sdb")]
     sorted_ = [COUNTER(1, "sda"), COUNTER(2, "sdb"), BARE(1)]
     assert render(sorted_, openmetrics=True) == render(mixed, openmetrics=True)
@@ -268,7 +268,7 @@ HISTOGRAMS = [
 
 @pytest.mark.parametrize("desc", HISTOGRAMS, ids=lambda desc: desc.name)
 def test_bucket_bounds_are_formatted_as_in_go(desc: MetricDesc) -> None:
-    """The same in both formats, or a change of format makes new series."""
+    """Both formats are equal; otherwise a change of format would create new series."""
     sample = desc(Buckets((1.0,) * (len(desc.edges) + 1), 1.0), *desc.labels)
     expected = [*map(floatToGoString, desc.edges), "+Inf"]
     for openmetrics in (False, True):
@@ -279,7 +279,7 @@ def test_bucket_bounds_are_formatted_as_in_go(desc: MetricDesc) -> None:
 
 
 def test_bucket_weights_are_rounded_to_integers() -> None:
-    """Only what is printed: the sum of many parts is a whole second.
+    """Only the output is rounded: the sum of many fractions is a whole second.
 
     https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md#histogram
     """

@@ -1,4 +1,4 @@
-"""The exporter about itself, to samples."""
+"""Tests of `metrics.own_collector`."""
 
 import os
 import platform

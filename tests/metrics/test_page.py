@@ -1,4 +1,4 @@
-"""The page: rendered at most once a tick, and only when somebody asks."""
+"""Tests of `metrics.page`: the page is rendered on request and at most once per tick."""
 
 import gzip
 import threading
@@ -20,7 +20,7 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
-#: With native histograms switched on.
+#: The Accept header of Prometheus with native histograms enabled.
 _PROMETHEUS_3 = (
     "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;"
     "q=0.6,application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,text/plain;"
@@ -29,7 +29,7 @@ _PROMETHEUS_3 = (
 
 
 class Source:
-    """Samples that count how often they were asked for."""
+    """Returns samples and counts the requests for them."""
 
     def __init__(self) -> None:
         self.tick = 0
@@ -154,7 +154,7 @@ def test_the_client_gets_its_preferred_format(accept: str, expected: str) -> Non
     ],
 )
 def test_prometheus_client_would_choose_the_same(accept: str) -> None:
-    """Where it chooses at all: it fails on a version that is no number."""
+    """It raises for a version that is not a number, so such headers are excluded."""
     expected = choose_encoder(accept)[1].split("; escaping")[0]
     assert expected == Source().pages.page(accept, "").content_type
 

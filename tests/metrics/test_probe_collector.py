@@ -61,7 +61,7 @@ def test_a_run_of_a_capped_profile_has_no_rate() -> None:
     assert f"ssd_probe_latency_seconds_count{{{where}}} 3" in lines
     assert f'ssd_probe_latency_seconds_bucket{{{where},le="2.5"}} 2' in lines
     assert f'ssd_probe_last_latency_seconds{{{where},stat="p99"}} 0.0003' in lines
-    assert not [line for line in lines if 'stat="p50"' in line], "what fio did not say"
+    assert not [line for line in lines if 'stat="p50"' in line], "fio did not report it"
 
 
 def test_a_run_at_full_speed_has_one() -> None:

@@ -1,7 +1,4 @@
-"""What drives say of their health, to samples.
-
-SmartCollector caches the samples of drives that did not change.
-"""
+"""Tests of `metrics.smart_collector`: drive health, polls, identity, and the cache of samples."""
 
 import dataclasses
 from pathlib import Path
@@ -46,7 +43,7 @@ def written(count: int, unit: int = 512_000) -> WrittenBytes:
     return WrittenBytes(count * unit, unit, UnitSource.STANDARD)
 
 
-#: All that a data-centre NVMe drive of two sensors says under smartctl 7.5.
+#: The complete report of a data-centre NVMe drive with two sensors (smartctl 7.5).
 NVME = DriveHealth(
     healthy=True,
     endurance=Endurance(0.04, EnduranceSource.NVME_LOG),
@@ -75,7 +72,7 @@ TABLE = tuple(
     for number in (5, 9, 12, 170, 171, 172, 174, 183, 184, 187, 190, 197, 199, 226, 233, 241)
 )
 
-#: All that one says, with device statistics.
+#: The complete report of such a drive, with device statistics.
 SATA = DriveHealth(
     healthy=True,
     endurance=Endurance(0.57, EnduranceSource.ATA_DEVSTAT),
@@ -101,7 +98,7 @@ SATA = DriveHealth(
     exit_status=0b1100_0100,
 )
 
-#: All that a SAS drive says.
+#: The complete report of a SAS drive.
 SAS = DriveHealth(
     healthy=True,
     endurance=Endurance(0.02, EnduranceSource.SCSI_LOG),
@@ -118,7 +115,7 @@ SAS = DriveHealth(
 
 
 def watched(health: DriveHealth | None, label: str = WHO[0], serial: str = WHO[1]) -> WatchedDrive:
-    """A drive that is asked for months, and has failed to answer now and then."""
+    """Return a drive that was polled for months, with some failed polls."""
     return WatchedDrive(
         label=label,
         serial=serial,
@@ -148,7 +145,7 @@ def count(drive: WatchedDrive) -> int:
 
 
 def test_all_samples_of_an_nvme_drive() -> None:
-    """Every field of the report is on the page, under the drive's name and serial number."""
+    """Every field of the report is exposed with the drive's name and serial number."""
     expected: dict[str, Values] = {
         "ssd_device_up": {WHO: 1},
         "ssd_smart_last_success_timestamp_seconds": {WHO: 1.8e9},
@@ -272,7 +269,7 @@ def test_a_drive_without_smart_is_up_and_has_no_health() -> None:
 
 
 def test_a_drive_in_standby_is_up_and_has_only_a_power_mode() -> None:
-    """Its exit status is the one that was asked for, and no bit field."""
+    """Its exit status is the configured one and not a bit field."""
     drive = WatchedDrive("sda", "S1", "/dev/sda", up=True, health=DriveHealth(power_mode="standby"))
     expected: dict[str, Values] = {
         "ssd_device_up": {("sda", "S1"): 1},
@@ -317,7 +314,7 @@ def test_a_missing_hanging_or_silent_drive_is_down(
 
 
 def test_a_replaced_drive_has_new_series() -> None:
-    """The old one, vanished, and the new one share the name, and no series."""
+    """The missing and the new drive have the same name and no common series."""
     old = dataclasses.replace(watched(NVME), up=False, is_missing=True)
     new = watched(NVME, serial="FW9A02")
     both = [
