@@ -75,7 +75,7 @@ class WearCounter:
         return any(rise.suspect for rise in self.rises)
 
     def wall(self, *durations: float) -> tuple[float, float, float]:
-        """Converts three durations of the time axis to wall time."""
+        """Convert three durations of the time axis to wall time, in seconds."""
         low, mid, high = (duration * self.wall_ratio for duration in durations)
         return low, mid, high
 

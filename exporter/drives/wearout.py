@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from exporter.drives.trend import Point, Trend, fit_trend
 from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, observations_since_reset
@@ -88,8 +89,8 @@ class WearoutEstimate:
     suspect: bool = False
 
 
-#: Low, mid and high.
-_Bounds = tuple[float, float, float]
+#: Low, mid and high, in seconds.
+_Bounds: TypeAlias = tuple[float, float, float]
 
 
 def estimate_wearout(
@@ -143,24 +144,25 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     last, step = counter.rises[-1], counter.step_ratio
     left = 1 - counter.used_ratio
     since = counter.now - last.point.seconds
-    unseen = max(rise.gap_seconds for rise in counter.rises)
-    slowest = 0.0
+    max_gap = max(rise.gap_seconds for rise in counter.rises)
+    overdue_seconds_per_ratio = 0.0
     if last.suspect:
         # The position between two steps after the jump is unknown.
         since = 0.0
     elif since * line.rate > step:
-        slowest = since / step
+        overdue_seconds_per_ratio = since / step
         overdue = fit_trend([*steps, Point(counter.now, last.point.value + step)], by_value=True)
         line = overdue if overdue and overdue.rate < line.rate else line
-    factor = _error_factor(line, unseen / (steps[-1].seconds - steps[0].seconds))
-    quick, slow = 1 / (line.rate * factor), factor / line.rate
-    # Since the last step, the counter has used at most one step.
+    factor = _error_factor(line, max_gap / (steps[-1].seconds - steps[0].seconds))
+    # Seconds per used ratio at the highest and at the lowest plausible rate.
+    fast, slow = 1 / (line.rate * factor), factor / line.rate
+    # The drive has used at most one step since the last increase of the counter.
     least = max(left - step, 0.0)
     return counter.wall(
-        max(left * quick - since - last.gap_seconds / 2, least * quick),
+        max(left * fast - since - last.gap_seconds / 2, least * fast),
         max(left / line.rate - since, least / line.rate),
-        # A counter that rounds up is one step ahead of the wear.
-        max((left + step) * slow - since + last.gap_seconds / 2, left * slowest),
+        # A counter that rounds up is up to one step ahead of the wear.
+        max((left + step) * slow - since + last.gap_seconds / 2, left * overdue_seconds_per_ratio),
     )
 
 
@@ -235,9 +237,8 @@ def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend 
     if span < rules.min_rate_seconds or grown <= 0:
         return None
     rate, history_seconds = grown / span, points[-1].seconds - points[0].seconds
-    spread = (
-        rules.short_history_factor - 1 if history_seconds < 2 * rules.rate_window_seconds else 0.0
-    )
+    is_short = history_seconds < 2 * rules.rate_window_seconds
+    spread = rules.short_history_factor - 1 if is_short else 0.0
     for line, seconds in ((fit_trend(recent), span), (fit_trend(points), history_seconds)):
         if line:
             spread = max(spread, line.spread * line.rate / rate * math.sqrt(seconds / span))

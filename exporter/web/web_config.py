@@ -137,6 +137,7 @@ class _Setting:
     node: yaml.Node | None
 
     def error(self, what: str, remedy: str) -> ConfigError:
+        """An error with the file, the line and the key of this setting."""
         line = f", line {self.node.start_mark.line + 1}" if self.node else ""
         return ConfigError(f"{self.path}{line}: {self.key or 'the file'}: {what}", remedy)
 
