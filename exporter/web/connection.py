@@ -17,8 +17,8 @@ from exporter.web.transport import Transport
 if TYPE_CHECKING:
     from exporter.web.tls import ServerTls  # imports ssl
 
-#: Seconds in one phase; no connection is evicted earlier. With 64 connections, 2,560 per second can then be
-#: replaced, so a scraper behind 1,000 other clients waits 0.4 s in the kernel's queue.
+#: Seconds in one phase; no connection is evicted earlier. With 64 connections, 2,560 per second can
+#: then be replaced, so a scraper behind 1,000 other clients waits 0.4 s in the kernel's queue.
 GRACE_SECONDS = 0.025
 
 _END_OF_HEAD = b"\r\n\r\n"
