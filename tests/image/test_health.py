@@ -12,7 +12,7 @@ from pathlib import Path
 from exporter.web.http_message import Response, plain_response
 from tests.end_to_end.programs import need
 from tests.image.files import CONTAINER
-from tests.web.talk import serving
+from tests.web.http_client import serving
 
 
 def ask(*arguments: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ import pytest
 
 from exporter.web.connection import ClientLimits
 from exporter.web.http_message import Request, Response
-from tests.web.talk import ask, serving
+from tests.web.http_client import send_request, serving
 
 BAD_CLIENTS = Path(__file__).with_name("bad_clients.py")
 SECONDS = 4.0
@@ -55,7 +55,7 @@ def test_a_scrape_answers_within_a_second_among_1000_bad_clients(
         time.sleep(1.0)
         while clients.poll() is None:
             start = time.monotonic()
-            assert PAGE == ask(server, context=trusting if tls else None).body
+            assert PAGE == send_request(server, context=trusting if tls else None).body
             times.append(time.monotonic() - start)
             most = max(most, len(server._connections))
             taken = max(taken, memory.memory_info().rss - before)

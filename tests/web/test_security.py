@@ -13,7 +13,7 @@ import pytest
 from exporter.errors import ConfigError
 from exporter.web.security import ReloadableSecurity
 from exporter.web.server import HttpServer
-from tests.web.talk import PAGE, answer, ask, connect, serving
+from tests.web.http_client import PAGE, connect, read_response, send_request, serving
 
 TLS = "tls_server_config: {cert_file: cert.pem, key_file: cert.key}\n"
 
@@ -37,8 +37,8 @@ def install(pki: Path, place: Path, name: str) -> None:
 
 def subject(server: HttpServer, context: ssl.SSLContext) -> str:
     with (
-        connect(server) as link,
-        context.wrap_socket(link, server_hostname="localhost") as secured,
+        connect(server) as sock,
+        context.wrap_socket(sock, server_hostname="localhost") as secured,
     ):
         certificate = secured.getpeercert() or {}
         return str(certificate["subject"][0][0][1])
@@ -96,14 +96,14 @@ def test_changed_users_apply_from_the_next_request_on_an_open_connection(
 ) -> None:
     path = tmp_path / "web.yml"
     path.write_text(users("old"))
-    with serving(web_config=path) as server, connect(server) as link:
-        link.sendall(get("old"))
-        assert PAGE == answer(link).body
+    with serving(web_config=path) as server, connect(server) as sock:
+        sock.sendall(get("old"))
+        assert PAGE == read_response(sock).body
         path.write_text(users("new") + "# longer\n")
-        link.sendall(get("old"))
-        assert 401 == answer(link).status
-        link.sendall(get("new"))
-        assert PAGE == answer(link).body
+        sock.sendall(get("old"))
+        assert 401 == read_response(sock).status
+        sock.sendall(get("new"))
+        assert PAGE == read_response(sock).body
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_a_half_written_file_never_removes_protection(
     web_config.write_text(TLS + users("old"))
     with serving(web_config=web_config) as server:
         web_config.write_text(text)
-        assert 401 == ask(server, context=trusting).status
-        assert PAGE == ask(server, get("old"), trusting).body
+        assert 401 == send_request(server, context=trusting).status
+        assert PAGE == send_request(server, get("old"), trusting).body
     assert "reload the service (SIGHUP) if that is intended" in caplog.text
 
 
@@ -127,9 +127,9 @@ def test_an_explicit_reload_can_remove_the_password(tmp_path: Path) -> None:
     path.write_text(users("old"))
     with serving(web_config=path) as server:
         path.write_text("# open\n")
-        assert 401 == ask(server).status
+        assert 401 == send_request(server).status
         server.reload()
-        assert PAGE == ask(server).body
+        assert PAGE == send_request(server).body
 
 
 def test_a_reload_empties_the_cache_of_credentials(tmp_path: Path) -> None:
@@ -162,13 +162,13 @@ def test_a_deleted_configuration_stays_in_force(tmp_path: Path) -> None:
     path.write_text(users("old"))
     with serving(web_config=path) as server:
         path.unlink()
-        assert 401 == ask(server).status
+        assert 401 == send_request(server).status
 
 
 def test_configured_fields_are_in_every_response(tmp_path: Path) -> None:
     path = tmp_path / "web.yml"
     path.write_text("http_server_config: {headers: {X-Frame-Options: deny}}\n" + users("old"))
     with serving(web_config=path) as server:
-        assert "deny" == ask(server).headers["x-frame-options"]
-        assert "deny" == ask(server, get("old")).headers["x-frame-options"]
-        assert "deny" == ask(server, b"garbage\r\n\r\n").headers["x-frame-options"]
+        assert "deny" == send_request(server).headers["x-frame-options"]
+        assert "deny" == send_request(server, get("old")).headers["x-frame-options"]
+        assert "deny" == send_request(server, b"garbage\r\n\r\n").headers["x-frame-options"]

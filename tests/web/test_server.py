@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from exporter.errors import ConfigError
 from exporter.web.http_message import Request, Response
 from exporter.web.server import HttpServer
-from tests.web.talk import GET, PAGE, QUICK, answer, ask, closed, connect, page, serving
+from tests.web.http_client import (
+    GET,
+    PAGE,
+    QUICK,
+    connect,
+    is_closed,
+    read_response,
+    respond_page,
+    send_request,
+    serving,
+)
 
 
 def test_curl_reads_the_page_and_a_404() -> None:
@@ -30,7 +40,7 @@ def test_curl_reads_the_page_and_a_404() -> None:
 
 def test_a_response_has_date_type_and_length() -> None:
     with serving() as server:
-        got = ask(server)
+        got = send_request(server)
     assert (200, "text/plain", str(len(PAGE))) == (
         got.status,
         got.headers["content-type"],
@@ -49,24 +59,24 @@ def test_respond_receives_the_request() -> None:
         return Response(200, "text/plain", threading.current_thread().name.encode())
 
     with serving(respond) as server:
-        got = ask(server, b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept: y\r\n\r\n")
+        got = send_request(server, b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept: y\r\n\r\n")
     assert [Request("GET", "/a", "b=c", {"host": "x", "accept": "y"})] == seen
     assert got.body.startswith(b"web-respond")
 
 
 def test_head_returns_the_fields_of_get_without_a_body() -> None:
-    with serving() as server, connect(server) as link:
-        link.sendall(GET.replace(b"GET", b"HEAD") + GET)
-        first = answer(link, head_only=True)
+    with serving() as server, connect(server) as sock:
+        sock.sendall(GET.replace(b"GET", b"HEAD") + GET)
+        first = read_response(sock, head_only=True)
         assert str(len(PAGE)) == first.headers["content-length"]
-        assert PAGE == answer(link, first.rest or first.body).body
+        assert PAGE == read_response(sock, first.rest or first.body).body
 
 
 def test_a_connection_serves_one_request_after_another() -> None:
-    with serving() as server, connect(server) as link:
+    with serving() as server, connect(server) as sock:
         for _ in range(50):
-            link.sendall(GET)
-            assert PAGE == answer(link).body
+            sock.sendall(GET)
+            assert PAGE == read_response(sock).body
 
 
 def test_pipelined_requests_are_answered_in_order() -> None:
@@ -77,40 +87,40 @@ def test_pipelined_requests_are_answered_in_order() -> None:
     def quick() -> Response:
         return Response(200, "text/plain", b"quick")
 
-    with serving(respond, fast={"/quick": quick}) as server, connect(server) as link:
+    with serving(respond, fast={"/quick": quick}) as server, connect(server) as sock:
         targets = [f"/?{n}" if n % 3 else "/quick" for n in range(99)]
-        link.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % t.encode() for t in targets))
+        sock.sendall(b"".join(b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % t.encode() for t in targets))
         rest, bodies = b"", []
         for _ in targets:
-            got = answer(link, rest)
+            got = read_response(sock, rest)
             rest = got.rest
             bodies.append(got.body.decode())
     assert [str(n) if n % 3 else "quick" for n in range(99)] == bodies
 
 
 def test_a_request_sent_byte_by_byte_is_answered() -> None:
-    with serving() as server, connect(server) as link:
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    with serving() as server, connect(server) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for byte in b"\r\n" + GET:
-            link.sendall(bytes([byte]))
-        assert PAGE == answer(link).body
+            sock.sendall(bytes([byte]))
+        assert PAGE == read_response(sock).body
 
 
 def test_a_client_that_closed_its_sending_side_is_answered() -> None:
-    with serving() as server, connect(server) as link:
-        link.sendall(GET)
-        link.shutdown(socket.SHUT_WR)
-        assert PAGE == answer(link).body
-        assert closed(link)
+    with serving() as server, connect(server) as sock:
+        sock.sendall(GET)
+        sock.shutdown(socket.SHUT_WR)
+        assert PAGE == read_response(sock).body
+        assert is_closed(sock)
 
 
 @pytest.mark.parametrize("line", [b"GET /metrics HTTP/1.0", b"GET /metrics HTTP/1.1"])
 def test_a_connection_is_closed_on_request(line: bytes) -> None:
-    with serving() as server, connect(server) as link:
-        link.sendall(line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
-        got = answer(link)
+    with serving() as server, connect(server) as sock:
+        sock.sendall(line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+        got = read_response(sock)
         assert (PAGE, "close") == (got.body, got.headers["connection"])
-        assert closed(link)
+        assert is_closed(sock)
 
 
 @pytest.mark.parametrize(
@@ -127,19 +137,19 @@ def test_a_connection_is_closed_on_request(line: bytes) -> None:
     ],
 )
 def test_a_refused_request_closes_its_connection(request_: bytes, status: int) -> None:
-    with serving() as server, connect(server) as link:
-        link.sendall(request_ + GET)
-        got = answer(link)
+    with serving() as server, connect(server) as sock:
+        sock.sendall(request_ + GET)
+        got = read_response(sock)
         assert (status, "close") == (got.status, got.headers["connection"])
         assert b"script" not in got.body
-        assert closed(link)
+        assert is_closed(sock)
         assert b"" == got.rest
-        assert 200 == ask(server).status
+        assert 200 == send_request(server).status
 
 
 def test_a_refused_method_receives_the_allowed_ones() -> None:
     with serving() as server:
-        got = ask(server, b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n")
+        got = send_request(server, b"DELETE / HTTP/1.1\r\nHost: x\r\n\r\n")
     assert (405, "GET, HEAD") == (got.status, got.headers["allow"])
 
 
@@ -156,9 +166,9 @@ def test_an_exception_is_a_500_and_one_log_record(
     respond: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(respond) as server:  # type: ignore[arg-type]
-        got = ask(server, b"GET /" + b"x" * 1000 + b" HTTP/1.0\r\n\r\n")
+        got = send_request(server, b"GET /" + b"x" * 1000 + b" HTTP/1.0\r\n\r\n")
         assert (500, b"Internal error; see the log of the exporter.\n") == (got.status, got.body)
-        assert 500 == ask(server).status
+        assert 500 == send_request(server).status
     records = [r for r in caplog.records if r.levelno >= logging.ERROR]
     assert 2 == len(records)
     assert len(records[0].getMessage()) < 300
@@ -176,18 +186,18 @@ def test_a_fast_path_responds_while_all_workers_are_busy() -> None:
 
     with serving(respond, fast={"/-/healthy": healthy}) as server:
         links = [connect(server) for _ in range(6)]
-        for link in links:
-            link.sendall(GET)
-        assert b"web" == ask(server, b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n").body
+        for sock in links:
+            sock.sendall(GET)
+        assert b"web" == send_request(server, b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n").body
         release.set()
-        assert [PAGE] * 6 == [answer(link).body for link in links]
-        for link in links:
-            link.close()
+        assert [PAGE] * 6 == [read_response(sock).body for sock in links]
+        for sock in links:
+            sock.close()
 
 
 def test_a_port_in_use_is_an_error_with_a_remedy() -> None:
     with serving() as server:
-        second = HttpServer(server.addresses, page)
+        second = HttpServer(server.addresses, respond_page)
         with pytest.raises(ConfigError) as e:
             second.start()
     assert f"cannot listen on 127.0.0.1:{server.addresses[0][1]}: " in str(e.value)
@@ -198,26 +208,26 @@ def test_a_port_in_use_is_an_error_with_a_remedy() -> None:
 @pytest.mark.parametrize("host", ["203.0.113.7", "no-such-host.invalid", "a" * 70 + ".b", "a..b"])
 def test_an_address_of_another_host_is_a_config_error(host: str) -> None:
     with pytest.raises(ConfigError, match="cannot listen on "):
-        HttpServer([(host, 0)], page).start()
+        HttpServer([(host, 0)], respond_page).start()
 
 
 def test_no_address_stays_bound_if_one_fails() -> None:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         free = probe.getsockname()
     with pytest.raises(ConfigError):
-        HttpServer([free, ("203.0.113.7", 0)], page).start()
-    with socket.socket() as link:
-        assert errno.ECONNREFUSED == link.connect_ex(free)
+        HttpServer([free, ("203.0.113.7", 0)], respond_page).start()
+    with socket.socket() as sock:
+        assert errno.ECONNREFUSED == sock.connect_ex(free)
 
 
 def test_a_server_listens_on_all_addresses_and_all_interfaces() -> None:
-    server = HttpServer([("127.0.0.1", 0), ("", 0)], page)
+    server = HttpServer([("127.0.0.1", 0), ("", 0)], respond_page)
     server.start()
     try:
         for _, port in server.addresses:
-            with socket.create_connection(("127.0.0.1", port), 5) as link:
-                link.sendall(GET)
-                assert PAGE == answer(link).body
+            with socket.create_connection(("127.0.0.1", port), 5) as sock:
+                sock.sendall(GET)
+                assert PAGE == read_response(sock).body
     finally:
         server.stop()
 
@@ -235,10 +245,10 @@ def test_stop_takes_half_a_second_even_if_a_page_hangs() -> None:
         start = time.monotonic()
         server.stop()
         assert time.monotonic() - start < 0.5
-        assert closed(idle)
-        assert closed(asking)
-        with socket.socket() as link:
-            assert errno.ECONNREFUSED == link.connect_ex(server.addresses[0])
+        assert is_closed(idle)
+        assert is_closed(asking)
+        with socket.socket() as sock:
+            assert errno.ECONNREFUSED == sock.connect_ex(server.addresses[0])
         release.set()
 
 
@@ -246,12 +256,12 @@ def test_stop_takes_half_a_second_even_if_a_page_hangs() -> None:
 @given(st.lists(st.one_of(st.binary(max_size=60), st.just(GET), st.just(b"\r\n\r\n")), max_size=6))
 def test_any_bytes_on_a_connection_leave_the_server_running(parts: list[bytes]) -> None:
     with serving(limits=QUICK) as server:
-        with connect(server) as link:
+        with connect(server) as sock:
             try:
                 for part in parts:
-                    link.sendall(part)
-                link.shutdown(socket.SHUT_WR)
+                    sock.sendall(part)
+                sock.shutdown(socket.SHUT_WR)
             except OSError:
                 pass
-            assert closed(link)
-        assert PAGE == ask(server).body
+            assert is_closed(sock)
+        assert PAGE == send_request(server).body

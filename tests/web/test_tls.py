@@ -9,7 +9,15 @@ import pytest
 from exporter.errors import ConfigError
 from exporter.web.tls import make_tls
 from exporter.web.web_config import TlsConfig
-from tests.web.talk import GET, PAGE, answer, ask, closed, connect, serving
+from tests.web.http_client import (
+    GET,
+    PAGE,
+    connect,
+    is_closed,
+    read_response,
+    send_request,
+    serving,
+)
 
 Write = Callable[[str], Path]
 
@@ -63,7 +71,7 @@ def test_a_client_that_trusts_the_ca_reads_the_page(
     pki: Path, web_yml: Write, trusting: ssl.SSLContext
 ) -> None:
     with serving(web_config=web_yml(yml(pki))) as server:
-        assert PAGE == ask(server, context=trusting).body
+        assert PAGE == send_request(server, context=trusting).body
 
 
 def test_versions_and_cipher_suite_are_as_configured(
@@ -74,8 +82,8 @@ def test_versions_and_cipher_suite_are_as_configured(
     trusting.set_alpn_protocols(["h2", "http/1.1"])
     with (
         serving(web_config=web_yml(text)) as server,
-        connect(server) as link,
-        trusting.wrap_socket(link, server_hostname="localhost") as secured,
+        connect(server) as sock,
+        trusting.wrap_socket(sock, server_hostname="localhost") as secured,
     ):
         assert ("TLSv1.2", "http/1.1") == (secured.version(), secured.selected_alpn_protocol())
         assert "ECDHE-ECDSA-AES256-GCM-SHA384" == (secured.cipher() or ("",))[0]
@@ -92,10 +100,10 @@ def test_a_client_without_a_valid_certificate_is_refused(
 ) -> None:
     with serving(web_config=web_yml(verifying(pki))) as server:
         with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF|pipe"):
-            ask(server, context=trusting)
+            send_request(server, context=trusting)
         trusting.load_cert_chain(pki / "stranger.pem", pki / "stranger.key")
         with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF|pipe"):
-            ask(server, context=trusting)
+            send_request(server, context=trusting)
 
 
 @pytest.mark.parametrize(
@@ -115,10 +123,10 @@ def test_a_client_certificate_must_contain_an_allowed_name(
     trusting.load_cert_chain(pki / "client.pem", pki / "client.key")
     with serving(web_config=web_yml(verifying(pki, sans))) as server:
         if admitted:
-            assert PAGE == ask(server, context=trusting).body
+            assert PAGE == send_request(server, context=trusting).body
         else:
             with pytest.raises(OSError, match=r"(?i)alert|reset|closed|EOF|pipe"):
-                ask(server, context=trusting)
+                send_request(server, context=trusting)
 
 
 def test_plain_http_on_the_tls_port_ends_only_that_connection(
@@ -126,10 +134,10 @@ def test_plain_http_on_the_tls_port_ends_only_that_connection(
 ) -> None:
     with serving(web_config=web_yml(yml(pki))) as server:
         for sent in (GET, b"\x16\x03\x01\xff\xff" + b"\0" * 99):
-            with connect(server) as link:
-                link.sendall(sent)
-                assert closed(link)
-        assert PAGE == ask(server, context=trusting).body
+            with connect(server) as sock:
+                sock.sendall(sent)
+                assert is_closed(sock)
+        assert PAGE == send_request(server, context=trusting).body
 
 
 def test_a_refused_request_ends_with_close_notify(
@@ -137,13 +145,13 @@ def test_a_refused_request_ends_with_close_notify(
 ) -> None:
     with (
         serving(web_config=web_yml(yml(pki))) as server,
-        connect(server) as link,
+        connect(server) as sock,
         trusting.wrap_socket(
-            link, server_hostname="localhost", suppress_ragged_eofs=False
+            sock, server_hostname="localhost", suppress_ragged_eofs=False
         ) as secured,
     ):
         secured.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello")
-        assert 405 == answer(secured).status
+        assert 405 == read_response(secured).status
         assert b"" == secured.recv(100)
 
 
@@ -153,12 +161,12 @@ def test_pipelined_requests_in_one_tls_record_are_all_answered(
     """The selector does not report data that TLS has decrypted but not returned yet."""
     with (
         serving(web_config=web_yml(yml(pki))) as server,
-        connect(server) as link,
-        trusting.wrap_socket(link, server_hostname="localhost") as secured,
+        connect(server) as sock,
+        trusting.wrap_socket(sock, server_hostname="localhost") as secured,
     ):
         secured.sendall(GET * 200)
         rest = b""
         for _ in range(200):
-            got = answer(secured, rest)
+            got = read_response(secured, rest)
             rest = got.rest
             assert PAGE == got.body

@@ -18,14 +18,14 @@ PAGE = b"ssd_disk_io_now 3.0\n"
 QUICK = ClientLimits(connections=8, request_seconds=0.4, idle_seconds=0.8, linger_seconds=0.2)
 
 
-def page(request: Request) -> Response:
+def respond_page(request: Request) -> Response:
     found = request.path == "/metrics"
     return Response(200 if found else 404, "text/plain", PAGE if found else b"No such page.\n")
 
 
 @contextlib.contextmanager
 def serving(
-    respond: Callable[[Request], Response] = page,
+    respond: Callable[[Request], Response] = respond_page,
     *,
     limits: ClientLimits = ClientLimits(),  # noqa: B008
     web_config: Path | None = None,
@@ -45,29 +45,31 @@ def connect(server: HttpServer, source: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(server.addresses[0], 5, source_address=(source, 0))
 
 
-def ask(
+def send_request(
     server: HttpServer, request: bytes = GET, context: ssl.SSLContext | None = None
-) -> "Answer":
+) -> "Received":
     with contextlib.ExitStack() as opened:
-        link = opened.enter_context(connect(server))
+        sock = opened.enter_context(connect(server))
         if context:
-            link = opened.enter_context(context.wrap_socket(link, server_hostname="localhost"))
-        link.sendall(request)
-        return answer(link, head_only=request.startswith(b"HEAD"))
+            sock = opened.enter_context(context.wrap_socket(sock, server_hostname="localhost"))
+        sock.sendall(request)
+        return read_response(sock, head_only=request.startswith(b"HEAD"))
 
 
 @dataclass
-class Answer:
+class Received:
     status: int
     headers: dict[str, str]
     body: bytes
     rest: bytes = field(default=b"", repr=False)
 
 
-def answer(link: socket.socket, received: bytes = b"", *, head_only: bool = False) -> Answer:
+def read_response(
+    sock: socket.socket, received: bytes = b"", *, head_only: bool = False
+) -> Received:
     """Read the next response. `rest` contains bytes of the one after it."""
     while b"\r\n\r\n" not in received:
-        received += more(link)
+        received += receive(sock)
     head, _, begun = received.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
@@ -75,24 +77,24 @@ def answer(link: socket.socket, received: bytes = b"", *, head_only: bool = Fals
     # A bytearray: TLS returns 16 KB per read, and copying 30 MB for each read takes seconds.
     body = bytearray(begun)
     while len(body) < length:
-        body += more(link)
-    return Answer(int(first.split()[1]), headers, bytes(body[:length]), bytes(body[length:]))
+        body += receive(sock)
+    return Received(int(first.split()[1]), headers, bytes(body[:length]), bytes(body[length:]))
 
 
-def more(link: socket.socket) -> bytes:
-    data = link.recv(1 << 18)
+def receive(sock: socket.socket) -> bytes:
+    data = sock.recv(1 << 18)
     if not data:
         raise ConnectionAbortedError("closed by the server")
     return data
 
 
-def closed(link: socket.socket, seconds: float = 2.0) -> bool:
+def is_closed(sock: socket.socket, seconds: float = 2.0) -> bool:
     """True if the server closes the connection within this time. Ignores received data."""
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0:
-        link.settimeout(left)
+        sock.settimeout(left)
         try:
-            if not link.recv(1 << 16):
+            if not sock.recv(1 << 16):
                 return True
         except TimeoutError:
             return False
@@ -101,7 +103,7 @@ def closed(link: socket.socket, seconds: float = 2.0) -> bool:
     return False
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 3.0) -> bool:
+def becomes_true(holds: Callable[[], bool], seconds: float = 3.0) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():
