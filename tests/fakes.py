@@ -1,4 +1,4 @@
-"""Stand-ins for two of the three edges: the clock and the programs. The third is a root path."""
+"""Fakes of the clock and of external programs. Tests replace only these and the root paths."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from exporter.programs.child import End, Finished
 
 
 class FakeClock:
-    """A clock that stands until it is told to go on."""
+    """A clock that advances only on request."""
 
     def __init__(self, monotonic: float = 1000.0, wall: float = 1_700_000_000.0) -> None:
         self._monotonic = monotonic
@@ -30,23 +30,23 @@ class FakeClock:
         self.advance(seconds)
 
     def advance(self, seconds: float) -> None:
-        """Time passes."""
+        """Advances all clocks."""
         self._monotonic += seconds
         self._boottime += seconds
         self._wall += seconds
 
     def suspend(self, seconds: float) -> None:
-        """The machine sleeps: the monotonic clock stands still meanwhile."""
+        """Suspends the host: the monotonic clock does not advance."""
         self._boottime += seconds
         self._wall += seconds
 
     def step_wall(self, seconds: float) -> None:
-        """Somebody sets the time of day."""
+        """Sets the wall clock forward or back."""
         self._wall += seconds
 
 
 class FakeRunner:
-    """Prints what it is told for an argument list, and knows no other program."""
+    """Returns a configured output per argument list; other programs are not found."""
 
     def __init__(self, outputs: Mapping[tuple[str, ...], str | CommandError] | None = None) -> None:
         self._outputs = dict(outputs or {})
@@ -61,10 +61,10 @@ class FakeRunner:
 
 
 class FakeChildren:
-    """Programs that are over as soon as they are waited for, and print what `answer` says."""
+    """Child processes that end when they are waited for, with the result of `answer`."""
 
     def __init__(self, answer: Callable[[Sequence[str]], Finished | None]) -> None:
-        """`answer` takes an argument list; None is a program that hangs past its time."""
+        """`answer` takes an argument list and returns a result, or None for a timeout."""
         self._answer = answer
         self._running: dict[Hashable, tuple[Sequence[str], float]] = {}
         self.ran: list[tuple[str, ...]] = []

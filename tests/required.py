@@ -1,4 +1,4 @@
-"""What a test needs of its machine: in CI it is there, elsewhere its lack skips the test."""
+"""Requirements of tests on the machine: required in CI, else optional."""
 
 import os
 from typing import NoReturn
@@ -7,7 +7,7 @@ import pytest
 
 
 def lacking(reason: str) -> NoReturn:
-    """Skip the test, with the reason; in CI, where nothing may be left out, fail it."""
+    """Skips the test with the reason. In CI, where no test may be skipped, it fails."""
     if os.environ.get("CI") == "true":
         pytest.fail(f"required in CI: {reason}")
     pytest.skip(reason)

@@ -193,7 +193,7 @@ def test_drive_has_the_same_placeholder_in_sysfs_and_reports(tmp_path: Path) -> 
     sata_host(where, SERIAL, WWN)
     copy = captured(where, tmp_path / "capture", {"sda": json.dumps(REPORT).encode()})
     planted = tmp_path / "planted"
-    tree.plant(planted, (copy / "sys.tree").read_text())
+    tree.create_tree(planted, (copy / "sys.tree").read_text())
     (page,) = planted.rglob("vpd_pg89")
     report = json.loads((copy / "smartctl" / "sda.json").read_text())
     wwn = report["wwn"]
@@ -209,7 +209,7 @@ def test_capture_has_no_passwords_and_customer_names(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "case.toml").write_text('like = "two-nvme"\n')
     where = place(tmp_path, "host")
-    hosts.lay(FOLDERS / "two-nvme", where)
+    hosts.copy_files(FOLDERS / "two-nvme", where)
     arguments = ("mysqld", "--password=hunter2", "--datadir=/var/lib/mysql/acme", "--log-bin")
     (where / "proc" / "1841" / "cmdline").write_text("".join(f"{each}\0" for each in arguments))
     (where / "proc" / "1841" / "cgroup").write_text("0::/system.slice/mysql@acme.service\n")
@@ -285,5 +285,5 @@ def test_this_machine(tmp_path: Path) -> None:
     assert 0 == host_capture.run(Paths(), {}, directory, io.StringIO())
     names = {name for name in os.listdir("/sys/block") if "/" not in name}
     planted = tmp_path / "planted"
-    tree.plant(planted, (directory / "sys.tree").read_text())
+    tree.create_tree(planted, (directory / "sys.tree").read_text())
     assert names == set(os.listdir(planted / "block")) if names else True

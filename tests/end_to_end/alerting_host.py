@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.end_to_end.alerting_counters import Counters, replace_whole
 from tests.end_to_end.alerting_drives import Drives
 from tests.hosts import growth
-from tests.hosts.host import FOLDERS, lay
+from tests.hosts.host import FOLDERS, copy_files
 
 #: The shortest that the settings take: the exporter itself is not shortened.
 CONFIG = """
@@ -82,7 +82,7 @@ class Host:
         self.place = place
         for part in ("proc", "sys", "rootfs"):
             (place / part).mkdir(parents=True)
-        lay(FOLDERS / kind.folder, place)
+        copy_files(FOLDERS / kind.folder, place)
         self.counters = Counters(place, kind.disks)
         self.drives = Drives(place, kind.reports, self.counters)
 

@@ -1,4 +1,4 @@
-"""python -m tests.hosts [NAME ...] writes expected.prom anew: read the difference after it."""
+"""Rewrites expected.prom: python -m tests.hosts [NAME ...]. Review the diff afterwards."""
 
 import sys
 import tempfile
@@ -8,10 +8,10 @@ from tests.hosts.host import FOLDERS, Host, folders
 
 
 def main(names: list[str]) -> int:
-    """Write the pages of the machines named, of all where none is."""
+    """Writes the pages of the named hosts, or of all hosts. Returns the exit status."""
     known = {folder.name for folder in folders()}
     if unknown := sorted(set(names) - known):
-        print(f"no machine in {FOLDERS}: {', '.join(unknown)}", file=sys.stderr)
+        print(f"no such host in {FOLDERS}: {', '.join(unknown)}", file=sys.stderr)
         return 2
     for name in names or sorted(known):
         with tempfile.TemporaryDirectory() as place:

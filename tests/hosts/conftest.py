@@ -1,4 +1,4 @@
-"""The pages of the machines."""
+"""Fixture: the pages of the recorded hosts."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.hosts.page import Page, Pages
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Pages:
-    """Machines by name, each watched once."""
+    """Returns a function from a host's name to its page; each host runs once per session."""
     known: dict[str, Page] = {}
 
     def of(name: str) -> Page:

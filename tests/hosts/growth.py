@@ -1,13 +1,13 @@
-"""What the kernel's counters gain between two samples: the text before to the text after.
+"""Increases the counters in the text of kernel files, as between two samples.
 
-A host's case.toml says it by name, so that thirty seconds of one load are a few lines and not
+A host's case.toml lists the increments by name, so that 30 s of one load need a few lines and not
 thirty files. The names of diskstats' columns are those of
 https://docs.kernel.org/admin-guide/iostats.html, the CPU's those of proc_stat(5).
 """
 
 from collections.abc import Mapping
 
-#: After major, minor and name.
+#: The columns after major, minor and name.
 DISKSTATS = (
     "reads",
     "read_merges",
@@ -36,21 +36,21 @@ Gains = Mapping[str, int]
 
 
 def diskstats(text: str, devices: Mapping[str, Gains]) -> str:
-    """Each device's columns grown; ``in_flight`` is no counter, so it is set."""
+    """Returns diskstats with increased columns; ``in_flight`` is not a counter, so it is set."""
     lines = [_disk(line, devices) for line in text.split("\n")]
     return "\n".join(lines)
 
 
 def stat(text: str, cpus: Mapping[str, Gains]) -> str:
-    """Each CPU's ticks of 1/100 s grown, and the line of all CPUs by their sum."""
+    """Returns /proc/stat with increased ticks (1/100 s); the total increases by their sum."""
     for gains in cpus.values():
-        _refuse_unknown(gains, CPU)
+        _check_names(gains, CPU)
     total = {mode: sum(gains.get(mode, 0) for gains in cpus.values()) for mode in CPU}
     return "\n".join(_cpu(line, {**cpus, "cpu": total}) for line in text.split("\n"))
 
 
 def pressure(text: str, totals: Gains) -> str:
-    """The totals of ``some`` and ``full`` grown, in microseconds."""
+    """Returns a pressure file with increased totals of ``some`` and ``full``, in µs."""
     lines = []
     for line in text.split("\n"):
         head, equals, total = line.rpartition("total=")
@@ -64,7 +64,7 @@ def _disk(line: str, devices: Mapping[str, Gains]) -> str:
     if len(columns) < 3 or columns[2] not in devices:
         return line
     gains = devices[columns[2]]
-    _refuse_unknown(gains, DISKSTATS[: len(columns) - 3])
+    _check_names(gains, DISKSTATS[: len(columns) - 3])
     for at, name in enumerate(DISKSTATS[: len(columns) - 3], start=3):
         if name == "in_flight":
             columns[at] = str(gains.get(name, columns[at]))
@@ -84,6 +84,6 @@ def _cpu(line: str, cpus: Mapping[str, Gains]) -> str:
     return f"{name}{'  ' if name == 'cpu' else ' '}{' '.join(grown)}"
 
 
-def _refuse_unknown(gains: Gains, known: tuple[str, ...]) -> None:
+def _check_names(gains: Gains, known: tuple[str, ...]) -> None:
     if unknown := gains.keys() - set(known):
-        raise ValueError(f"{sorted(unknown)} is none of {known}")
+        raise ValueError(f"{sorted(unknown)} unknown; known names: {known}")

@@ -1,6 +1,6 @@
-"""A machine from a folder: laid out below a temporary directory, watched, and its page.
+"""Runs the exporter on a recorded host: creates its files, plays its steps, renders its page.
 
-tests/hosts/README.md says what a folder holds.
+tests/hosts/README.md describes the content of a folder.
 """
 
 import re
@@ -38,17 +38,17 @@ _PROGRAMS: Mapping[tuple[str, ...], str | CommandError] = {
 }
 _FILES = ("proc", "sys", "rootfs", "smartctl")
 
-#: What a drive's file is called that never answers.
+#: The suffix of a file whose drive never answers.
 _HANGS = ".hangs"
 
-#: What a drive's second file is called, for the logs that are asked for once a day.
+#: The suffix of a drive's second output, with the logs that are read once a day.
 _DAILY = ".daily.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What comes next: a folder laid over the host, paths gone, and `ticks` samples while the
-    counters gain what is given for each of them; `seconds` lie between two samples.
+    """A step: copies a folder over the host, removes paths, and takes `ticks` samples while the
+    counters increase by the given values per sample. Samples are `seconds` apart.
     """
 
     overlay: str = ""
@@ -62,11 +62,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A folder's case.toml.
+    """The content of a case.toml.
 
-    `like` is the folder of a machine that this one is but for what its own folder holds and what
-    is `gone`, and whose steps come before its own. `shown` are the devices in expected.prom, all
-    where it is empty.
+    `like` is the folder of the host that this one extends: this folder's files replace its files,
+    the paths in `gone` are removed, and its steps come first. `shown` are the devices in
+    expected.prom; empty means all.
     """
 
     like: str = ""
@@ -77,7 +77,7 @@ class Case:
 
 
 class Host:
-    """A machine under watch; `play` lets happen what its folder says happens."""
+    """A recorded host with a monitor; `play` runs the steps of its folder."""
 
     def __init__(self, folder: Path, place: Path) -> None:
         self.folder = folder
@@ -86,8 +86,8 @@ class Host:
         self._steps: list[tuple[Path, Step]] = []
         for name in _FILES:
             (place / name).mkdir()
-        for each in _lineage(folder):
-            lay(each, place)
+        for each in _with_ancestors(folder):
+            copy_files(each, place)
             self._steps += ((each, step) for step in _case(each).then)
         for path in self.case.gone:
             _remove(place / path)
@@ -100,31 +100,31 @@ class Host:
             children=lambda: FakeChildren(self._smartctl),
         )
         self._has_changed = False
-        self._looked_at = self.clock.monotonic()
+        self._surveyed_at = self.clock.monotonic()
         self._samples: list[Sample] = []
 
     def play(self) -> "Host":
-        """The first look and sample, then every step, as the daemon takes them, and one scrape."""
+        """Runs the first survey and sample, then all steps in the daemon's order, then a scrape."""
         self.monitor.initialize()
         self.monitor.sampler.tick()
         self.monitor.sampler.on_change(self._note_change)
-        self._ask()
+        self._poll_drives()
         for folder, step in self._steps:
             if step.overlay:
-                lay(folder / step.overlay, self._place)
+                copy_files(folder / step.overlay, self._place)
             for path in step.gone:
                 _remove(self._place / path)
             for _ in range(step.ticks):
                 self._tick(step)
-        self._samples = [_steady(sample) for sample in self.monitor.samples()]
+        self._samples = [_without_variable_parts(sample) for sample in self.monitor.samples()]
         return self
 
     def page(self, *, openmetrics: bool = False) -> str:
-        """The whole page after `play`, without what differs from one run to the next."""
+        """Returns the page after `play`, without values that differ between runs."""
         return render(self._samples, openmetrics=openmetrics).decode()
 
     def expected(self) -> str:
-        """What expected.prom is to hold."""
+        """Returns the content for expected.prom."""
         return shown(self.page(), self.case.shown)
 
     def _settings(self) -> Settings:
@@ -138,7 +138,7 @@ class Host:
                 rootfs=self._place / "rootfs",
             ),
             smart=replace(settings.smart, source=SmartSource.EXEC),
-            # That is the process that runs the tests.
+            # process_* metrics would describe the process that runs the tests.
             collector={**settings.collector, "process": False, "smart": self._has_smartctl},
         )
 
@@ -147,7 +147,7 @@ class Host:
         return (self._place / "smartctl" / "scan.json").exists()
 
     def _smartctl(self, argv: Sequence[str]) -> Finished | None:
-        """What smartctl says in the folder smartctl/: scan.json, and a file a drive."""
+        """Returns the recorded output for a command line of smartctl; None if the drive hangs."""
         if "--scan-open" in argv:
             name = "scan"
         else:
@@ -169,24 +169,26 @@ class Host:
             _grow(proc / "pressure" / resource, growth.pressure, totals)
         self.clock.advance(step.seconds)
         self.monitor.sampler.tick()
-        # As a scrape does, so that a change is seen in the second in which it came.
+        # As in a scrape, so that a change is detected in the second in which it occurs.
         with self.monitor.sampler.flushed():
             pass
         if self._has_changed:
             self._has_changed = False
-            self._look()
+            self._survey()
             if self.monitor.health is not None:
                 self.monitor.health.source.rescan_soon()
-        elif self.clock.monotonic() - self._looked_at >= self.case.settings.survey.interval_seconds:
-            self._look()
-        self._ask()
+        elif (
+            self.clock.monotonic() - self._surveyed_at >= self.case.settings.survey.interval_seconds
+        ):
+            self._survey()
+        self._poll_drives()
 
-    def _look(self) -> None:
-        self._looked_at = self.clock.monotonic()
+    def _survey(self) -> None:
+        self._surveyed_at = self.clock.monotonic()
         self.monitor.survey.refresh()
 
-    def _ask(self) -> None:
-        """Everybody who is due; the drives that a scan finds are due at once."""
+    def _poll_drives(self) -> None:
+        """Polls all drives that are due; drives that a scan finds are due immediately."""
         if self.monitor.health is not None:
             for _ in range(3):
                 self.monitor.health.source.step()
@@ -196,7 +198,7 @@ class Host:
 
 
 def folders() -> list[Path]:
-    """All machines, by name."""
+    """Returns the folders of all hosts, by name."""
     return sorted(case.parent for case in FOLDERS.glob("*/case.toml"))
 
 
@@ -206,26 +208,26 @@ def _case(folder: Path) -> Case:
     return case
 
 
-def _lineage(folder: Path) -> list[Path]:
-    """The machine that one is like, the one that this is like, and so on; last the machine."""
+def _with_ancestors(folder: Path) -> list[Path]:
+    """Returns the folders that a host extends, the most general one first, then its own."""
     like = _case(folder).like
-    return [*(_lineage(folder.parent / like) if like else ()), folder]
+    return [*(_with_ancestors(folder.parent / like) if like else ()), folder]
 
 
-def lay(folder: Path, place: Path) -> None:
-    """Copy a folder's files, and plant its trees, over what is there."""
+def copy_files(folder: Path, place: Path) -> None:
+    """Copies a folder's files and trees to `place`; existing files are replaced."""
     for name in _FILES:
         if (folder / name).is_dir():
             shutil.copytree(folder / name, place / name, dirs_exist_ok=True)
         text = folder / f"{name}.tree"
         if text.is_file():
-            tree.plant(place / name, text.read_text(encoding="utf-8"))
+            tree.create_tree(place / name, text.read_text(encoding="utf-8"))
 
 
 def shown(page: str, devices: tuple[str, ...]) -> str:
-    """The lines of a page that are about no device or one of these; all of them if none is given.
+    """Returns the lines of a page without a device or with one of these; empty means all lines.
 
-    A machine with 200 disks has a page of 20,000 lines, 198 times the same.
+    A host with 200 disks has a page with 20,000 lines, most of which repeat.
     """
     if not devices:
         return page
@@ -244,7 +246,7 @@ def _grow(file: Path, grown: Callable[[str, G], str], gains: G) -> None:
 
 
 def _exit_status(output: bytes) -> int:
-    """The one that a report names; 0 where what is printed is none."""
+    """Returns the exit status in a report; 0 if the output is not a report."""
     found = re.search(rb'"exit_status": (\d+)', output)
     return int(found[1]) if found else 0
 
@@ -256,12 +258,12 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _steady(sample: Sample) -> Sample:
-    """A sample without this run's versions, and without this machine's free space."""
+def _without_variable_parts(sample: Sample) -> Sample:
+    """Returns a sample without the versions of this run and the free space of this machine."""
     if sample.desc is BUILD_INFO:
         _version, _python, *others = sample.labels
         return BUILD_INFO(sample.value, "VERSION", "PYTHON", *others)
     if sample.desc in (FILESYSTEM_SIZE, FILESYSTEM_AVAIL):
-        # statvfs(3) cannot be faked by files: it answers for the disk under the temporary folder.
+        # Files cannot replace statvfs(3): it reports the file system of the temporary directory.
         return sample._replace(value=float("nan"))
     return sample

@@ -1,4 +1,4 @@
-"""Machines with one broken file: the collector says so, the page stays, the rest goes on."""
+"""Hosts with one malformed or missing file: only its collector fails, the page remains."""
 
 import pytest
 from prometheus_client.samples import Sample
@@ -21,7 +21,7 @@ from tests.hosts.page import Pages
         ("sysfs-garbage", "device"),
     ],
 )
-def test_the_collector_of_the_broken_file_says_so_and_no_other(
+def test_only_the_collector_of_the_malformed_file_fails(
     page: Pages, name: str, collector: str
 ) -> None:
     failed = page(name).failed()
@@ -40,7 +40,7 @@ def test_the_collector_of_the_broken_file_says_so_and_no_other(
         "two-nvme",
     ],
 )
-def test_what_a_kernel_lacks_or_adds_is_no_failure(page: Pages, name: str) -> None:
+def test_absent_and_additional_features_are_not_failures(page: Pages, name: str) -> None:
     assert {} == page(name).failed()
 
 
@@ -48,7 +48,7 @@ def test_what_a_kernel_lacks_or_adds_is_no_failure(page: Pages, name: str) -> No
     ("name", "device"),
     [("diskstats-truncated", "nvme0n1"), ("diskstats-one-garbage-line", "nvme1n1")],
 )
-def test_a_broken_line_of_diskstats_costs_its_own_device(
+def test_malformed_diskstats_line_affects_only_its_device(
     page: Pages, name: str, device: str
 ) -> None:
     broken = page(name)
@@ -58,7 +58,7 @@ def test_a_broken_line_of_diskstats_costs_its_own_device(
 
 
 @pytest.mark.parametrize("name", ["diskstats-empty", "diskstats-missing"])
-def test_without_diskstats_the_rest_of_the_page_stays(page: Pages, name: str) -> None:
+def test_other_metrics_remain_without_diskstats(page: Pages, name: str) -> None:
     broken = page(name)
     assert set() == broken.devices("ssd_disk_") | broken.devices("ssd_io_")
     assert {"nvme0n1", "nvme1n1"} == broken.devices("ssd_device_info")
@@ -66,31 +66,31 @@ def test_without_diskstats_the_rest_of_the_page_stays(page: Pages, name: str) ->
     assert broken.value("ssd_cpu_seconds_total", mode="user") is not None
 
 
-def test_columns_of_a_kernel_to_come_change_nothing(page: Pages) -> None:
+def test_additional_columns_are_ignored(page: Pages) -> None:
     def disks(name: str) -> list[Sample]:
         return [s for s in page(name).samples if s.name.startswith(("ssd_disk_", "ssd_io_"))]
 
     assert disks("two-nvme") == disks("diskstats-future-columns") != []
 
 
-def test_a_broken_stat_costs_the_cpus_alone(page: Pages) -> None:
+def test_malformed_stat_affects_only_cpu_metrics(page: Pages) -> None:
     broken = page("stat-garbage")
     assert set() == broken.names("ssd_cpu_")
     assert 5 == broken.value("ssd_disk_busy_ratio_count", device="nvme1n1")
     assert broken.value("ssd_softirqs_total", vector="BLOCK") is not None
 
 
-def test_a_stat_with_seven_columns_is_read(page: Pages) -> None:
+def test_stat_with_seven_columns(page: Pages) -> None:
     assert 0.03 == pytest.approx(
         page("stat-old-columns").value("ssd_cpu_softirq_max_ratio", window="1m")
     )
 
 
-def test_a_broken_vector_costs_itself_alone(page: Pages) -> None:
+def test_malformed_vector_affects_only_itself(page: Pages) -> None:
     assert {("TIMER",)} == page("softirqs-garbage").rows("ssd_softirqs_total", "vector")
 
 
-def test_pressure_that_cannot_be_read_is_left_out_and_never_zero(page: Pages) -> None:
+def test_unreadable_pressure_is_omitted_and_not_zero(page: Pages) -> None:
     broken = page("psi-garbage")
     expected = {
         "ssd_pressure_cpu_waiting_seconds_total",
@@ -101,48 +101,48 @@ def test_pressure_that_cannot_be_read_is_left_out_and_never_zero(page: Pages) ->
     assert set() == page("psi-off").names("ssd_pressure_")
 
 
-def test_without_sys_drives_are_known_by_name_alone(page: Pages) -> None:
+def test_without_sys_only_drive_names_are_known(page: Pages) -> None:
     broken = page("sysfs-missing")
     assert {"nvme0n1", "nvme1n1"} == broken.devices("ssd_disk_") == broken.devices("ssd_io_")
     assert set() == broken.devices("ssd_device_") | broken.devices("ssd_mount_")
-    # The floor of NVMe.
+    # The minimum baseline of the drive class NVMe.
     assert 0.001 == broken.value("ssd_disk_await_baseline_seconds", device="nvme0n1", op="read")
 
 
-def test_without_the_hosts_mounts_the_servers_own_tell_the_roles(page: Pages) -> None:
+def test_without_host_mounts_roles_come_from_the_servers_mounts(page: Pages) -> None:
     broken = page("mountinfo-missing")
     assert set() == broken.devices("ssd_mount_info")
     assert {"nvme0n1", "nvme1n1"} == broken.devices("ssd_device_info")
     assert ("nvme1n1", "mysql-data") in broken.rows("ssd_device_role_info", "device", "role")
 
 
-def test_a_broken_mount_costs_itself_alone(page: Pages) -> None:
+def test_malformed_mount_affects_only_itself(page: Pages) -> None:
     broken = page("mountinfo-one-garbage-line")
     mounts = {("nvme0n1", "/"), ("nvme1n1", "/var/lib/mysql")}
     assert mounts == broken.rows("ssd_mount_info", "device", "mountpoint")
     assert ("nvme1n1", "mysql-data") in broken.rows("ssd_device_role_info", "device", "role")
 
 
-def test_a_backlog_that_ends_early_has_the_sum_of_whole_lines(page: Pages) -> None:
-    """3 of the first CPU; 42 and 1."""
+def test_truncated_softnet_stat_has_the_sum_of_complete_lines(page: Pages) -> None:
+    """3 drops on the first CPU; 42 and 1 squeezes."""
     broken = page("softnet-truncated")
     assert 3 == broken.value("ssd_softnet_dropped_total")
     assert 43 == broken.value("ssd_softnet_times_squeezed_total")
 
 
-def test_a_cpu_that_goes_and_comes_back_has_no_share_beyond_a_second(page: Pages) -> None:
+def test_returning_cpu_has_no_ratio_above_one(page: Pages) -> None:
     hot = page("cpu-offline")
     assert 0.03 == pytest.approx(hot.value("ssd_cpu_softirq_max_ratio", window="1m"))
     assert 0 == hot.value("ssd_cpu_iowait_max_ratio", window="1m")
 
 
-def test_softirqs_are_those_of_the_cpus_in_the_header(page: Pages) -> None:
-    """Three columns for the CPUs 0, 1 and 3."""
+def test_softirqs_are_summed_over_the_cpus_in_the_header(page: Pages) -> None:
+    """The file has three columns, for the CPUs 0, 1 and 3."""
     expected = 5120331 + 5098712 + 5101120
     assert expected == page("cpu-offline").value("ssd_softirqs_total", vector="BLOCK")
 
 
-def test_garbage_in_sys_costs_the_attributes_that_hold_it(page: Pages) -> None:
+def test_malformed_sysfs_attributes_affect_only_themselves(page: Pages) -> None:
     broken = page("sysfs-garbage")
     expected = {
         ("nvme0n1", "Flashworks F900 480GB", "", ""),
@@ -158,7 +158,7 @@ def test_garbage_in_sys_costs_the_attributes_that_hold_it(page: Pages) -> None:
     assert 0 == broken.value("ssd_pcie_errors_total", **labels)
 
 
-def test_a_broken_line_of_io_stat_costs_its_own_device(page: Pages) -> None:
+def test_malformed_io_stat_line_affects_only_its_device(page: Pages) -> None:
     broken = page("cgroup-garbage")
     assert {("nvme1n1",)} == broken.rows("ssd_cgroup_io_written_bytes_total", "device")
     assert set() == broken.names("ssd_cgroup_pressure_")

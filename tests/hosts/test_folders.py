@@ -1,4 +1,4 @@
-"""How the folders of machines are read: their trees, and what their counters gain."""
+"""The folders of recorded hosts: their trees, and the growth of their counters."""
 
 import contextlib
 from pathlib import Path
@@ -28,12 +28,12 @@ block/md0 -> ../devices/virtual/block/md0
 """
 
 
-def test_every_folder_is_a_machine_that_is_tested() -> None:
+def test_every_folder_is_a_tested_host() -> None:
     found = {f.name for f in FOLDERS.iterdir() if f.is_dir() and not f.name.startswith("_")}
     assert found == {f.name for f in folders()}
 
 
-def test_a_tree_has_directories_files_and_links() -> None:
+def test_tree_has_directories_files_and_links() -> None:
     place = "devices/virtual/block/md0"
     expected = [
         tree.Directory(place),
@@ -46,31 +46,31 @@ def test_a_tree_has_directories_files_and_links() -> None:
     assert expected == list(tree.parse(TREE))
 
 
-def test_a_later_tree_replaces_what_is_there(tmp_path: Path) -> None:
-    tree.plant(tmp_path, TREE)
-    tree.plant(tmp_path, "block/md0 -> ../devices/virtual/block/md0\nblock/md0/size = 16\n")
+def test_later_tree_replaces_files(tmp_path: Path) -> None:
+    tree.create_tree(tmp_path, TREE)
+    tree.create_tree(tmp_path, "block/md0 -> ../devices/virtual/block/md0\nblock/md0/size = 16\n")
     assert "16\n" == (tmp_path / "devices/virtual/block/md0/size").read_text()
 
 
 @given(st.text())
-def test_any_text_is_a_tree_or_a_value_error(text: str) -> None:
+def test_any_text_is_a_tree_or_value_error(text: str) -> None:
     with contextlib.suppress(ValueError):
         list(tree.parse(text))
 
 
-def test_times_wrap_at_32_bits_and_what_is_in_flight_is_set() -> None:
+def test_times_wrap_at_32_bits_and_in_flight_is_set() -> None:
     gains = {"reads": 1, "read_ms": 10, "io_ms": 5, "in_flight": 0, "flushes": 4}
     sda, sdb = growth.diskstats(DISKSTATS, {"sda": gains}).splitlines()
     assert "   8       0 sda 10 0 72 4 5 1 40 7 0 4 11 0 0 0 0 6 1" == sda
     assert DISKSTATS.splitlines()[1] == sdb
 
 
-def test_a_gain_that_this_kernel_does_not_count_is_refused() -> None:
+def test_unknown_column_is_an_error() -> None:
     with pytest.raises(ValueError, match="flushes"):
         growth.diskstats(DISKSTATS, {"sdb": {"flushes": 1}})
 
 
-def test_the_line_of_all_cpus_gains_what_each_gains() -> None:
+def test_total_line_increases_by_the_sum() -> None:
     text = "cpu  3 0 3 3 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\ncpu2 2 0 2 2 0 0 0 0 0 0\nbtime 9\n"
     grown = growth.stat(text, {"cpu0": {"user": 5}, "cpu2": {"user": 1, "softirq": 7}})
     expected = (
@@ -79,13 +79,13 @@ def test_the_line_of_all_cpus_gains_what_each_gains() -> None:
     assert expected == grown
 
 
-def test_pressure_gains_microseconds() -> None:
+def test_pressure_increases_in_microseconds() -> None:
     text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=8\nfull avg10=0.00 total=5\n"
     expected = "some avg10=0.00 avg60=0.00 avg300=0.00 total=18\nfull avg10=0.00 total=5\n"
     assert expected == growth.pressure(text, {"some": 10})
 
 
-def test_the_devices_shown_are_those_asked_for_and_what_is_about_none() -> None:
+def test_shown_lines_have_selected_devices_or_none() -> None:
     page = '# HELP a b\na{device="sda"} 1\na{device="sdb"} 2\na{x="1",device="sdb"} 2\nb 3\n'
     assert '# HELP a b\na{device="sda"} 1\nb 3\n' == shown(page, ("sda",))
     assert page == shown(page, ())

@@ -1,4 +1,4 @@
-"""What the pages of machines whose drives tell of their health must show."""
+"""SMART metrics on the pages of recorded hosts."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def hours(page: Page, device: str) -> float | None:
 
 
 def up(page: Page) -> dict[tuple[str, str], float]:
-    """Whether each drive answers, by device and serial number."""
+    """Returns `ssd_device_up` by device and serial number."""
     return {
         (s.labels["device"], s.labels["serial"]): s.value
         for s in page.samples
@@ -22,15 +22,15 @@ def up(page: Page) -> dict[tuple[str, str], float]:
     }
 
 
-def test_a_drive_has_its_own_serial_number_under_the_block_devices_name(page: Pages) -> None:
+def test_smart_series_have_the_name_of_the_block_device(page: Pages) -> None:
     nvme = page("smart-nvme")
     assert {("nvme0n1", "FW9A00000012"): 1, ("nvme1n1", "FW9B00000077"): 1} == up(nvme)
     names = nvme.rows("ssd_device_info", "device", "serial")
-    assert set(up(nvme)) == names, "and one description, the kernel's"
+    assert set(up(nvme)) == names, "each drive must have one ssd_device_info"
 
 
-def test_wear_spare_and_lost_data_are_seen_at_a_glance(page: Pages) -> None:
-    """Data units are 1,000 times 512 bytes; the controller counts minutes of work."""
+def test_nvme_health_values(page: Pages) -> None:
+    """A data unit is 512,000 bytes; the controller counts busy minutes."""
     nvme = page("smart-nvme")
     expected = {
         "ssd_smart_endurance_used_ratio": 0.91,
@@ -45,7 +45,7 @@ def test_wear_spare_and_lost_data_are_seen_at_a_glance(page: Pages) -> None:
     assert expected == {name: nvme.value(name, device="nvme1n1") for name in expected}
 
 
-def test_a_drive_that_is_too_hot_says_so_by_its_own_limit(page: Pages) -> None:
+def test_overheated_drive_exceeds_its_own_limit(page: Pages) -> None:
     nvme = page("smart-nvme")
     sensors = {
         sensor: nvme.value("ssd_smart_temperature_celsius", device="nvme1n1", sensor=sensor)
@@ -60,7 +60,7 @@ def test_a_drive_that_is_too_hot_says_so_by_its_own_limit(page: Pages) -> None:
     assert 125 * 60 == over
 
 
-def test_what_is_asked_for_once_a_day_stays_on_the_page(page: Pages) -> None:
+def test_daily_logs_remain_on_the_page(page: Pages) -> None:
     nvme = page("smart-nvme")
     tests = [nvme.value("ssd_smart_self_test_passed", device=f"nvme{n}n1") for n in (0, 1)]
     assert [1, 0] == tests
@@ -69,7 +69,7 @@ def test_what_is_asked_for_once_a_day_stays_on_the_page(page: Pages) -> None:
     assert 1 == sata.value("ssd_smart_exit_bit", device="sdb", bit="error_log_entries")
 
 
-def test_wear_is_one_metric_wherever_a_sata_drive_counts_it(page: Pages) -> None:
+def test_sata_wear_has_one_metric_for_all_sources(page: Pages) -> None:
     sata = page("smart-sata")
     used = [sata.value("ssd_smart_endurance_used_ratio", device=d) for d in ("sda", "sdb")]
     assert [0.07, 0.63] == used
@@ -77,22 +77,22 @@ def test_wear_is_one_metric_wherever_a_sata_drive_counts_it(page: Pages) -> None
     assert sources == sata.rows("ssd_smart_endurance_source_info", "device", "source")
 
 
-def test_bytes_are_bytes_whatever_the_drive_counts_in(page: Pages) -> None:
-    """Both count sectors of 512 bytes."""
+def test_written_bytes_are_converted(page: Pages) -> None:
+    """Both drives count sectors of 512 bytes."""
     sata = page("smart-sata")
     written = [sata.value("ssd_smart_host_written_bytes_total", device=d) for d in ("sda", "sdb")]
     assert [400e9 * 512, 180e9 * 512] == written
 
 
-def test_a_temperature_is_not_what_is_packed_beside_it(page: Pages) -> None:
+def test_temperature_without_other_packed_values(page: Pages) -> None:
     sata = page("smart-sata")
     assert 38 == sata.value("ssd_smart_temperature_celsius", device="sdb")
     packed = sata.value("ssd_ata_attribute_raw", device="sdb", id="194")
     assert (58 << 32) + (19 << 16) + 38 == packed
 
 
-def test_a_limit_of_temperature_is_the_drives_own(page: Pages) -> None:
-    """sda has been above its limit for three minutes of its life; sdb has none to tell."""
+def test_temperature_limit_is_the_drives_own(page: Pages) -> None:
+    """sda has exceeded its limit for three minutes in total; sdb reports no limit."""
     sata = page("smart-sata")
     limits = [
         sata.value("ssd_smart_temperature_warning_celsius", device=device)
@@ -103,14 +103,14 @@ def test_a_limit_of_temperature_is_the_drives_own(page: Pages) -> None:
     assert 3 * 60 == over
 
 
-def test_a_bad_cable_is_seen_by_speed_and_errors(page: Pages) -> None:
+def test_bad_cable_reduces_speed_and_adds_errors(page: Pages) -> None:
     sata = page("smart-sata")
     assert 150e6 == sata.value("ssd_link_speed_bytes_per_second", device="sdb")
     assert 600e6 == sata.value("ssd_link_speed_max_bytes_per_second", device="sdb")
     assert 61 == sata.value("ssd_smart_interface_errors_total", device="sdb")
 
 
-def test_what_a_drive_does_not_count_is_not_there(page: Pages) -> None:
+def test_unknown_values_are_omitted(page: Pages) -> None:
     sata = page("smart-sata")
     for name in (
         "ssd_smart_host_read_bytes_total",
@@ -121,7 +121,7 @@ def test_what_a_drive_does_not_count_is_not_there(page: Pages) -> None:
         assert sata.value(name, device="sdb") is None, name
 
 
-def test_drives_behind_a_controller_are_joined_to_what_stands_on_them(page: Pages) -> None:
+def test_drives_behind_a_controller_have_their_block_devices(page: Pages) -> None:
     raid = page("smart-megaraid")
     expected = {
         ("bus/0:megaraid,0", "sda"),
@@ -140,7 +140,7 @@ def test_drives_behind_a_controller_are_joined_to_what_stands_on_them(page: Page
     } == used
 
 
-def test_a_drive_seen_twice_is_shown_once_and_a_volume_is_no_drive(page: Pages) -> None:
+def test_duplicate_drives_and_volumes_are_omitted(page: Pages) -> None:
     raid = page("smart-megaraid")
     expected = {
         ("bus/0:megaraid,0", "X7MADEUP0000"): 1,
@@ -150,7 +150,7 @@ def test_a_drive_seen_twice_is_shown_once_and_a_volume_is_no_drive(page: Pages) 
     assert expected == up(raid)
 
 
-def test_a_drive_that_hangs_costs_no_other_its_freshness(page: Pages) -> None:
+def test_hanging_drive_does_not_delay_others(page: Pages) -> None:
     host = page("smart-one-hangs")
     assert {
         ("sda", "S5MADEUP0100"): 1,
@@ -163,13 +163,13 @@ def test_a_drive_that_hangs_costs_no_other_its_freshness(page: Pages) -> None:
         last = host.value("ssd_smart_last_success_timestamp_seconds", device=device)
         assert last is not None
         assert now - last <= 60
-    warmth = [
+    temperatures = [
         host.value("ssd_smart_temperature_celsius", device=device) for device in ("sda", "sdc")
     ]
-    assert [40, 42] == warmth
+    assert [40, 42] == temperatures
 
 
-def test_how_old_the_word_of_a_drive_that_hangs_is_can_be_seen(page: Pages) -> None:
+def test_hanging_drive_keeps_its_last_values_and_their_time(page: Pages) -> None:
     host = page("smart-one-hangs")
     assert 31 == host.value("ssd_smart_temperature_celsius", device="sdb")
     assert 1_700_000_000 == host.value("ssd_smart_last_success_timestamp_seconds", device="sdb")
@@ -177,17 +177,17 @@ def test_how_old_the_word_of_a_drive_that_hangs_is_can_be_seen(page: Pages) -> N
     assert 1 <= (host.value("ssd_smart_polls_total", device="sdb", result="timed_out") or 0)
 
 
-def test_a_swapped_drive_begins_series_of_its_own(page: Pages) -> None:
-    """The old one had lost data 17 times and made 900 log entries."""
+def test_replaced_drive_has_new_series(page: Pages) -> None:
+    """The old drive had 17 media errors and 900 log entries."""
     host = page("smart-drive-swapped")
     assert 1 == host.value("ssd_device_up", device="nvme1n1", serial="FW9B00000099")
     assert 0 == host.value("ssd_device_up", device="nvme1n1", serial="FW9B00000022")
-    told = {
+    names = {
         s.labels["serial"]
         for s in host.samples
         if s.name.startswith("ssd_smart_") and s.labels.get("device") == "nvme1n1"
     }
-    assert {"FW9B00000099"} == told
+    assert {"FW9B00000099"} == names
     assert 0 == host.value("ssd_smart_media_errors_total", device="nvme1n1")
     assert 2 == hours(host, "nvme1n1")
     assert {("nvme1n1", "FW9B00000099")} == {
@@ -195,43 +195,43 @@ def test_a_swapped_drive_begins_series_of_its_own(page: Pages) -> None:
     }
 
 
-def test_a_drive_that_vanished_is_missed_and_nothing_else_is_said_of_it(page: Pages) -> None:
+def test_removed_drive_is_down_without_other_series(page: Pages) -> None:
     host = page("smart-drive-vanishes")
     assert 0 == host.value("ssd_device_up", device="nvme1n1", serial="FW9B00000022")
     named = {s.name for s in host.samples if s.labels.get("device") == "nvme1n1"}
     assert {"ssd_device_up"} == named
 
 
-def test_a_disk_that_sleeps_has_not_failed(page: Pages) -> None:
+def test_disk_in_standby_is_up(page: Pages) -> None:
     host = page("smart-standby")
     assert {("sda", "WMADEUP0001"): 1, ("sdb", "WMADEUP0002"): 1} == up(host)
     modes = {("sda", "standby"), ("sdb", "standby")}
     assert modes == host.rows("ssd_smart_power_mode", "device", "mode")
 
 
-def test_of_a_disk_that_sleeps_stays_what_stands_still(page: Pages) -> None:
+def test_disk_in_standby_keeps_constant_values(page: Pages) -> None:
     host = page("smart-standby")
     assert 40_000 == hours(host, "sda")
     assert host.value("ssd_smart_temperature_celsius", device="sda") is None
-    told = {s.name for s in host.samples if s.labels.get("serial") == "WMADEUP0002"}
+    names = {s.name for s in host.samples if s.labels.get("serial") == "WMADEUP0002"}
     assert {
         "ssd_device_info",
         "ssd_device_up",
         "ssd_smart_power_mode",
         "ssd_smart_poll_duration_seconds",
         "ssd_smart_polls_total",
-    } == told
+    } == names
 
 
 @pytest.mark.parametrize("device", ["sda", "sdb"])
-def test_nonsense_is_a_drive_that_did_not_answer(page: Pages, device: str) -> None:
+def test_unreadable_output_is_a_drive_that_is_down(page: Pages, device: str) -> None:
     host = page("smart-garbage")
     assert 0 == host.value("ssd_device_up", device=device)
     assert 1 == host.value("ssd_smart_polls_total", device=device, result="unreadable")
     assert host.value("ssd_smart_healthy", device=device) is None
 
 
-def test_a_broken_field_costs_itself(page: Pages) -> None:
+def test_malformed_field_affects_only_itself(page: Pages) -> None:
     host = page("smart-garbage")
     assert 0.12 == host.value("ssd_smart_endurance_used_ratio", device="sdc")
     assert 5000 == hours(host, "sdc")
@@ -239,21 +239,21 @@ def test_a_broken_field_costs_itself(page: Pages) -> None:
     assert host.value("ssd_smart_reallocated_sectors_total", device="sdc") is None
 
 
-def test_a_drive_that_answers_and_says_nothing_is_said_to_have_no_smart(page: Pages) -> None:
+def test_drive_without_smart_data_is_up_and_unavailable(page: Pages) -> None:
     host = page("smart-garbage")
     assert 1 == host.value("ssd_device_up", device="sdd", serial="S5MADEUP0203")
     assert 0 == host.value("ssd_smart_available", device="sdd")
 
 
-def test_drives_with_one_serial_number_are_told_apart(page: Pages) -> None:
+def test_drives_with_equal_serial_numbers_are_distinguished(page: Pages) -> None:
     host = page("smart-equal-serials")
     expected = {"sda": 100, "sdb": 200, "sdc": 300, "sdc:usbjmicron,1": 400}
     assert expected == {device: hours(host, device) for device in expected}
     assert 4 == len(up(host))
 
 
-def test_no_drive_costs_more_smart_series_than_the_contract_allows(page: Pages) -> None:
-    """60 in the median, with raw attributes."""
+def test_number_of_smart_series_per_drive_is_limited(page: Pages) -> None:
+    """The median with raw attributes is at most 60."""
     costs = []
     for name in ("smart-nvme", "smart-sata", "smart-megaraid"):
         for device, _ in up(page(name)):

@@ -1,6 +1,6 @@
-"""What each machine's page must show, so that a page written anew cannot lose it unseen.
+"""What the page of each recorded host must show, independent of its expected.prom.
 
-The machines that are broken stand in test_broken.py.
+Hosts with malformed files are in test_broken.py.
 """
 
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from tests.hosts.page import Pages
 
 
-def test_a_mysql_host_shows_what_its_drives_are_for(page: Pages) -> None:
+def test_mysql_host_has_roles_and_cgroup_io(page: Pages) -> None:
     nvme = page("mysql-nvme-6.1")
     expected = {
         ("nvme0n1", "mysql-redo"),
@@ -24,30 +24,30 @@ def test_a_mysql_host_shows_what_its_drives_are_for(page: Pages) -> None:
     } == (nvme.rows("ssd_cgroup_io_written_bytes_total", "cgroup", "device"))
 
 
-def test_an_ordinary_load_is_no_bottleneck(page: Pages) -> None:
+def test_ordinary_load_has_no_bottleneck(page: Pages) -> None:
     nvme = page("mysql-nvme-6.1")
     assert ["none", "none"] == [nvme.verdict(device) for device in ("nvme0n1", "nvme1n1")]
-    # 3,200 reads of 90 µs and 2,100 writes of 24 µs a second.
+    # 3,200 reads of 90 µs and 2,100 writes of 24 µs per second.
     assert 0.338 == nvme.value("ssd_disk_queue_depth_max", device="nvme1n1")
     assert 0.338 == nvme.value("ssd_disk_busy_ratio_max", device="nvme1n1")
     assert 12 * 420 == nvme.value("ssd_disk_flush_await_seconds_count", device="nvme0n1")
 
 
-def test_a_drive_in_a_slower_slot_has_all_that_the_slot_can_do(page: Pages) -> None:
+def test_slower_slot_limits_the_maximum_link_speed(page: Pages) -> None:
     nvme = page("mysql-nvme-6.1")
     speed = nvme.value("ssd_link_speed_bytes_per_second", device="nvme1n1")
     assert speed == nvme.value("ssd_link_speed_max_bytes_per_second", device="nvme1n1")
     assert 4 * 8e9 * 128 / 130 / 8 == pytest.approx(speed)
 
 
-def test_an_old_kernel_has_no_families_of_what_it_does_not_count(page: Pages) -> None:
+def test_old_kernel_omits_families_that_it_does_not_count(page: Pages) -> None:
     sata = page("mysql-sata-3.10")
     missing = {n for n in sata.names("ssd_") if "discard" in n or "flush" in n or "pressure" in n}
     assert set() == missing
     assert {} == sata.failed()
 
 
-def test_a_slow_sata_link_is_seen_beside_what_it_could_be(page: Pages) -> None:
+def test_slow_sata_link_and_its_maximum(page: Pages) -> None:
     sata = page("mysql-sata-3.10")
     speeds = [sata.value("ssd_link_speed_bytes_per_second", device=d) for d in ("sda", "sdb")]
     best = [sata.value("ssd_link_speed_max_bytes_per_second", device=d) for d in ("sda", "sdb")]
@@ -55,8 +55,8 @@ def test_a_slow_sata_link_is_seen_beside_what_it_could_be(page: Pages) -> None:
     assert [600e6, 600e6] == best
 
 
-def test_an_await_on_an_edge_belongs_to_the_bucket_below(page: Pages) -> None:
-    """80 writes in 40 ms are 0.5 ms each, in every one of the twelve seconds."""
+def test_await_on_an_edge_is_in_the_lower_bucket(page: Pages) -> None:
+    """80 writes in 40 ms are 0.5 ms each, in each of twelve seconds."""
     sata = page("mysql-sata-3.10")
     below = [
         sata.below("ssd_disk_write_await_seconds", edge, device="sda")
@@ -65,14 +65,14 @@ def test_an_await_on_an_edge_belongs_to_the_bucket_below(page: Pages) -> None:
     assert [0, 12 * 80] == below
 
 
-def test_utilisation_of_100_percent_alone_is_neither_busy_nor_a_verdict(page: Pages) -> None:
+def test_utilisation_of_100_percent_alone_is_not_a_bottleneck(page: Pages) -> None:
     sata = page("mysql-sata-5.15")
     busy = [sata.below("ssd_disk_busy_ratio", edge, device="sda") for edge in ("0.1", "0.25")]
     assert [0, 15] == busy
     assert "none" == sata.verdict("sda")
 
 
-def test_a_mirror_that_lost_a_member_shows_in_array_and_drive(page: Pages) -> None:
+def test_degraded_mirror_on_array_and_drive(page: Pages) -> None:
     raid = page("lvm-on-md-raid1")
     assert 1 == raid.value("ssd_md_degraded_disks", device="md0")
     assert 1 == raid.value("ssd_device_state_ok", device="sda")
@@ -80,21 +80,21 @@ def test_a_mirror_that_lost_a_member_shows_in_array_and_drive(page: Pages) -> No
     assert raid.value("ssd_link_speed_bytes_per_second", device="sdb") is None
 
 
-def test_mounts_and_roles_go_through_volume_and_array_to_the_drive(page: Pages) -> None:
+def test_mounts_and_roles_resolve_to_the_drive(page: Pages) -> None:
     raid = page("lvm-on-md-raid1")
     mounts = raid.rows("ssd_mount_info", "device", "mountpoint")
     assert {("sda", "/"), ("sda", "/boot/efi"), ("sda", "/var/lib/mysql")} == mounts
     assert {("sda",)} == raid.rows("ssd_device_role_info", "device")
 
 
-def test_only_drives_are_judged_and_not_what_stands_on_them(page: Pages) -> None:
+def test_only_drives_have_verdicts(page: Pages) -> None:
     raid = page("lvm-on-md-raid1")
     devices = ("sda", "sdb", "md0", "dm-0", "dm-1")
     assert ["device", "none", None, None, None] == [raid.verdict(device) for device in devices]
     assert set(devices) == raid.devices("ssd_disk_queue_depth")
 
 
-def test_a_lost_path_shows_on_every_namespace_of_the_drive(page: Pages) -> None:
+def test_lost_path_is_reported_on_each_namespace(page: Pages) -> None:
     nvme = page("nvme-multipath")
     names = {("nvme0n1", "nvme0,nvme1"), ("nvme0n2", "nvme0,nvme1")}
     assert names == nvme.rows("ssd_device_info", "device", "controller")
@@ -102,7 +102,7 @@ def test_a_lost_path_shows_on_every_namespace_of_the_drive(page: Pages) -> None:
     assert [0, 0] == states
 
 
-def test_a_drive_with_two_ways_has_the_slower_ones_speed(page: Pages) -> None:
+def test_drive_with_two_links_has_the_slower_speed(page: Pages) -> None:
     """2.5 GT/s, two lanes, 8b/10b."""
     nvme = page("nvme-multipath")
     speeds = {
@@ -112,8 +112,8 @@ def test_a_drive_with_two_ways_has_the_slower_ones_speed(page: Pages) -> None:
     assert {500e6} == speeds
 
 
-def test_what_belongs_to_the_controllers_shows_once(page: Pages) -> None:
-    """3 and 41 correctable, 0 and 2 nonfatal."""
+def test_values_of_controllers_are_reported_once(page: Pages) -> None:
+    """The controllers have 3 and 41 correctable errors, and 0 and 2 nonfatal ones."""
     nvme = page("nvme-multipath")
     errors = {("nvme0n1", "correctable"), ("nvme0n1", "nonfatal")}
     assert errors == nvme.rows("ssd_pcie_errors_total", "device", "severity")
@@ -121,14 +121,14 @@ def test_what_belongs_to_the_controllers_shows_once(page: Pages) -> None:
     assert 2 == nvme.value("ssd_pcie_errors_total", device="nvme0n1", severity="nonfatal")
 
 
-def test_hidden_paths_are_not_judged(page: Pages) -> None:
+def test_hidden_paths_have_no_verdict(page: Pages) -> None:
     nvme = page("nvme-multipath")
     assert {"nvme0n1", "nvme0n2"} == nvme.devices("ssd_io_bottleneck")
     assert {"nvme0n1", "nvme0n2"} == nvme.devices("ssd_device_")
 
 
-def test_a_disk_at_100_percent_since_boot_is_the_bottleneck(page: Pages) -> None:
-    """Nothing was ever calm, so nothing was learned, and the class's floor convicts."""
+def test_disk_at_100_percent_since_boot_is_the_bottleneck(page: Pages) -> None:
+    """Without idle time no baseline is learned, so the minimum of the drive class applies."""
     raid = page("raid-controller-100-percent-since-boot")
     assert "device" == raid.verdict("sda")
     assert 30 == raid.value("ssd_disk_saturated_seconds_total", device="sda")
@@ -140,7 +140,7 @@ def test_a_disk_at_100_percent_since_boot_is_the_bottleneck(page: Pages) -> None
     assert set() == raid.names("ssd_pressure_")
 
 
-def test_one_cpu_bound_by_softirqs_is_the_bottleneck_and_named(page: Pages) -> None:
+def test_cpu_saturated_by_softirqs_is_the_bottleneck(page: Pages) -> None:
     pi = page("usb-pi-softirq")
     assert "cpu_softirq" == pi.verdict("sda")
     assert 0.62 == pi.value("ssd_cpu_softirq_max_ratio", window="1m")
@@ -149,13 +149,13 @@ def test_one_cpu_bound_by_softirqs_is_the_bottleneck_and_named(page: Pages) -> N
     assert 0 == pi.value("ssd_disk_saturated_seconds_total", device="sda")
 
 
-def test_the_queue_is_that_of_the_time_sums(page: Pages) -> None:
-    """6.43 in flight where the kernel's weighted time says 0.035."""
+def test_queue_depth_comes_from_the_time_sums(page: Pages) -> None:
+    """The time sums yield 6.43 requests; the kernel's weighted time yields 0.035."""
     pi = page("usb-pi-softirq")
     assert 6.429 == pi.value("ssd_disk_queue_depth_max", device="sda")
 
 
-def test_a_device_with_54_in_flight_is_the_bottleneck_and_no_cpu(page: Pages) -> None:
+def test_device_with_54_in_flight_is_the_bottleneck(page: Pages) -> None:
     pi = page("usb-pi-sequential")
     assert "device" == pi.verdict("sda")
     assert 20 == pi.value("ssd_disk_saturated_seconds_total", device="sda")
@@ -163,7 +163,7 @@ def test_a_device_with_54_in_flight_is_the_bottleneck_and_no_cpu(page: Pages) ->
 
 
 @pytest.mark.parametrize("name", ["hanging-nvme", "hanging-nvme-io-time-stands-still"])
-def test_a_hanging_drive_is_seen_while_nothing_completes(page: Pages, name: str) -> None:
+def test_hanging_drive_is_stalled_and_the_bottleneck(page: Pages, name: str) -> None:
     nvme = page(name)
     assert 4 == nvme.value("ssd_disk_stalled_seconds_total", device="nvme0n1")
     assert "device" == nvme.verdict("nvme0n1")
@@ -171,20 +171,20 @@ def test_a_hanging_drive_is_seen_while_nothing_completes(page: Pages, name: str)
     assert [4, 4] == busy
 
 
-def test_a_hanging_drive_has_the_queue_that_is_in_flight_and_no_await(page: Pages) -> None:
+def test_hanging_drive_has_queue_depth_and_no_await(page: Pages) -> None:
     nvme = page("hanging-nvme")
     assert 12 == nvme.value("ssd_disk_queue_depth_max", device="nvme0n1")
     assert 4 * 2_000 == nvme.value("ssd_disk_read_await_seconds_count", device="nvme0n1")
 
 
-def test_no_second_is_busier_than_a_second_after_a_hang(page: Pages) -> None:
+def test_busy_ratio_after_a_hang_is_at_most_one(page: Pages) -> None:
     nvme = page("hanging-nvme-io-time-stands-still")
     assert 1 == nvme.value("ssd_disk_busy_ratio_max", device="nvme0n1")
     assert 9 == nvme.value("ssd_disk_busy_ratio_count", device="nvme0n1")
 
 
-def test_a_drive_is_measured_by_its_own_calm_seconds(page: Pages) -> None:
-    """Both take 4 ms in the end: slow for the one that takes 0.2 ms, not for that of 1.6 ms."""
+def test_baseline_is_learned_per_drive(page: Pages) -> None:
+    """Both reach 4 ms: slow with a baseline of 0.2 ms, but not with one of 1.6 ms."""
     sata = page("learned-baseline")
     learned = {("sda", "write"), ("sdb", "write")}
     assert learned == {
@@ -202,7 +202,7 @@ def test_a_drive_is_measured_by_its_own_calm_seconds(page: Pages) -> None:
     assert ["device", "none"] == [sata.verdict(device) for device in ("sda", "sdb")]
 
 
-def test_200_disks_have_the_same_series_each_and_one_is_the_bottleneck(page: Pages) -> None:
+def test_200_disks_have_equal_series_and_one_is_the_bottleneck(page: Pages) -> None:
     many = page("200-disks")
     assert 200 == len(many.devices("ssd_disk_"))
     assert 200 == len(many.devices("ssd_device_info"))
@@ -214,7 +214,7 @@ def test_200_disks_have_the_same_series_each_and_one_is_the_bottleneck(page: Pag
     assert 1 == len(counts)
 
 
-def test_partitions_are_judged_by_the_block_and_not_by_what_a_bridge_claims(page: Pages) -> None:
+def test_partition_alignment_ignores_the_optimal_io_size(page: Pages) -> None:
     sizes = page("partition-alignment")
     misaligned = {("sda1",), ("sdb1",), ("sdc1",), ("sdd1",)}
     assert misaligned == sizes.rows("ssd_partition_misaligned", "partition")
@@ -225,7 +225,7 @@ def test_partitions_are_judged_by_the_block_and_not_by_what_a_bridge_claims(page
     assert [0, 0] == aligned
 
 
-def test_names_survive_whatever_they_hold(page: Pages) -> None:
+def test_names_with_special_characters(page: Pages) -> None:
     odd = page("names-with-quotes-and-newlines")
     mounts = {
         ("nvme0n1", '/mnt/a "quoted"\nnew\\line\tand tab'),
@@ -243,12 +243,12 @@ def test_names_survive_whatever_they_hold(page: Pages) -> None:
     )
 
 
-def test_a_data_directory_below_an_odd_mountpoint_is_found(page: Pages) -> None:
+def test_role_below_a_mountpoint_with_special_characters(page: Pages) -> None:
     odd = page("names-with-quotes-and-newlines")
     assert ("nvme0n1", "mysql-data") in odd.rows("ssd_device_role_info", "device", "role")
 
 
-def test_counters_that_wrap_are_shown_as_they_are_and_sampled_as_if_they_did_not(
+def test_wrapped_counters_yield_correct_samples(
     page: Pages,
 ) -> None:
     nvme = page("counters-wrap")
@@ -267,7 +267,7 @@ def test_counters_that_wrap_are_shown_as_they_are_and_sampled_as_if_they_did_not
     )
 
 
-def test_a_new_drive_under_an_old_name_has_a_past_of_its_own(page: Pages) -> None:
+def test_new_drive_with_an_old_name_has_its_own_history(page: Pages) -> None:
     sata = page("device-recreated")
     serials = {("sda", "S5E480000051"), ("sdb", "S5E960000077")}
     assert serials == sata.rows("ssd_device_info", "device", "serial")

@@ -1,4 +1,4 @@
-"""A folder of /sys as one text: links and names that git and file systems do not like included.
+"""Parses a directory tree in one text file, with links and names that git cannot store.
 
 ::
 
@@ -9,9 +9,9 @@
       slaves/sda -> ../../../../pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda
     block/md0 -> ../devices/virtual/block/md0
 
-A line that ends in a slash is a directory, and those indented below it lie in it. A link's target
-stands as readlink(2) gives it. ``=`` writes the text with the line end that the kernel adds, ``:=``
-the bytes that the hexadecimal digits after it name, ``|`` the lines below that begin with one.
+A line that ends with a slash is a directory, and the indented lines below it are its content. The
+target of a link is as in readlink(2). ``=`` writes the text with the line end that the kernel adds,
+``:=`` the bytes in hexadecimal, and ``|`` the lines below that start with ``|``.
 """
 
 import re
@@ -43,12 +43,12 @@ Entry = Directory | Link | File
 
 
 def parse(text: str) -> Iterator[Entry]:
-    """The entries in order; ValueError for a line that is none, for the author of the folder."""
+    """Returns the entries in order. Raises ValueError for a malformed line."""
     above = ""
     for number, line, below in _numbered(text):
         match = _LINE.fullmatch(line.lstrip())
         if match is None:
-            raise ValueError(f"line {number}: {line!r} is no directory, link or file")
+            raise ValueError(f"line {number}: {line!r} is not a directory, link or file")
         indented = line.startswith("  ")
         what, value = match["what"], match["value"] or ""
         path = f"{above}/{match['path']}" if indented else match["path"]
@@ -65,7 +65,7 @@ def parse(text: str) -> Iterator[Entry]:
 
 
 def _numbered(text: str) -> Iterator[tuple[int, str, list[str]]]:
-    """Every line that says something, with its number and the ``|`` lines below it."""
+    """Returns each line that is not blank or a comment, its number, and the ``|`` lines below."""
     found: list[tuple[int, str, list[str]]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         stripped = line.lstrip()
@@ -76,8 +76,8 @@ def _numbered(text: str) -> Iterator[tuple[int, str, list[str]]]:
     return iter(found)
 
 
-def plant(root: Path, text: str) -> None:
-    """Make the entries below `root`; what is there already is replaced."""
+def create_tree(root: Path, text: str) -> None:
+    """Creates the entries below `root`; existing files are replaced."""
     root.mkdir(parents=True, exist_ok=True)
     for entry in parse(text):
         place = root / entry.path
