@@ -1,7 +1,7 @@
-"""The directory through which the two halves speak: written whole by one, read by the other.
+"""The directory in which the agent writes poll documents and from which the daemon reads them.
 
-What is there is the old document or the new one. The reader believes only what the directory's
-owner wrote, and nobody else could have.
+Each file is replaced atomically. The reader trusts only files that the directory's owner wrote and
+that no other user can write.
 """
 
 import contextlib
@@ -19,48 +19,49 @@ HEARTBEAT_FILE = "agent.json"
 
 _SUFFIX = ".json"
 
-#: A directory of ours has two files a drive.
-_MOST_FILES = 20_000
+#: Limit of files in the directory; each drive has two.
+_MAX_FILES = 20_000
 
 _READABLE_BY_GROUP = 0o640
 
 
 class DocumentWriter:
-    """Leaves documents in a directory of ours.
+    """Writes documents to a directory.
 
-    It is written only where we own it and nobody else can write it: whoever could would choose
-    what a writer with rights opens.
+    The directory must belong to this process's user and must not be writable for other users, who
+    could otherwise choose which files a privileged process opens.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self._holds = False
-        #: The directory that is locked; -1 for none.
-        self._held = -1
+        self._must_lock = False
+        #: Descriptor of the locked directory; -1 for none.
+        self._lock = -1
 
     def hold(self) -> None:
-        """Keep other writers out for the life of this process, also when it is made anew.
+        """Lock the directory against other writers, also if it is created again later.
 
         Raises:
-            BlockingIOError: there is another writer.
-            OSError: the directory may not be made or trusted; it is held as soon as it can be.
+            BlockingIOError: another writer holds the lock.
+            OSError: the directory cannot be created or trusted. It is locked at the first write
+                that succeeds.
         """
-        self._holds = True
+        self._must_lock = True
         with self._opened():
             pass
 
     def close(self) -> None:
         """Release the lock, if this writer holds it."""
-        self._holds = False
-        if self._held >= 0:
-            os.close(self._held)
-            self._held = -1
+        self._must_lock = False
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def write(self, document: PollDocument | Heartbeat) -> None:
-        """Write one document whole; the directory is made anew if it has vanished.
+        """Replace one document atomically. A missing directory is created.
 
         Raises:
-            OSError: the directory is full, or may not be made or written.
+            OSError: the directory is full, or cannot be created or written.
         """
         if isinstance(document, Heartbeat):
             self._write(HEARTBEAT_FILE, encoded(document))
@@ -71,7 +72,7 @@ class DocumentWriter:
             self._write(file_name(document.path, document.type, is_daily=True), text)
 
     def sweep(self, drives: set[tuple[str, str]]) -> None:
-        """Remove the documents of drives that are no more."""
+        """Remove the documents of all other drives."""
         kept = {file_name(*drive, is_daily=daily) for drive in drives for daily in (False, True)}
         with self._opened() as directory:
             for name in os.listdir(directory):
@@ -80,7 +81,7 @@ class DocumentWriter:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
-        """A descriptor of the directory as it is now."""
+        """A descriptor of the directory, which is created, checked and locked as needed."""
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             directory = os.open(self.directory, flags)
@@ -91,12 +92,12 @@ class DocumentWriter:
             found = os.fstat(directory)
             problem = _untrusted(found, (os.geteuid(),))
             if problem:
-                raise PermissionError(errno.EPERM, f"{problem}: not written to")
-            if self._holds and not (
-                self._held >= 0 and os.path.samestat(os.fstat(self._held), found)
+                raise PermissionError(errno.EPERM, f"{problem}: not written")
+            if self._must_lock and not (
+                self._lock >= 0 and os.path.samestat(os.fstat(self._lock), found)
             ):
                 fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                before, self._held = self._held, os.dup(directory)
+                before, self._lock = self._lock, os.dup(directory)
                 if before >= 0:
                     os.close(before)
             yield directory
@@ -104,8 +105,8 @@ class DocumentWriter:
             os.close(directory)
 
     def _write(self, name: str, text: bytes) -> None:
-        # One temporary name a file, so that what a kill leaves is removed the next time. It has
-        # no .json at its end, and no reader looks at it.
+        # One temporary name per file, so that a file left by a kill is replaced by the next write.
+        # Readers ignore it, because it does not end in .json.
         temporary = f".{name}.new"
         with self._opened() as directory:
             descriptor = _created(temporary, directory)
@@ -114,14 +115,14 @@ class DocumentWriter:
                     file.write(text)
                 os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except OSError:
-                # Half a document takes room that a full directory has not.
+                # A partial document would fill a full directory further.
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
 
 
 def _created(name: str, directory: int) -> int:
-    """A file made now: whatever has its name, a link, a pipe or a second name, is not opened."""
+    """Create a file. An existing link, pipe or file of that name is removed and not opened."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
@@ -131,7 +132,10 @@ def _created(name: str, directory: int) -> int:
 
 
 class DocumentReader:
-    """Finds documents that have changed since it last looked; `names` are those there were."""
+    """Reads the documents that have changed since the last read.
+
+    names: the names of all documents at the last read.
+    """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -139,20 +143,20 @@ class DocumentReader:
         self.names: frozenset[str] = frozenset()
 
     def read_heartbeat(self) -> bytes:
-        """The heartbeat's text.
+        """The contents of the heartbeat's file.
 
         Raises:
-            NotAvailable: nobody has written here.
-            ReadError: the directory or the file is not to be trusted, or cannot be read.
+            NotAvailable: there is no directory or no heartbeat.
+            ReadError: the directory or the file is not trusted, or cannot be read.
         """
         with _Directory(self.directory) as directory:
             return directory.read(HEARTBEAT_FILE)
 
     def changed(self) -> Iterator[tuple[str, bytes | ReadError]]:
-        """Each changed document's name with its text, or why it is refused; daily ones first.
+        """The name and contents, or the error, of each changed document; daily documents first.
 
         Raises:
-            NotAvailable, ReadError: the directory, as `roll`.
+            NotAvailable, ReadError: as `read_heartbeat`, for the directory.
         """
         with _Directory(self.directory) as directory:
             names = [name for name in directory.names() if name.startswith("drive-")]
@@ -165,7 +169,7 @@ class DocumentReader:
                     self._seen[name] = version
                     yield name, directory.read(name)
                 except NotAvailable:
-                    # Swept between the listing and the look.
+                    # Removed after the listing.
                     self._seen.pop(name, None)
                 except ReadError as e:
                     yield name, e
@@ -174,7 +178,7 @@ class DocumentReader:
 
 
 class _Directory:
-    """An open directory whose owner alone can write it; the owner is root or ourselves."""
+    """An open directory that only its owner can write: root or the user of this process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -193,7 +197,7 @@ class _Directory:
         problem = _untrusted(found, (0, os.geteuid()))
         if problem:
             os.close(self._descriptor)
-            raise ReadError(f"{self._path}: {problem}: not believed")
+            raise ReadError(f"{self._path}: {problem}: not trusted")
         self._owner = found.st_uid
         return self
 
@@ -202,12 +206,12 @@ class _Directory:
 
     def names(self) -> list[str]:
         names = [name for name in os.listdir(self._descriptor) if name.endswith(_SUFFIX)]
-        if len(names) > _MOST_FILES:
-            raise ReadError(f"{self._path}: more than {_MOST_FILES} documents")
+        if len(names) > _MAX_FILES:
+            raise ReadError(f"{self._path}: more than {_MAX_FILES} documents")
         return names
 
     def version(self, name: str) -> tuple[int, int, int]:
-        """What is another one when the file was replaced."""
+        """A value that changes when the file is replaced: inode, time of change and size."""
         try:
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError as e:
@@ -229,15 +233,15 @@ class _Directory:
             found = os.fstat(descriptor)
             problem = _untrusted(found, (self._owner,))
             if not problem and not stat.S_ISREG(found.st_mode):
-                problem = "no ordinary file"
+                problem = "it is not a regular file"
             if not problem and found.st_nlink > 1:
-                # A second name elsewhere may be somebody's who can write it; none at all is left
-                # where the file has been replaced meanwhile.
+                # Another user may be able to write a second name. A file that was replaced
+                # meanwhile has no name.
                 problem = "it has several names"
             if not problem and found.st_size > LARGEST_BYTES:
                 problem = f"larger than {LARGEST_BYTES} bytes"
             if problem:
-                raise ReadError(f"{where}: {problem}: not believed")
+                raise ReadError(f"{where}: {problem}: not trusted")
             try:
                 return file.read(LARGEST_BYTES + 1)
             except OSError as e:
@@ -248,5 +252,5 @@ def _untrusted(found: os.stat_result, owners: tuple[int, ...]) -> str:
     if found.st_uid not in owners:
         return f"it belongs to user {found.st_uid}"
     if stat.S_IMODE(found.st_mode) & 0o022:
-        return "others than its owner can write it"
+        return "other users than its owner can write it"
     return ""

@@ -1,4 +1,4 @@
-"""Where this process hears of its drives: from the agent's directory, or by asking itself."""
+"""Reads poll documents from the agent's directory, or polls the drives in this process."""
 
 import logging
 import os
@@ -20,19 +20,19 @@ from exporter.smart.poller import HEARTBEAT_SECONDS, Poller
 
 log = logging.getLogger(__name__)
 
-#: How often the agent's directory is looked at.
-_LOOK_SECONDS = 5.0
+#: Interval at which the agent's directory is read.
+_READ_SECONDS = 5.0
 
-#: A `step` returns after so long where nobody is to be asked. Drives that come hurry it; each wake
-#: costs a millisecond of CPU, with cold caches.
+#: The longest time of a `step` in which no drive is due. A new drive ends it early. Each wake-up
+#: costs a millisecond of CPU time with cold caches.
 STEP_SECONDS = 60.0
 
 
 class DocumentSource:
-    """Takes documents from where they come to `drives`, `step` by step, on one thread.
+    """Passes poll documents to `drives`, one `step` at a time, on one thread.
 
-    `begin_polling` makes what asks the drives from here; it is called where that is needed. The
-    next one inherits the processes of the last that cannot be ended.
+    new_poller: creates the poller of this process when one is needed. A poller inherits the
+    processes of the one before it that cannot be ended.
     """
 
     def __init__(
@@ -53,89 +53,90 @@ class DocumentSource:
         self._collector_status = collector_status
         self._proc = proc
         self._new_poller = new_poller
-        self._polling: Poller | None = None
+        self._poller: Poller | None = None
         self._children: Children | None = None
         self._is_stale = False
-        #: Whoever wakes the poller must not meet one that is being closed.
+        #: Held to wake the poller, and to replace it.
         self._waking = threading.Lock()
-        #: Documents that were refused, until they change or go; and why there is no heartbeat.
+        #: Errors of documents that were refused, until they change or go; and of the heartbeat.
         self._refused: dict[str, SourceError] = {}
         self._no_heartbeat = ""
         self._woken = threading.Event()
-        self._said = ""
+        self._logged_source = ""
 
     @property
     def polls_itself(self) -> bool:
-        return self._polling is not None
+        return self._poller is not None
 
     def rescan_soon(self) -> None:
-        """A device has come or gone. For other threads."""
+        """Look for drives after one was added or removed. For other threads."""
         with self._waking:
-            if self._polling is not None:
-                self._polling.rescan_soon()
+            if self._poller is not None:
+                self._poller.rescan_soon()
         self.wake()
 
     def wake(self) -> None:
-        """Let the `step` under way return soon. For other threads."""
+        """Make the current `step` return soon. For other threads."""
         self._woken.set()
         with self._waking:
-            if self._polling is not None:
-                self._polling.wake()
+            if self._poller is not None:
+                self._poller.wake()
 
     def restart_polling(self) -> None:
-        """Let whoever polls begin anew, by `begin_polling`. For other threads."""
+        """Replace the poller of this process by a new one. For other threads."""
         self._is_stale = True
         self.wake()
 
     def step(self) -> None:
-        """One round: what has changed in the directory, or whoever is due to be asked."""
+        """Read the documents that have changed, or poll the drives that are due."""
         faults: tuple[SourceError, ...] = ()
         heartbeat = self._heartbeat()
         if heartbeat is not None or self._source is SmartSource.DIRECTORY:
-            self._say(f"SMART comes from the agent, by {self._reader.directory}")
-            self._end_polling()
+            self._log_source(f"SMART data comes from the agent, through {self._reader.directory}")
+            self._close_poller()
             faults = self._read(heartbeat)
-            self._note(faults)
-            self._woken.wait(_LOOK_SECONDS)
+            self._report(faults)
+            self._woken.wait(_READ_SECONDS)
             self._woken.clear()
         elif self._source is SmartSource.EXEC or capabilities.may_send_drive_commands(self._proc):
-            self._say("SMART comes from smartctl, run by this process")
-            self._ask()
+            self._log_source("SMART data comes from smartctl, run by this process")
+            self._poll()
         else:
-            self._note((self._nobody(),))
-            self._woken.wait(_LOOK_SECONDS)
+            self._report((self._no_source(),))
+            self._woken.wait(_READ_SECONDS)
             self._woken.clear()
 
     def close(self) -> None:
-        """End what runs, within a bounded time, and keep what is known."""
-        self._end_polling()
+        """End the running processes within a bounded time. The drives keep their state."""
+        self._close_poller()
         if self._children is not None:
             self._children.close()
             self._children = None
 
-    def _ask(self) -> None:
+    def _poll(self) -> None:
         if self._is_stale:
             self._is_stale = False
-            self._end_polling()
-        if self._polling is None:
-            polling = self._new_poller()
+            self._close_poller()
+        if self._poller is None:
+            poller = self._new_poller()
             if self._children is not None:
-                polling.inherit(self._children)
-            self._polling = polling
-        # Where an agent has been, one may begin again, and two are not to ask the same drives.
+                poller.inherit(self._children)
+            self._poller = poller
+        # If the directory exists, an agent may start again. Two pollers of one drive must not run
+        # for longer than a heartbeat.
         is_alone = self._source is SmartSource.EXEC or not os.path.exists(self._reader.directory)
-        self._polling.step(STEP_SECONDS if is_alone else HEARTBEAT_SECONDS)
-        known = self._drives.heartbeat
-        self._note((CommandError(known.problem),) if known and known.problem else ())
+        self._poller.step(STEP_SECONDS if is_alone else HEARTBEAT_SECONDS)
+        heartbeat = self._drives.heartbeat
+        self._report((CommandError(heartbeat.problem),) if heartbeat and heartbeat.problem else ())
 
-    def _end_polling(self) -> None:
+    def _close_poller(self) -> None:
         with self._waking:
-            polling, self._polling = self._polling, None
-        if polling is not None:
-            self._children = polling.hand_over()
+            poller, self._poller = self._poller, None
+        if poller is not None:
+            self._children = poller.hand_over()
 
     def _heartbeat(self) -> Heartbeat | None:
-        """The agent's, where it is fresh; None where it is not, or nobody asked for it."""
+        """The agent's heartbeat; None if it is not fresh, or this process is set to poll."""
         if self._source is SmartSource.EXEC:
             return None
         self._no_heartbeat = ""
@@ -165,7 +166,7 @@ class DocumentSource:
             faults.insert(0, ReadError(self._no_heartbeat))
         elif not faults:
             faults.append(
-                ReadError(f"{self._reader.directory}: the agent is silent; is it running?")
+                ReadError(f"{self._reader.directory}: the agent stopped writing; is it running?")
             )
         return tuple(faults)
 
@@ -182,18 +183,18 @@ class DocumentSource:
         for gone in self._refused.keys() - self._reader.names:
             del self._refused[gone]
 
-    def _nobody(self) -> ReadError:
+    def _no_source(self) -> ReadError:
         if self._no_heartbeat:
-            return ReadError(f"nobody asks the drives that we could believe: {self._no_heartbeat}")
+            return ReadError(f"no trusted agent polls the drives: {self._no_heartbeat}")
         return ReadError(
-            f"nobody asks the drives: no agent speaks in {self._reader.directory}, and this process"
-            " has not the rights to; start ssd-smart-agent, or run as root"
+            f"no process polls the drives: no agent writes to {self._reader.directory}, and this"
+            " process lacks the privileges; start ssd-smart-agent, or run as root"
         )
 
-    def _note(self, faults: tuple[SourceError, ...]) -> None:
+    def _report(self, faults: tuple[SourceError, ...]) -> None:
         self._collector_status.collect("smart", "poll", lambda: Parsed(None, faults))
 
-    def _say(self, source: str) -> None:
-        if source != self._said:
+    def _log_source(self, source: str) -> None:
+        if source != self._logged_source:
             log.info("%s", source)
-        self._said = source
+        self._logged_source = source

@@ -1,4 +1,4 @@
-"""What a drive is called on the page, and the block devices that it stands under."""
+"""The `device` label of each drive, and the block devices behind which a drive is hidden."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
@@ -13,13 +13,12 @@ from exporter.smart.smartctl import Address
 
 
 def labels(addresses: Iterable[Address], known: DeviceNodes) -> dict[Address, str]:
-    """The `device` label of each address; no two have the same.
+    """The `device` label of each address; all are different.
 
-    A drive that is a block device has the block device's name: sda also for its /dev/sg0, the
-    lowest namespace for an NVMe controller. A drive in a controller's slot has path and slot
-    (bus/0:megaraid,3); a hidden disk its generic node's name (sg3), which is what smartctl takes.
-    Of two that would be called the same, the later one is called by its node, then by node and
-    type.
+    The label of a block device is its name: sda also for its /dev/sg0, and the lowest namespace for
+    an NVMe controller. The label of a drive in a controller's slot is path and slot
+    (bus/0:megaraid,3). A hidden disk has the name of its generic node (sg3), which smartctl takes.
+    If a label is taken already, the node's name is used, then node and type.
     """
     blocks = {each.name: each.block for each in known.generics}
     taken: set[str] = set()
@@ -46,15 +45,15 @@ def _names(address: Address, known: DeviceNodes, blocks: Mapping[str, str | None
         number += 1
 
 
-def carried(
+def blocks_behind(
     drives: Mapping[Address, DriveIdentity], known: DeviceNodes, disks: Mapping[str, DeviceIdentity]
 ) -> dict[Address, tuple[str, ...]]:
-    """The block devices that each drive without one of its own stands under, by name.
+    """The names of the block devices that use each drive without a block device of its own.
 
-    `disks` are the kernel's whole disks, and who each of them says it is. A disk that says the
-    drive's own WWN or serial number is that drive (JBOD). Else it is every volume of the drive's
-    SCSI host, for which drive is in which volume the controller alone knows; a disk that the
-    kernel sees on a SAS or SATA link, or that speaks ATA, is a drive and no volume.
+    disks: the kernel's whole disks with the identity of each. A disk with the drive's WWN or serial
+    number is the drive (JBOD). Otherwise the result is every volume of the drive's SCSI host,
+    because only the controller has the mapping of drives to volumes. A disk on a SAS, SATA or USB
+    link, or with the ATA protocol, is a drive and not a volume.
     """
     behind = {a: who for a, who in drives.items() if not addressing.is_direct(a, known)}
     by_name = _by_name(behind)
@@ -73,7 +72,7 @@ def carried(
 
 
 def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], Address | None]:
-    """The drives by WWN and by serial number; None where several have the same."""
+    """The drives by WWN and by serial number; None if several have the same."""
     found: dict[tuple[str, str], Address | None] = {}
     for address, who in drives.items():
         for key in (("wwn", usable_wwn(who.wwn)), ("serial", who.serial)):

@@ -165,7 +165,7 @@ def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) 
     with pytest.raises(ConfigError, match="no SMART data from the agent: document: no JSON"):
         host.ask(SmartSource.DIRECTORY)
     directory.chmod(0o777)
-    with pytest.raises(ConfigError, match="others than its owner can write it: not believed"):
+    with pytest.raises(ConfigError, match="other users than its owner can write it: not trusted"):
         host.ask(SmartSource.DIRECTORY)
 
 

@@ -243,7 +243,7 @@ def forge_owner(file: Path) -> str:
 
 def forge_mode(file: Path) -> str:
     file.chmod(0o666)
-    return "others than its owner can write it"
+    return "other users than its owner can write it"
 
 
 def forge_link(file: Path) -> str:
@@ -312,7 +312,7 @@ def test_a_directory_that_others_can_write_is_not_believed_at_all(
         )
         assert {} == up(page)
         (line,) = log_lines(daemon)
-        assert f"{drives.directory}: others than its owner can write it: not believed" in line
+        assert f"{drives.directory}: other users than its owner can write it: not trusted" in line
 
 
 def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_time(
@@ -344,7 +344,7 @@ def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_
         assert pytest.approx(begun, abs=0.01) == beat
         await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
         (line,) = log_lines(daemon)
-        assert "the agent is silent; is it running?" in line
+        assert "the agent stopped writing; is it running?" in line
 
 
 def test_a_mistake_in_settings_that_are_read_again_ends_nothing(

@@ -173,7 +173,7 @@ def test_two_containers_for_exporter_and_agent(containers: Engine) -> None:
         time.sleep(0.5)
         found = page(containers, "exporter")
     assert found.value("ssd_smart_agent_heartbeat_timestamp_seconds") > time.time() - 60
-    assert "SMART comes from the agent" in containers.said("exporter")
+    assert "SMART data comes from the agent" in containers.said("exporter")
 
     # CAP_SYS_RAWIO and CAP_SYS_ADMIN: linux/capability.h.
     assert (0, 1 << 17 | 1 << 21) == (

@@ -100,7 +100,7 @@ def test_what_others_can_write_is_not_believed(place: Path, mode: int) -> None:
 
 def test_a_directory_that_others_can_write_is_not_believed(place: Path) -> None:
     place.chmod(0o777)
-    with pytest.raises(ReadError, match="others than its owner can write it: not believed"):
+    with pytest.raises(ReadError, match="other users than its owner can write it: not trusted"):
         DocumentReader(place).read_heartbeat()
 
 
@@ -131,7 +131,7 @@ def test_a_second_name_of_a_file_is_not_believed(place: Path, tmp_path: Path) ->
 
 def test_a_pipe_holds_nobody_up(place: Path) -> None:
     os.mkfifo(place / NAME, 0o600)
-    assert "no ordinary file" in refusals(DocumentReader(place))[NAME]
+    assert "not a regular file" in refusals(DocumentReader(place))[NAME]
 
 
 def test_a_file_too_large_is_not_read(place: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_writer_opens_nothing_that_was_put_in_its_way(
 @pytest.mark.parametrize("mode", [0o770, 0o757])
 def test_a_directory_that_others_can_write_is_not_written_to(place: Path, mode: int) -> None:
     place.chmod(mode)
-    with pytest.raises(PermissionError, match="others than its owner can write it: not written"):
+    with pytest.raises(PermissionError, match="can write it: not written"):
         DocumentWriter(place).write(POLL)
     with pytest.raises(PermissionError):
         DocumentWriter(place).sweep(set())
@@ -176,7 +176,7 @@ def test_a_directory_that_others_can_write_is_not_written_to(place: Path, mode: 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
 def test_somebody_elses_directory_is_not_written_to(place: Path) -> None:
     os.chown(place, 65534, 65534)
-    with pytest.raises(PermissionError, match="it belongs to user 65534: not written to"):
+    with pytest.raises(PermissionError, match="it belongs to user 65534: not written"):
         DocumentWriter(place).write(POLL)
     assert [] == os.listdir(place)
 

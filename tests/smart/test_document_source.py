@@ -53,7 +53,7 @@ def test_without_an_agent_who_has_the_rights_asks_himself(tmp_path: Path) -> Non
 def test_without_an_agent_and_rights_it_is_said_that_nobody_asks(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     assert [] == daemon.step(3).seen()
-    assert "nobody asks the drives" in daemon.problem
+    assert "no process polls the drives" in daemon.problem
     assert "start ssd-smart-agent, or run as root" in daemon.problem
     assert [] == daemon.smartctl.calls
 
@@ -96,7 +96,7 @@ def test_a_silent_agents_drives_are_shown_until_they_are_too_old(tmp_path: Path)
     assert 1 == len(daemon.step().seen())
     daemon.clock.advance(3600)
     assert 1 == len(daemon.step().seen())
-    assert "the agent is silent; is it running?" in daemon.problem
+    assert "the agent stopped writing; is it running?" in daemon.problem
     daemon.clock.advance(1)
     assert [] == daemon.step().seen()
 

@@ -10,7 +10,7 @@ from exporter.drives.health import DriveIdentity
 from exporter.linux import device_nodes
 from exporter.linux.device_identity import DeviceIdentity
 from exporter.linux.device_nodes import DeviceNodes
-from exporter.smart.drive_labels import carried, labels
+from exporter.smart.drive_labels import blocks_behind, labels
 from exporter.smart.smartctl import Address
 from tests.linux import node_trees, trees
 from tests.linux.trees import Sys
@@ -85,7 +85,7 @@ def test_a_drive_in_a_slot_stands_under_every_volume_of_its_host(sys: Sys) -> No
     drives = {slot: DriveIdentity(serial=f"S{slot.type}") for slot in SLOTS}
     drives[Address("/dev/sdc", "sat")] = DriveIdentity(serial="S00001")
     disks = dict.fromkeys(("sda", "sdb", "sdc"), DeviceIdentity(transport="scsi"))
-    assert dict.fromkeys(SLOTS, ("sda", "sdb")) == carried(drives, read(sys), disks)
+    assert dict.fromkeys(SLOTS, ("sda", "sdb")) == blocks_behind(drives, read(sys), disks)
 
 
 def test_a_drive_passed_through_is_the_disk_of_its_own_name(sys: Sys) -> None:
@@ -102,14 +102,14 @@ def test_a_drive_passed_through_is_the_disk_of_its_own_name(sys: Sys) -> None:
         "sdc": DeviceIdentity(wwn="naa.600508b1001c0001", transport="scsi"),
     }
     expected = {SLOTS[0]: ("sda",), SLOTS[1]: ("sdb",), SLOTS[2]: ("sdc",)}
-    assert expected == carried(drives, read(sys), disks)
+    assert expected == blocks_behind(drives, read(sys), disks)
 
 
 def test_a_serial_number_of_two_drives_names_neither(sys: Sys) -> None:
     node_trees.raid_volumes(sys, "sda")
     drives = {slot: DriveIdentity(serial="0000") for slot in SLOTS[:2]}
     disks = {"sda": DeviceIdentity(serial="0000", transport="scsi")}
-    assert dict.fromkeys(SLOTS[:2], ("sda",)) == carried(drives, read(sys), disks)
+    assert dict.fromkeys(SLOTS[:2], ("sda",)) == blocks_behind(drives, read(sys), disks)
 
 
 def test_a_drive_is_no_volume(sys: Sys) -> None:
@@ -120,13 +120,13 @@ def test_a_drive_is_no_volume(sys: Sys) -> None:
         "sdb": DeviceIdentity(transport="sata", protocol="ata"),
     }
     drives = {SLOTS[0]: DriveIdentity(serial="S1")}
-    assert {SLOTS[0]: ("sda",)} == carried(drives, read(sys), disks)
+    assert {SLOTS[0]: ("sda",)} == blocks_behind(drives, read(sys), disks)
 
 
 def test_a_hidden_disk_stands_under_its_hosts_volume(sys: Sys) -> None:
     node_trees.hidden_disks(sys, 1)
     address = Address("/dev/sg1")
-    found = carried(
+    found = blocks_behind(
         {address: DriveIdentity()}, read(sys), {"sda": DeviceIdentity(transport="scsi")}
     )
     assert {address: ("sda",)} == found
@@ -134,5 +134,5 @@ def test_a_hidden_disk_stands_under_its_hosts_volume(sys: Sys) -> None:
 
 def test_a_controller_that_sys_does_not_show_carries_nothing_known() -> None:
     address = Address("/dev/twa0", "3ware,0")
-    found = carried({address: DriveIdentity()}, DeviceNodes(), {"sda": DeviceIdentity()})
+    found = blocks_behind({address: DriveIdentity()}, DeviceNodes(), {"sda": DeviceIdentity()})
     assert {address: ()} == found

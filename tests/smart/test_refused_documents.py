@@ -1,4 +1,4 @@
-"""What lies in the agent's directory and is not believed."""
+"""What lies in the agent's directory and is not trusted."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_a_document_that_others_could_write_is_not_believed(tmp_path: Path) -> N
     daemon = watching(tmp_path, SmartSource.AUTO)
     file = sda_file(daemon)
     file.chmod(0o666)
-    assert "others than its owner can write it: not believed" in refused(file.name, daemon)
+    assert "other users than its owner can write it: not trusted" in refused(file.name, daemon)
 
 
 def test_a_document_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_directory_that_others_could_write_is_not_believed(tmp_path: Path) -> 
     daemon.agent_says(daemon.document(SDA))
     daemon.directory.chmod(0o777)
     assert [] == daemon.step().seen()
-    assert "others than its owner can write it: not believed" in daemon.problem
+    assert "other users than its owner can write it: not trusted" in daemon.problem
 
 
 @pytest.mark.parametrize("source", [SmartSource.AUTO, SmartSource.DIRECTORY])
