@@ -78,8 +78,8 @@ def parser() -> argparse.ArgumentParser:
     commands = "".join(f"\n  {name:<14}{listed.summary}" for name, listed in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
-        description="SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint."
-        " Without a command it runs the daemon.",
+        description="SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint.\n"
+        "Without a command it runs the daemon.",
         epilog=f"commands (ssd-exporter COMMAND --help shows the flags of one):{commands}\n\n"
         "docs/settings.md lists all settings and defaults. Exit status 2: a mistake in the flags\n"
         "or in the configuration.",

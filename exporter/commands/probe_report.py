@@ -89,7 +89,7 @@ class ProfileComparison:
 
     @property
     def is_host_limited(self) -> bool:
-        """True if the host limited the run, so that it is no measurement of the drive."""
+        """True if the host limited the run, so that it does not measure the drive."""
         return is_host_limited(self.host_share, _SHARE)
 
 
@@ -105,7 +105,7 @@ def compare_profile(
     share = host_share_of_run(ended, profiles, profile.name, _SHARE)
     value = results.round_value(profile, job)
     window = (steady.baseline or steady.window) if steady is not None else None
-    # A run that the host limited is no measurement of the drive.
+    # A run that the host limited does not measure the drive.
     if value is None or window is None or is_host_limited(share, _SHARE):
         return ProfileComparison(profile, result, job, share, value)
     lower = results.is_latency_judged(profile)
@@ -285,7 +285,7 @@ def _notes(
         if c.is_host_limited:
             yield (
                 f"{c.profile.name}: {c.host_share:.0%} of the latency arose in the host, so the"
-                " result is no measurement of the drive."
+                " result does not describe the drive."
             )
     if not judged:
         yield (

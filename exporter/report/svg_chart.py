@@ -92,19 +92,19 @@ def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
 
 
 def described(chart: Chart) -> str:
-    """The chart in words, for who does not see it."""
-    said = [f"{chart.y_label} over {chart.x_label}."]
+    """A text description of the chart, for screen readers."""
+    sentences = [f"{chart.y_label} over {chart.x_label}."]
     for line in chart.lines:
         if points := measured(line.points):
             low, high = min(y for _, y in points), max(y for _, y in points)
             reach = f"{quantity(low, chart.y_unit)} to {quantity(high, chart.y_unit)}"
             first, last = (quantity(y, chart.y_unit) for _, y in (points[0], points[-1]))
-            said.append(f"{line.name}: {reach}, first {first}, last {last}.")
-    said += [f"At {quantity(mark.at, chart.x_unit)}: {mark.words}." for mark in chart.marks]
+            sentences.append(f"{line.name}: {reach}, first {first}, last {last}.")
+    sentences += [f"At {quantity(mark.at, chart.x_unit)}: {mark.words}." for mark in chart.marks]
     for band in chart.bands:
         low_high = f"{quantity(band.low, chart.y_unit)} to {quantity(band.high, chart.y_unit)}"
-        said.append(f"{band.words}: {low_high}.")
-    return " ".join(said)
+        sentences.append(f"{band.words}: {low_high}.")
+    return " ".join(sentences)
 
 
 def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
