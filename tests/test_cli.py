@@ -1,4 +1,4 @@
-"""The command line: flags, the file, and one line for every mistake."""
+"""The command line: flags, the configuration file, and one-line errors."""
 
 import argparse
 import json
@@ -108,7 +108,7 @@ def test_each_collector_is_switched_on_and_off(name: str) -> None:
     assert dict(COLLECTORS) | {name: False} == chosen(f"--no-collector.{name}").collector
 
 
-def test_flags_overrule_the_file_and_leave_the_rest_of_it(tmp_path: Path) -> None:
+def test_flags_override_only_their_keys_of_the_file(tmp_path: Path) -> None:
     file = config(
         tmp_path,
         """
@@ -193,7 +193,7 @@ def test_a_mistake_is_one_line_in_a_process_of_its_own() -> None:
     assert expected == done.stderr
 
 
-def test_check_says_that_all_is_good_and_starts_nothing(
+def test_config_check_reports_a_valid_configuration_and_starts_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = config(tmp_path, '[log]\nlevel = "debug"\n')
@@ -243,7 +243,7 @@ def test_logs_in_json_are_one_object_a_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], [f"--no-collector.{name}" for name in COLLECTORS]])
-def test_a_reader_who_has_seen_enough_is_no_failure(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_closed_pipe_is_not_a_failure(tmp_path: Path, arguments: list[str]) -> None:
     """`ssd-exporter --once | head -1`, with a large page and a small one."""
     reading, writing = os.pipe()
     os.close(reading)
@@ -288,7 +288,7 @@ def test_a_path_longer_than_a_file_name_is_one_line_and_exit_2(
     assert 1 == capsys.readouterr().err.count("\n")
 
 
-def test_commands_go_by_the_packages_settings_unless_others_are_named(tmp_path: Path) -> None:
+def test_commands_read_the_packages_settings_by_default(tmp_path: Path) -> None:
     usual, other = tmp_path / "config.toml", tmp_path / "other.toml"
     usual.write_text("[probe]\nbudget_bytes_per_day = 1\n")
     other.write_text("[probe]\nbudget_bytes_per_day = 2\n")
@@ -306,7 +306,7 @@ def test_commands_go_by_the_packages_settings_unless_others_are_named(tmp_path: 
         budget()
 
 
-def test_the_help_says_which_settings_commands_go_by() -> None:
+def test_the_help_names_the_default_settings_of_commands() -> None:
     # It breaks lines at hyphens.
     said = "".join(command_parser("slc").format_help().split())
     assert "default:/etc/ssd-exporter/config.tomlifitexists" in said

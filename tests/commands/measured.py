@@ -1,4 +1,4 @@
-"""A measurement through the real command line, with real fio, in a place made fit for it."""
+"""Runs measuring commands through the real command line with real fio in a prepared directory."""
 
 import os
 import pty

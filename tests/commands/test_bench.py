@@ -1,4 +1,4 @@
-"""``ssd-exporter bench``: real fio on small files, and every way in which it may not go."""
+"""``ssd-exporter bench``: real fio on small files, and all errors."""
 
 import json
 import re
@@ -20,7 +20,7 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path, GATE)
 
 
-def test_every_cell_is_measured_and_nothing_stays(place: Place) -> None:
+def test_every_cell_is_measured_and_the_file_is_removed(place: Place) -> None:
     # Of so many I/Os, mixed by chance, some read and some write.
     arguments = ("--block-size=16k,256k", "--jobs", "1", "--jobs", "4", *TINY)
     ended = place.run("bench", str(place.directory), "--yes", "--json", *arguments)
@@ -54,7 +54,7 @@ def test_deep_queues_are_labelled(place: Place) -> None:
     assert [(8, "libaio")] * 2 == [(each["depth"], each["engine"]) for each in cells]
 
 
-def test_without_a_terminal_it_takes_yes(place: Place) -> None:
+def test_without_a_terminal_it_requires_yes(place: Place) -> None:
     ended = place.run("bench", str(place.directory), *TINY)
     assert 2 == ended.status
     assert "40 cells, one at a time" in ended.said
@@ -73,14 +73,14 @@ def test_on_a_terminal_it_asks(place: Place) -> None:
     assert "Random reads up to" in yes.out
 
 
-def test_an_empty_answer_is_none(place: Place) -> None:
+def test_an_empty_answer_is_a_refusal(place: Place) -> None:
     end_of_input = place.on_terminal("bench", str(place.directory), *TINY, answer="\x04")
     assert 2 == end_of_input.status
     assert "nothing was written" in end_of_input.said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_gives_what_was_measured_so_far(place: Place, number: signal.Signals) -> None:
+def test_a_signal_reports_the_finished_cells(place: Place, number: signal.Signals) -> None:
     arguments = ("--mode=randread", "--size=256M", "--seconds=2", "--yes", "--json")
     # Small blocks: no cell is over before its time.
     cells = ("--block-size=512", "--jobs=1,2,3,4,5,6,7,8")
@@ -100,7 +100,7 @@ def test_a_signal_gives_what_was_measured_so_far(place: Place, number: signal.Si
     assert not place.directory.exists()
 
 
-def test_a_signal_before_the_first_cell_is_over_measures_nothing(place: Place) -> None:
+def test_a_signal_before_the_first_cell_ends_reports_nothing(place: Place) -> None:
     arguments = ("--mode=randread", "--size=64M", "--seconds=5", "--yes", "--block-size=512")
     child = place.begin("bench", str(place.directory), *arguments)
     place.await_fio()
@@ -111,7 +111,7 @@ def test_a_signal_before_the_first_cell_is_over_measures_nothing(place: Place) -
     assert not place.directory.exists()
 
 
-def test_a_cell_that_fails_costs_itself(place: Place) -> None:
+def test_a_failed_cell_does_not_stop_the_others(place: Place) -> None:
     """As blocks of 512 bytes do on drives of 4 KiB sectors."""
     picky = place.program("fio", 'case "$*" in *--bs=512*) exit 1;; esac\nexec fio "$@"')
     arguments = ("--mode=randread", "--block-size=512,4k", "--jobs=1", *TINY)
@@ -121,7 +121,7 @@ def test_a_cell_that_fails_costs_itself(place: Place) -> None:
     assert "Not measured" in ended.out
 
 
-def test_no_fio_is_said_before_anything_is_asked(place: Place) -> None:
+def test_missing_fio_is_reported_before_the_consent(place: Place) -> None:
     ended = place.run("bench", str(place.directory), "--fio.path=/nonexistent/fio")
     assert 3 == ended.status
     assert "install fio" in ended.complaint
@@ -136,7 +136,7 @@ def test_a_fio_that_hangs_ends_the_matrix(place: Place) -> None:
     assert not place.directory.exists()
 
 
-def test_a_page_that_cannot_be_written_is_said_first(place: Place) -> None:
+def test_an_unwritable_html_file_is_reported_before_the_run(place: Place) -> None:
     ended = place.run("bench", str(place.directory), "--yes", "--html=/nonexistent/page.html")
     assert 2 == ended.status
     assert "the HTML report cannot be written" in ended.complaint

@@ -1,4 +1,4 @@
-"""The matrix of a benchmark: what is run, and bounds on it."""
+"""The matrix of a benchmark: its cells and its bounds."""
 
 import contextlib
 
@@ -28,11 +28,11 @@ def test_no_cell_writes_more_than_the_file_holds() -> None:
     assert 24 * GIB == bench_matrix.written_at_most(Matrix().cells())
 
 
-def test_reads_come_before_what_writes() -> None:
+def test_reads_run_before_writes() -> None:
     assert sorted(writes := [each.writes for each in Matrix().cells()]) == writes
 
 
-def test_it_is_cut_by_what_is_asked_for() -> None:
+def test_arguments_restrict_the_matrix() -> None:
     found = bench_matrix.matrix(
         block_sizes=["4k,16K", "1 MiB"],
         jobs=["2"],
@@ -43,7 +43,7 @@ def test_it_is_cut_by_what_is_asked_for() -> None:
     assert 6 == len(found.cells())
 
 
-def test_what_is_shown_before_adds_up() -> None:
+def test_the_plan_has_the_right_totals() -> None:
     cells = Matrix().cells()
     rows = bench_matrix.plan_rows(cells)
     assert ["4 KiB", "16 KiB", "128 KiB", "1 MiB"] == [row[0] for row in rows]
@@ -64,7 +64,7 @@ TEXTS = st.lists(st.text(max_size=8), max_size=3)
 
 
 @given(TEXTS, TEXTS, TEXTS, st.text(max_size=8), st.tuples(st.floats(), st.integers()))
-def test_any_text_is_a_matrix_within_bounds_or_a_mistake(
+def test_any_text_gives_a_bounded_matrix_or_an_error(
     blocks: list[str], jobs: list[str], modes: list[str], size: str, numbers: tuple[float, int]
 ) -> None:
     with contextlib.suppress(ConfigError):
@@ -86,7 +86,7 @@ def test_any_text_is_a_matrix_within_bounds_or_a_mistake(
     st.lists(st.sampled_from([each.value for each in Rw]), max_size=5),
     st.sampled_from(["1M", "1000000000", "64g", "256M"]),
 )
-def test_a_matrix_that_may_be_is_bounded(
+def test_an_accepted_matrix_is_bounded(
     blocks: list[str], jobs: list[str], modes: list[str], size: str
 ) -> None:
     with contextlib.suppress(ConfigError):

@@ -1,4 +1,4 @@
-"""What `ssd-exporter check` says, and what it exits with."""
+"""The output and the exit status of `ssd-exporter check`."""
 
 import dataclasses
 import io
@@ -149,29 +149,29 @@ nvme0n1           Flashworks F900 480GB  ok         4 %  100 %  38 C        3   
     assert (1, expected) == printed(drives)
 
 
-def test_a_host_whose_drives_all_lack_smart_is_unknown_and_says_why() -> None:
+def test_a_host_without_smart_on_any_drive_is_unknown_with_the_reason() -> None:
     expected = "SSD UNKNOWN - 1 drive, none with SMART: vda: a virtual disk has no SMART"
     assert (3, expected) == (printed([VIRTUAL])[0], summary([VIRTUAL]))
     assert (3, "SSD UNKNOWN - no drives found\n") == printed([])
 
 
-def test_a_drive_without_smart_beside_good_ones_is_no_trouble_and_is_counted() -> None:
+def test_a_drive_without_smart_is_counted_and_does_not_change_the_status() -> None:
     assert "SSD OK - 2 drives, 1 without SMART" == summary([VIRTUAL, drive()])
     assert 0 == printed([VIRTUAL, drive()])[0]
 
 
-def test_a_drive_that_answers_but_hides_its_health_has_no_smart() -> None:
+def test_a_drive_that_answers_without_health_has_no_smart() -> None:
     why = "a SATA drive that answers as plain SCSI"
     assert [(Status.UNKNOWN, why)] == found(DriveHealth(unreadable=why))
 
 
-def test_a_drive_that_sleeps_is_no_trouble() -> None:
+def test_a_sleeping_drive_is_ok() -> None:
     status, text = printed([drive(DriveHealth(power_mode="standby_z"))])
     assert 0 == status
     assert " asleep " in text
 
 
-def test_a_drive_that_was_not_asked_yet_is_not_known() -> None:
+def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
     assert [(Status.UNKNOWN, "it has not been asked yet")] == found(None, polls={})
 
 
@@ -199,23 +199,23 @@ def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words
 
 
 @pytest.mark.parametrize("result", ["no_answer", "killed", "unreadable", "timed_out"])
-def test_a_drive_that_owes_an_answer_and_gives_none_is_critical_at_the_first_poll(
+def test_a_drive_that_must_answer_is_critical_at_the_first_failed_poll(
     result: str,
 ) -> None:
     said = found(None, owes_answer=True, polls={result: 1}, message="No such device")
     assert [(Status.CRITICAL, "it does not answer: No such device")] == said
 
 
-def test_a_drive_nobody_vouches_for_that_does_not_answer_has_no_smart() -> None:
+def test_an_unconfirmed_drive_that_does_not_answer_has_no_smart() -> None:
     assert [(Status.UNKNOWN, "No such device")] == found(None, message="No such device")
 
 
-def test_a_drive_that_was_due_and_not_asked_in_time_is_critical() -> None:
+def test_a_drive_that_was_due_and_not_polled_in_time_is_critical() -> None:
     said = found(None, owes_answer=True, was_reached=False, polls={}, message="not within 40 s")
     assert [(Status.CRITICAL, "not within 40 s")] == said
 
 
-def test_a_drive_that_smartctl_has_no_right_to_ask_is_not_to_blame() -> None:
+def test_missing_rights_of_smartctl_are_no_drive_failure() -> None:
     said = found(None, was_reached=False, polls={"refused": 2}, last_success_unix_time=1.8e9)
     assert [Status.UNKNOWN] == [status for status, _ in said]
 
@@ -223,14 +223,14 @@ def test_a_drive_that_smartctl_has_no_right_to_ask_is_not_to_blame() -> None:
 REFUSED = drive(None, "sdb", was_reached=False, message="Permission denied", polls={"refused": 1})
 
 
-def test_a_host_with_a_drive_that_was_not_asked_is_unknown_and_says_how_many() -> None:
+def test_a_host_with_an_unpolled_drive_is_unknown_with_the_count() -> None:
     expected = "SSD UNKNOWN - 3 drives, 1 not polled: sdb: Permission denied"
     status, text = printed([drive(), REFUSED, VIRTUAL])
     assert (3, expected) == (status, text.partition("\n")[0])
     assert " not polled " in text.partition("\n")[2]
 
 
-def test_what_is_worse_than_unknown_counts_and_the_drives_not_asked_are_told() -> None:
+def test_a_problem_outranks_unpolled_drives_which_are_counted() -> None:
     expected = (
         "SSD WARNING - nvme0n1 Flashworks F900 480GB: 85 % of its rated endurance is used"
         " (1 drive not polled)"
@@ -238,7 +238,7 @@ def test_what_is_worse_than_unknown_counts_and_the_drives_not_asked_are_told() -
     assert expected == summary([drive(worn(0.85)), REFUSED])
 
 
-def test_a_look_for_drives_that_failed_is_a_warning_at_least_and_shown() -> None:
+def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
     why = "looking for drives failed: it took too long"
     status, text = printed([drive()], problem=why)
     assert (1, f"SSD WARNING - {why}") == (status, text.partition("\n")[0])
@@ -328,7 +328,7 @@ def test_thresholds_are_settings() -> None:
     assert Status.WARNING == problems(drive(worn(0.92)), lenient)[0].status
 
 
-def test_problems_stand_worst_first_and_drives_too_then_by_name() -> None:
+def test_problems_and_drives_are_sorted_worst_first_then_by_name() -> None:
     sick = changed(self_test=SelfTest(passed=False), healthy=False)
     assert [Status.CRITICAL, Status.WARNING] == [status for status, _ in found(sick)]
     names = ("nvme10n1", "nvme2n1", "sdaa", "sdb")
@@ -379,7 +379,7 @@ def test_colours_are_all_that_a_terminal_adds() -> None:
     assert printed(drives)[1] == coloured
 
 
-def test_json_has_stable_keys_and_null_for_what_nobody_knows() -> None:
+def test_json_has_stable_keys_and_null_for_unknown_values() -> None:
     out = io.StringIO()
     drives = [VIRTUAL, drive(worn(0.95), wearout_seconds=(1.0, 2.0, 3.0), wearout_method="steps")]
     status = check.run(Answers(tuple(drives)), as_json=True, out=out)
@@ -428,7 +428,7 @@ def test_json_has_stable_keys_and_null_for_what_nobody_knows() -> None:
     assert (None, "unknown", None) == (virtual["serial"], virtual["state"], virtual["healthy"])
 
 
-def test_a_drives_name_brings_no_escape_sequence_and_no_bar() -> None:
+def test_a_drive_name_is_printed_without_escape_sequences_and_bars() -> None:
     """A drive says of itself what it likes; Nagios takes what follows a bar for figures."""
     rogue = drive(
         worn(0.95), identity=DriveIdentity(model="\x1b[2J\nF900 | x=1"), serial="\x07\x1b]0;x\x07"
@@ -438,7 +438,7 @@ def test_a_drives_name_brings_no_escape_sequence_and_no_bar() -> None:
     assert "\\x1b[2J\\nF900 / x=1" in text
 
 
-def test_another_encoding_than_utf_8_costs_only_what_it_lacks() -> None:
+def test_characters_that_the_encoding_lacks_are_escaped() -> None:
     model = DriveIdentity(model="Größe 高速")
     assert "Größe \\u9ad8\\u901f" in printed([drive(identity=model)], Latin1())[1]
 

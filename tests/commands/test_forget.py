@@ -1,4 +1,4 @@
-"""A drive that was taken out is missed no longer."""
+"""``ssd-exporter forget``: requests for the daemon, and refusals."""
 
 import io
 from pathlib import Path
@@ -26,7 +26,7 @@ def kept() -> object:
     return inventory.to_state()
 
 
-def test_a_missing_drive_is_asked_to_be_forgotten(tmp_path: Path) -> None:
+def test_a_request_is_written_for_a_missing_drive(tmp_path: Path) -> None:
     out = io.StringIO()
     assert forget.run("S-GONE", tmp_path, kept(), out) == 0
     assert "the daemon will forget sdb (Flashworks S500, S-GONE)" in out.getvalue()
@@ -35,25 +35,25 @@ def test_a_missing_drive_is_asked_to_be_forgotten(tmp_path: Path) -> None:
     assert () == inventory.missing
 
 
-def test_a_drive_that_is_there_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_present_drive_is_not_forgotten(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not missing; remove the drive first"):
         forget.run("S-THERE", tmp_path, kept(), io.StringIO())
     assert () == forgetting.requests(tmp_path)
 
 
-def test_a_drive_that_nobody_knows_is_said_with_those_that_are_missing(tmp_path: Path) -> None:
+def test_an_unknown_drive_is_an_error_that_lists_the_missing_ones(tmp_path: Path) -> None:
     with pytest.raises(
         ConfigError, match="no drive named 'S-X' is known on this host; missing drives: S-GONE"
     ):
         forget.run("S-X", tmp_path, kept(), io.StringIO())
 
 
-def test_what_was_kept_and_cannot_be_read_is_said(tmp_path: Path) -> None:
+def test_an_unreadable_state_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state.json").mkdir()
     with pytest.raises(ConfigError, match=r"state\.json cannot be read: .*; run this command"):
         forget.run("S-GONE", tmp_path, None, io.StringIO())
 
 
-def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not writable"):
         forget.run("S-GONE", tmp_path / "none", kept(), io.StringIO())

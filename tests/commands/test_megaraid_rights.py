@@ -1,4 +1,4 @@
-"""Which rights are missing to reach the drives behind a MegaRAID controller."""
+"""Detection of missing capabilities for drives behind a MegaRAID controller."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ ADMIN, MKNOD = 1 << 21, 1 << 27
         (ADMIN | MKNOD, False, ()),
     ],
 )
-def test_what_is_missing_depends_on_the_node(
+def test_the_missing_capabilities_depend_on_the_node(
     held: int, has_node: bool, expected: tuple[str, ...]
 ) -> None:
     status = f"Name:\tpython\nCapPrm:\t{2**41 - 1:016x}\nCapEff:\t{held:016x}\nCapBnd:\t0\n"
@@ -32,21 +32,21 @@ def test_what_is_missing_depends_on_the_node(
 
 
 @pytest.mark.parametrize("text", ["", "CapEff:", "CapEff:\tz\n", "CapEff\t0\n", "CapPrm:\t0\n"])
-def test_where_the_rights_are_not_known_none_is_missing(text: str) -> None:
+def test_unknown_capabilities_are_not_missing(text: str) -> None:
     assert () == megaraid_rights.parse_missing(text, has_node=False)
 
 
 @given(st.text(), st.booleans())
-def test_any_text_names_rights_or_none(text: str, has_node: bool) -> None:
+def test_any_text_gives_capabilities_or_none(text: str, has_node: bool) -> None:
     missing = megaraid_rights.parse_missing(text, has_node=has_node)
     assert {"CAP_SYS_ADMIN", "CAP_MKNOD"} >= {*missing}
 
 
-def test_without_the_file_no_right_is_missing(tmp_path: Path) -> None:
+def test_without_the_status_file_no_capability_is_missing(tmp_path: Path) -> None:
     assert () == megaraid_rights.missing_capabilities(tmp_path, tmp_path)
 
 
-def test_what_another_reason_silenced_keeps_it() -> None:
+def test_a_drive_with_another_reason_keeps_it() -> None:
     """Only a drive that did not answer at all may want the rights: one that hangs was reached."""
     drives = [
         WatchedDrive("bus/0:megaraid,1", "", "/dev/bus/0 -d megaraid,1", polls={"timed_out": 1}),

@@ -1,4 +1,4 @@
-"""``ssd-exporter probe``: real fio on small files, and every way in which it may not go."""
+"""``ssd-exporter probe``: real fio on small files, and all errors."""
 
 import fcntl
 import json
@@ -50,7 +50,7 @@ def spent(place: Place) -> dict[str, int]:
     return dict(found)
 
 
-def test_it_runs_what_the_daemon_runs(place: Place) -> None:
+def test_it_runs_the_profiles_of_the_daemon(place: Place) -> None:
     ended = place.run("probe", where(place), "--json")
     assert 0 == ended.status, ended.said
     data = json.loads(ended.out)["data"]
@@ -64,7 +64,7 @@ def test_it_runs_what_the_daemon_runs(place: Place) -> None:
     assert [f"ssd-exporter-probe-{data['device']}"] == [f.name for f in place.directory.iterdir()]
 
 
-def test_one_profile_is_read_by_people_and_as_a_page(place: Place) -> None:
+def test_one_profile_is_reported_as_text_and_html(place: Place) -> None:
     page = place.path / "page.html"
     ended = place.run("probe", "page_read", where(place), f"--html={page}")
     assert 0 == ended.status, ended.said
@@ -86,13 +86,13 @@ def test_a_burst_leaves_the_file_as_long_as_the_daemon_fills_it(place: Place) ->
     assert 0 == probe_file.missing_bytes(place.directory, file.name, 8_388_608)
 
 
-def test_the_directory_of_the_configuration_is_taken(place: Place) -> None:
+def test_the_default_directory_is_that_of_the_configuration(place: Place) -> None:
     place.config.write_text(f'[probe]\ndirectory = "{place.directory}"\n{SMALL}{GATE}')
     ended = place.run("probe", "page_read", "--json")
     assert str(place.directory) == json.loads(ended.out)["data"]["directory"]
 
 
-def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
+def test_slower_than_the_saved_runs_is_status_1(place: Place) -> None:
     """Here the daemon has kept five runs of a nanosecond each."""
     first = place.run("probe", "page_read", where(place), "--json")
     assert 0 == first.status, first.said
@@ -111,7 +111,7 @@ def test_slower_than_what_the_daemon_has_kept_is_status_1(place: Place) -> None:
     assert "Comparison with the daemon's saved runs" in ended.out
 
 
-def test_a_profile_that_is_none_is_said_with_those_there_are(place: Place) -> None:
+def test_an_unknown_profile_is_an_error_that_lists_the_known_ones(place: Place) -> None:
     ended = place.run("probe", "page_raed", where(place))
     assert 2 == ended.status
     words = "there is no profile 'page_raed'; choose one of burst, fsync, page_read"
@@ -137,7 +137,7 @@ def test_without_one_directory_nothing_is_probed(
     assert words in ended.complaint
 
 
-def test_a_directory_that_cannot_be_is_said(place: Place) -> None:
+def test_an_impossible_directory_is_an_error(place: Place) -> None:
     ended = place.run("probe", f"--directory={place.path / 'none/probe'}")
     assert 2 == ended.status
     assert f"{place.path / 'none'} is not a directory" in ended.complaint
@@ -152,7 +152,7 @@ def test_only_the_cache_s_cliff_scheduled_is_nothing_to_run(place: Place) -> Non
     assert "no profile is scheduled; name one of " in ended.complaint
 
 
-def test_a_directory_that_may_not_be_entered_is_said(shared: Place) -> None:
+def test_a_directory_without_permission_is_an_error(shared: Place) -> None:
     (shared.path / "closed").mkdir(0o700)
     directory = shared.path / "closed/x/y"
     argv = shared.argv("bench", str(directory), "--yes")
@@ -203,28 +203,28 @@ def test_a_file_in_its_place_that_is_a_link_is_refused(place: Place) -> None:
     assert "valuable" == victim.read_text()
 
 
-def test_no_fio_is_said_in_one_line(place: Place) -> None:
+def test_missing_fio_is_reported_in_one_line(place: Place) -> None:
     ended = place.run("probe", where(place), "--fio.path=/nonexistent/fio")
     assert 3 == ended.status
     assert "/nonexistent/fio: not found; install fio" in ended.complaint
     assert not place.directory.exists()
 
 
-def test_an_old_fio_is_said(place: Place) -> None:
+def test_an_old_fio_is_an_error(place: Place) -> None:
     old = place.program("fio", "echo fio-2.1.3")
     ended = place.run("probe", where(place), f"--fio.path={old}")
     assert 3 == ended.status
     assert "'fio-2.1.3', older than 3.16" in ended.complaint
 
 
-def test_a_fio_that_is_killed_is_said(place: Place) -> None:
+def test_a_killed_fio_is_reported(place: Place) -> None:
     killed = place.program("fio", pretending("kill -9 $$"))
     ended = place.run("probe", where(place), f"--fio.path={killed}")
     assert 3 == ended.status
     assert "nothing was measured: fio was killed by signal 9" in ended.complaint
 
 
-def test_a_fio_that_says_nothing_of_use_is_said(place: Place) -> None:
+def test_useless_output_of_fio_is_reported(place: Place) -> None:
     mute = place.program("fio", pretending("echo no report today; exit 1"))
     ended = place.run("probe", where(place), f"--fio.path={mute}")
     assert 3 == ended.status
@@ -261,7 +261,7 @@ def test_a_signal_ends_fio_and_settles_it(place: Place, number: signal.Signals) 
     assert 0 == place.run("probe", "page_read", where(place)).status, "the next one runs"
 
 
-def test_a_signal_while_the_file_is_filled_takes_it_away_again(place: Place) -> None:
+def test_a_signal_during_the_filling_removes_the_file(place: Place) -> None:
     place.config.write_text("[probe.profile.page_read]\nsize_bytes = 1073741824\n" + GATE)
     child = place.begin("probe", "page_read", where(place), "--yes")
     until = time.monotonic() + 30.0
@@ -274,7 +274,7 @@ def test_a_signal_while_the_file_is_filled_takes_it_away_again(place: Place) -> 
     assert [] == list(place.directory.iterdir())
 
 
-def test_more_than_the_day_s_budget_takes_consent(place: Place) -> None:
+def test_exceeding_the_daily_budget_requires_consent(place: Place) -> None:
     place.config.write_text(f"[probe]\nbudget_bytes_per_day = 1048576\n{SMALL}{GATE}")
     ended = place.run("probe", "page_read", where(place))
     assert 2 == ended.status
@@ -284,14 +284,14 @@ def test_more_than_the_day_s_budget_takes_consent(place: Place) -> None:
     assert 0 == place.run("probe", "page_read", where(place), "--yes").status
 
 
-def test_more_than_the_drive_s_life_is_refused_in_any_case(place: Place) -> None:
+def test_exceeding_the_lifetime_budget_is_always_refused(place: Place) -> None:
     place.config.write_text(f"[probe]\nbudget_bytes_per_day = 100\n{GATE}")
     ended = place.run("probe", "page_read", where(place), "--yes")
     assert 2 == ended.status
     assert "365 kB are left of what probes may write" in ended.complaint
 
 
-def test_one_at_a_time_and_it_is_said_who(place: Place) -> None:
+def test_only_one_probe_runs_and_the_other_is_named(place: Place) -> None:
     """A minute's patience is not waited for here: the lock is let go meanwhile."""
     with (place.lock / "ssd-exporter-probe.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -304,7 +304,7 @@ def test_one_at_a_time_and_it_is_said_who(place: Place) -> None:
     assert 0 == child.returncode
 
 
-def test_a_busy_host_is_left_alone_and_measured_anyway(place: Place) -> None:
+def test_a_busy_host_is_measured_only_with_anyway(place: Place) -> None:
     place.config.write_text(SMALL + GATE.replace("\nbusy_ratio = 1\n", "\nbusy_ratio = 0\n"))
     load = place.path / "load"
     dd = f"dd if=/dev/zero of={load} bs=64k count=64 oflag=direct"
@@ -323,7 +323,7 @@ def test_a_busy_host_is_left_alone_and_measured_anyway(place: Place) -> None:
     assert 0 == anyway.status, anyway.said
 
 
-def test_a_reboot_during_a_probe_keeps_it_off_until_acknowledged(place: Place) -> None:
+def test_a_reboot_during_a_probe_disables_probes_until_acknowledged(place: Place) -> None:
     assert 0 == place.run("probe", "page_read", where(place)).status
     kept = json.loads((place.state / "probe-budget.json").read_text())
     kept["reservation"] = {
@@ -359,7 +359,7 @@ def owners(directory: Path) -> set[int]:
     return {each.stat().st_uid for each in directory.iterdir()}
 
 
-def test_as_root_it_goes_on_as_the_daemon_s_user(shared: Place) -> None:
+def test_root_switches_to_the_daemon_s_user(shared: Place) -> None:
     """What root left in the state directory, the daemon could not read."""
     page = shared.path / "page.html"
     ended = shared.run("probe", "page_read", where(shared), f"--html={page}")
@@ -372,7 +372,7 @@ def test_as_root_it_goes_on_as_the_daemon_s_user(shared: Place) -> None:
     assert {DAEMON} == owners(shared.state)
 
 
-def test_a_directory_that_was_made_and_is_refused_is_taken_away(shared: Place) -> None:
+def test_a_created_directory_is_removed_after_a_refusal(shared: Place) -> None:
     shared.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
     ended = shared.run("probe", "page_read", where(shared))
     assert 2 == ended.status
@@ -402,7 +402,7 @@ def test_kill_9_leaves_no_fio(shared: Place) -> None:
     assert 0 == shared.run("probe", "page_read", where(shared)).status, "the next one runs"
 
 
-def test_a_state_that_is_another_s_is_said(shared: Place) -> None:
+def test_a_state_directory_of_another_user_is_an_error(shared: Place) -> None:
     os.chown(shared.state, 0, -1)
     argv = ["setpriv", f"--reuid={DAEMON}", "--clear-groups", *shared.argv("probe", where(shared))]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)

@@ -1,4 +1,4 @@
-"""Probes run again after a reboot during one, when somebody says so."""
+"""``ssd-exporter probe --acknowledge``: probes are enabled again after a reboot during one."""
 
 import io
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_a_reboot_during_a_probe_is_acknowledged(tmp_path: Path) -> None:
     assert after.reserve("sda", "fsync", 1000) is not None
 
 
-def test_a_daemon_that_runs_sees_it(tmp_path: Path) -> None:
+def test_a_running_daemon_reads_the_acknowledgement(tmp_path: Path) -> None:
     clock = FakeClock()
     ProbeBudget(tmp_path, clock, "boot-1").reserve("sda", "fsync", 1000)
     daemons = ProbeBudget(tmp_path, clock, "boot-2")
@@ -37,11 +37,11 @@ def test_a_daemon_that_runs_sees_it(tmp_path: Path) -> None:
     assert daemons.unacknowledged is None
 
 
-def test_where_nothing_happened_nothing_is_acknowledged(tmp_path: Path) -> None:
+def test_without_a_reboot_there_is_nothing_to_acknowledge(tmp_path: Path) -> None:
     assert "nothing to acknowledge" in said(tmp_path, FakeClock())
 
 
-def test_a_state_directory_that_is_none_is_said(tmp_path: Path) -> None:
+def test_a_missing_state_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="is not writable"):
         probe_command.acknowledge_reboot(
             tmp_path / "none", tmp_path, FakeClock(), "boot", io.StringIO()

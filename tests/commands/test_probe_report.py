@@ -1,4 +1,4 @@
-"""What a person's probe says, against what the daemon has kept."""
+"""The report of a probe, and its comparison with the daemon's saved runs."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def report(run: RunOutcome, kept: SteadyState | None = None, problem: str = "") 
     return probe_report.report(found, "nvme0n1", (("Drive", "nvme0n1"),), {}, problem)
 
 
-def test_without_history_it_says_what_was_measured() -> None:
+def test_without_history_the_verdict_is_the_result() -> None:
     found = report(ended(100e-6))
     assert "page_read: 100 µs (median), 400 µs at p99." == found.verdict
     assert found.is_good is None
@@ -44,7 +44,7 @@ def test_as_fast_as_before_is_good() -> None:
     assert found.is_good is True
 
 
-def test_slower_than_the_kept_ones_vary_is_bad() -> None:
+def test_slower_than_the_variation_of_saved_runs_is_bad() -> None:
     found = report(ended(150e-6), STEADY)
     assert found.verdict.startswith("Slower than before: page_read +50 %.")
     assert found.is_good is False
@@ -56,18 +56,18 @@ def test_faster_is_not_bad() -> None:
     assert report(ended(50e-6), STEADY).is_good is True
 
 
-def test_where_the_kept_runs_are_not_steady_it_is_said() -> None:
+def test_the_table_shows_that_the_saved_runs_are_not_steady() -> None:
     found = report(ended(102e-6), SteadyState(SteadyPhase.TRANSITION, WINDOW, None, None))
     tables = [part for part in found.parts if isinstance(part, Table)]
     assert "not steady" == tables[1].rows[0][-1]
 
 
-def test_too_few_kept_runs_are_none_to_compare_with() -> None:
+def test_too_few_saved_runs_give_no_comparison() -> None:
     few = SteadyState(SteadyPhase.TOO_FEW, None, None, None)
     assert report(ended(500e-6), few).is_good is None
 
 
-def test_a_run_that_was_ended_is_not_judged() -> None:
+def test_an_interrupted_run_is_not_judged() -> None:
     found = report(ended(500e-6, ProfileResult.ABORTED), STEADY, "ended by Ctrl-C")
     assert "Not measured completely: ended by Ctrl-C." == found.verdict
     assert found.is_good is None

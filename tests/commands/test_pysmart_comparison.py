@@ -1,4 +1,4 @@
-"""Our reading of a drive against pySMART's of the same output."""
+"""Our parsing of smartctl's output compared with pySMART's."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def unexplained(report: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("protocol", smartctl_texts.PAIRS)
-def test_two_readers_agree_on_one_drive(protocol: str) -> None:
+def test_both_parsers_agree_on_one_drive(protocol: str) -> None:
     assert [] == unexplained(smartctl_texts.pair(protocol))
     assert len(second_opinion(smartctl_texts.pair(protocol))) >= 15
 
@@ -48,7 +48,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("field", WRONG)
-def test_a_value_that_one_of_two_readers_has_wrong_is_named(field: str) -> None:
+def test_a_value_that_differs_is_named(field: str) -> None:
     protocol, path, value = WRONG[field]
     report = smartctl_texts.pair(protocol)
     place: Any = report
@@ -62,7 +62,7 @@ def known(report: dict[str, Any], field: str) -> str:
     return next(each.known_cause for each in compared(report) if each.field == field)
 
 
-def test_a_serial_number_cut_at_its_space_is_pysmarts_known_weakness() -> None:
+def test_a_serial_number_cut_at_a_space_is_a_known_defect() -> None:
     report = smartctl_texts.pair("ATA")
     report["serial_number"] = "EXA4 80000017"
     lines = report["smartctl"]["output"]
@@ -70,7 +70,7 @@ def test_a_serial_number_cut_at_its_space_is_pysmarts_known_weakness() -> None:
     assert "pySMART cuts a serial number at its first space" == known(report, "serial")
 
 
-def test_a_name_cut_at_its_colon_is_pysmarts_known_weakness() -> None:
+def test_a_name_cut_at_a_colon_is_a_known_defect() -> None:
     report = smartctl_texts.pair("ATA")
     report["firmware_version"] = "EX:01"
     lines = report["smartctl"]["output"]
@@ -78,17 +78,17 @@ def test_a_name_cut_at_its_colon_is_pysmarts_known_weakness() -> None:
     assert "pySMART cuts a name at its first colon" == known(report, "firmware")
 
 
-def test_a_scsi_product_without_its_vendor_is_pysmarts_known_weakness() -> None:
+def test_a_scsi_model_without_vendor_is_a_known_defect() -> None:
     assert "omits the vendor" in known(smartctl_texts.pair("SCSI"), "model")
 
 
-def test_a_namespaces_size_for_an_nvme_drives_is_pysmarts_known_weakness() -> None:
+def test_the_size_of_a_namespace_is_a_known_defect() -> None:
     report = smartctl_texts.pair("NVMe")
     report["nvme_total_capacity"] *= 2
     assert "namespace 1" in known(report, "capacity_bytes")
 
 
-def test_zero_for_not_reported_is_pysmarts_known_weakness() -> None:
+def test_zero_for_not_reported_is_a_known_defect() -> None:
     report = smartctl_texts.pair("NVMe")
     log = report["nvme_smart_health_information_log"]
     log["data_units_read"] = log["data_units_written"] = 0
@@ -102,14 +102,14 @@ def test_zero_for_not_reported_is_pysmarts_known_weakness() -> None:
     assert [] == unexplained(report)
 
 
-def test_a_verdict_made_of_a_failing_attribute_is_pysmarts_known_weakness() -> None:
+def test_failed_health_by_an_attribute_is_a_known_defect() -> None:
     report = smartctl_texts.pair("ATA")
     report["ata_smart_attributes"]["table"][4]["when_failed"] = "now"
     report["smartctl"]["output"] = smartctl_texts.ata(when_hot="FAILING_NOW").splitlines()
     assert "below its threshold" in known(report, "healthy")
 
 
-def test_a_temperature_of_another_sensor_is_explained_only_by_a_few_degrees() -> None:
+def test_another_sensor_explains_only_a_few_degrees() -> None:
     report = smartctl_texts.pair("ATA")
     report["temperature"]["current"] = 38
     assert "the source that smartctl prefers" in known(report, "temperature_celsius")

@@ -1,4 +1,4 @@
-"""Self-tests through real pySMART and a stand-in smartctl that prints what a drive would."""
+"""Self-tests through real pySMART and a fake smartctl with the output of real drives."""
 
 import io
 import shlex
@@ -106,7 +106,7 @@ def ata(tmp_path: Path, ended: str, *, remaining: Sequence[int] = (90, 90, 40, 1
     return StandIn(tmp_path, smartctl_texts.ata(), then=(*running, ended))
 
 
-def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> None:
+def test_a_passed_test_is_0_and_shows_its_progress(tmp_path: Path) -> None:
     stand_in = ata(
         tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
     )
@@ -120,7 +120,7 @@ def test_a_test_that_passes_is_0_and_shows_how_far_it_was(tmp_path: Path) -> Non
     assert [5.0] * 5 == stand_in.clock.slept
 
 
-def test_a_test_that_fails_is_1_and_says_where(tmp_path: Path) -> None:
+def test_a_failed_test_is_1_and_names_the_block(tmp_path: Path) -> None:
     log = ata_log("Short offline", "Completed: read failure", "40%  ", "987654")
     status, shown = run(ata(tmp_path, smartctl_texts.ata(log=log)))
     assert 1 == status
@@ -139,13 +139,13 @@ def test_a_test_that_was_stopped_from_outside_is_3(tmp_path: Path, result: str) 
     assert f"unknown: sda: Short offline: {result}" in shown
 
 
-def test_a_test_that_leaves_no_result_is_not_given_the_one_before(tmp_path: Path) -> None:
+def test_a_test_without_result_does_not_report_the_previous_one(tmp_path: Path) -> None:
     status, shown = run(ata(tmp_path, smartctl_texts.ata()))
     assert 3 == status
     assert "the drive logged no result" in shown
 
 
-def test_a_drive_that_lists_the_running_test_is_not_finished_by_that(tmp_path: Path) -> None:
+def test_a_running_test_in_the_log_is_not_the_result(tmp_path: Path) -> None:
     listed = ata_log("Short offline", "Self-test routine in progress", "40%  ")
     log = ata_log("Short offline", "Completed without error")
     stand_in = StandIn(
@@ -174,7 +174,7 @@ def nvme(tmp_path: Path, *entries: str, version: str = "7.4") -> StandIn:
     )
 
 
-def test_an_nvme_drive_tests_itself_too_and_the_end_is_estimated_by_its_pace(
+def test_the_end_of_an_nvme_test_is_estimated_by_its_rate(
     tmp_path: Path,
 ) -> None:
     entry = smartctl_texts.nvme_entry(0, "Extended", "Completed without error", 8760)
@@ -195,7 +195,7 @@ def test_a_failed_segment_of_an_nvme_drive_is_1(tmp_path: Path) -> None:
     assert 1 == run(nvme(tmp_path, entry), "nvme0", "long")[0]
 
 
-def test_a_smartctl_that_cannot_start_tests_on_nvme_is_said_so_and_not_asked_to(
+def test_a_smartctl_without_nvme_self_tests_is_reported_and_not_run(
     tmp_path: Path,
 ) -> None:
     stand_in = nvme(tmp_path, version="7.3")
@@ -211,7 +211,7 @@ def test_a_smartctl_before_7_0_is_refused_with_the_required_version(tmp_path: Pa
     assert "smartctl 6.6 is too old; version 7.0 or newer is required" in shown
 
 
-def test_an_nvme_drive_without_self_tests_is_said_so(tmp_path: Path) -> None:
+def test_an_nvme_drive_without_self_tests_is_reported(tmp_path: Path) -> None:
     for text in (
         smartctl_texts.nvme(log="Self-tests not supported\n"),
         smartctl_texts.nvme(log=smartctl_texts.nvme_log(), self_test=""),
@@ -259,7 +259,7 @@ def test_a_sas_drives_test_ends_as_its_log_says(tmp_path: Path, result: str, sta
     assert {"/dev/bus/0"} == {asked.split()[-1] for asked in stand_in.asked()}
 
 
-def test_a_drive_is_asked_for_little_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_needed_logs_are_read(tmp_path: Path) -> None:
     stand_in = ata(
         tmp_path, smartctl_texts.ata(log=ata_log("Short offline", "Completed without error"))
     )
@@ -295,7 +295,7 @@ def test_abort_ends_the_test_that_runs(tmp_path: Path) -> None:
     assert 1 == len([each for each in stand_in.asked() if each == "-X /dev/sda"])
 
 
-def test_abort_says_where_nothing_ran_and_where_it_runs_on(tmp_path: Path) -> None:
+def test_abort_reports_no_test_and_a_test_that_continues(tmp_path: Path) -> None:
     assert (0, "sda: no self-test is running\n") == run(
         StandIn(tmp_path, smartctl_texts.ata()), kind="abort"
     )
@@ -321,7 +321,7 @@ def test_a_drive_that_cannot_be_opened_is_3_with_the_reason(tmp_path: Path) -> N
     assert "Permission denied" in shown
 
 
-def test_what_is_no_drive_is_3(tmp_path: Path) -> None:
+def test_a_device_that_is_not_a_drive_is_3(tmp_path: Path) -> None:
     status, shown = run(StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4")))
     assert 3 == status
     assert "no drive that smartctl can test" in shown
@@ -346,7 +346,7 @@ def test_a_missing_smartctl_is_3_and_named() -> None:
     ("device", "kind"),
     [("sda", "offline"), ("", "short"), ("-h", "short"), ("sd\x1b[2J", "short")],
 )
-def test_a_mistake_in_the_call_is_a_mistake_of_configuration(device: str, kind: str) -> None:
+def test_invalid_arguments_are_configuration_errors(device: str, kind: str) -> None:
     with pytest.raises(ConfigError):
         self_test.run(
             device, kind, smartctl="", runner=SystemRunner(), clock=FakeClock(), out=io.StringIO()
@@ -385,7 +385,7 @@ class Interrupting(FakeClock):
             raise KeyboardInterrupt
 
 
-def test_ctrl_c_leaves_the_test_to_the_drive_and_says_so(tmp_path: Path) -> None:
+def test_ctrl_c_lets_the_test_continue_in_the_drive(tmp_path: Path) -> None:
     stand_in = ata(tmp_path, smartctl_texts.ata())
     stand_in.clock = Interrupting()
     status, shown = run(stand_in)
@@ -400,7 +400,7 @@ class Interrupted(SystemRunner):
         raise KeyboardInterrupt
 
 
-def test_ctrl_c_before_the_test_says_that_it_may_have_begun() -> None:
+def test_ctrl_c_before_the_start_says_that_a_test_may_run() -> None:
     out = io.StringIO()
     status = self_test.run(
         "sda", "short", smartctl="smartctl", runner=Interrupted(), clock=FakeClock(), out=out
@@ -444,7 +444,7 @@ class Flaky:
 
 
 @pytest.mark.parametrize(("failing", "status"), [((6, 7, 8), 0), (range(6, 100), 3)])
-def test_a_look_that_fails_is_made_again_and_given_up_in_the_end(
+def test_a_failed_query_is_retried_a_limited_number_of_times(
     tmp_path: Path, failing: Sequence[int], status: int
 ) -> None:
     stand_in = ata(

@@ -1,4 +1,4 @@
-"""``ssd-exporter slc``: what may be asked for, and every way in which it may not go."""
+"""``ssd-exporter slc``: arguments, real runs on small files, and all errors."""
 
 import json
 import signal
@@ -21,24 +21,24 @@ from tests.commands.measured import GATE, Place, end
         ("8g", 8 << 30), ("0.5T", 1 << 39), ("134217728", 1 << 27), ("131072k", 1 << 27),
     ],
 )  # fmt: skip
-def test_sizes_are_read_as_people_write_them(text: str, size: int) -> None:
+def test_sizes_are_parsed_with_units(text: str, size: int) -> None:
     assert size == size_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["", "G", "-1G", "1e9", "8PB", "63MiB", "5T", "nan", "8 G iB"])
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_an_invalid_size_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="--bytes is"):
         size_bytes(text)
 
 
-def test_without_recover_nothing_rests() -> None:
+def test_without_recover_there_are_no_idle_times() -> None:
     assert () == idle_times(None, recover=False)
     assert (30, 120, 600, 3600) == idle_times(None, recover=True)
     assert (5, 60) == idle_times([60, 5, 60], recover=False)
 
 
 @pytest.mark.parametrize("idle", [[0], [-1], [90_000], list(range(1, 10))])
-def test_a_rest_that_is_none_is_refused(idle: list[int]) -> None:
+def test_an_invalid_idle_time_is_refused(idle: list[int]) -> None:
     with pytest.raises(ConfigError, match="--idle"):
         idle_times(idle, recover=True)
 
@@ -52,7 +52,7 @@ real = pytest.mark.real
 
 
 @real
-def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
+def test_a_write_without_a_cliff_is_saved_and_printed_as_json(place: Place) -> None:
     """This host's disk may do as it likes; what it did is said the same everywhere."""
     page = place.path / "page.html"
     asked = ("slc", str(place.directory), "--bytes=128MiB", "--yes", "--anyway", "--json")
@@ -72,7 +72,7 @@ def test_a_write_without_a_cliff_is_kept_and_read_as_json(place: Place) -> None:
 
 
 @real
-def test_nobody_is_written_to_without_consent(place: Place) -> None:
+def test_nothing_is_written_without_consent(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=64MiB", "--anyway")
     assert 2 == ended.status
     assert "give --yes to consent" in ended.complaint
@@ -81,7 +81,7 @@ def test_nobody_is_written_to_without_consent(place: Place) -> None:
 
 
 @real
-def test_whoever_says_no_on_a_terminal_is_believed(place: Place) -> None:
+def test_no_on_a_terminal_stops_the_command(place: Place) -> None:
     ended = place.on_terminal(
         "slc", str(place.directory), "--bytes=64MiB", "--anyway", answer="n\n"
     )
@@ -91,7 +91,7 @@ def test_whoever_says_no_on_a_terminal_is_believed(place: Place) -> None:
 
 
 @real
-def test_a_size_that_is_none_is_said_before_anything_is_looked_at(place: Place) -> None:
+def test_an_invalid_size_is_reported_first(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=lots")
     assert 2 == ended.status
     assert "--bytes is 'lots'; it is a size as 8GiB or 8GB" in ended.complaint
@@ -116,7 +116,7 @@ def test_a_profile_that_would_show_no_cliff_is_refused(
 
 
 @real
-def test_a_disk_without_enough_room_is_said(place: Place) -> None:
+def test_too_little_free_space_is_an_error(place: Place) -> None:
     place.config.write_text(GATE.replace("free_ratio = 0", "free_ratio = 1"))
     ended = place.run("slc", str(place.directory), "--yes", "--anyway")
     assert 2 == ended.status
@@ -125,7 +125,7 @@ def test_a_disk_without_enough_room_is_said(place: Place) -> None:
 
 @real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_fio_and_takes_the_file_away(place: Place, number: signal.Signals) -> None:
+def test_a_signal_stops_fio_and_removes_the_file(place: Place, number: signal.Signals) -> None:
     """It is asked to write more than it can in the time; what it saw is still said."""
     with place.begin("slc", str(place.directory), "--bytes=8GiB", "--yes", "--anyway") as child:
         until = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""Rests, and how much of the cache is back after each."""
+"""Recovery of the write cache after idle times."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +65,7 @@ class Resting:
         )
 
 
-def test_a_longer_rest_brings_more_back() -> None:
+def test_more_cache_recovers_after_a_longer_idle_time() -> None:
     drive = Resting(1.5e9, 4.3e9, 40e9)
     steps, why = drive.climbed(30, 600, 3600)
     assert "" == why
@@ -79,19 +79,19 @@ def test_a_longer_rest_brings_more_back() -> None:
     assert [1030.0, 1630.0, 5230.0] == pytest.approx(drive.begun)
 
 
-def test_a_write_that_has_become_slow_goes_on_no_longer_than_it_must() -> None:
+def test_a_slow_write_stops_as_soon_as_it_is_confirmed() -> None:
     (step,), _ = Resting(1.5e9).climbed(30)
     assert step.written_bytes < 1.5e9 + 1.3 * (1 << 30)
 
 
-def test_the_time_that_is_left_is_shown() -> None:
+def test_the_remaining_idle_time_is_shown() -> None:
     drive = Resting(1e9)
     drive.climbed(600)
     assert "idle time 1 of 1: 10 min left" == drive.shown[0]
     assert drive.shown[-1].endswith(": 1 s left")
 
 
-def test_a_drive_that_others_write_to_does_not_rest() -> None:
+def test_a_drive_with_other_writes_is_not_idle() -> None:
     drive = Resting(1e9, 1e9)
     counts = iter([0, 10**9, 10**9, 10**9 + 1000])
     noisy, quiet = drive.climbed(30, 60, device_bytes=lambda: next(counts))[0]
@@ -100,14 +100,14 @@ def test_a_drive_that_others_write_to_does_not_rest() -> None:
     assert {60: quiet.recovered_bytes} == recovered_by_idle_seconds([noisy, quiet])
 
 
-def test_ctrl_c_ends_the_rest() -> None:
+def test_ctrl_c_stops_the_idle_time() -> None:
     drive = Resting(1e9, 1e9)
     drive.interruption.is_set = True
     assert ([], "ended by Ctrl-C") == drive.climbed(3600)
     assert 0 == len(drive.begun)
 
 
-def test_what_was_measured_before_a_failure_stands() -> None:
+def test_steps_before_a_failure_are_kept() -> None:
     drive = Resting(1e9, 1e9)
     drive.problems = ["", "fio: failed"]
     steps, why = drive.climbed(30, 60)
@@ -115,13 +115,13 @@ def test_what_was_measured_before_a_failure_stands() -> None:
     assert "fio: failed" == why
 
 
-def test_what_cannot_be_told_is_not_kept() -> None:
+def test_unknown_recovery_is_not_saved() -> None:
     assert {30: 5} == recovered_by_idle_seconds(
         [RecoveryStep(30, 9, 5), RecoveryStep(60, 9, None), RecoveryStep(90, 9, 5, others_bytes=1)]
     )
 
 
-def test_a_write_of_a_small_cache_ends_after_an_eighth() -> None:
+def test_a_write_of_a_small_cache_stops_after_an_eighth() -> None:
     may_stop = until_slow(CLIFF, PROFILE.__class__("slc", PROFILE.rw, MIB, 256 * MIB))
     written = 0.0
     while written < 256 * MIB and not may_stop(TraceSample(0.1, SLOW / 10)):

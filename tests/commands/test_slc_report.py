@@ -1,4 +1,4 @@
-"""What is said of a write cache."""
+"""The report of a write-cache measurement."""
 
 import json
 import random
@@ -41,7 +41,7 @@ def three_phases() -> tuple[CacheCliff, list[TraceSample]]:
     return cache_cliff(trace, slc_watch.RULES), trace
 
 
-def test_a_cliff_is_said_in_a_sentence_and_marked() -> None:
+def test_a_cliff_has_a_sentence_and_a_mark() -> None:
     trace = list(active(steps(540, (8.5, 112)), random.Random(1)))
     found = probed(cache_cliff(trace, slc_watch.RULES), *trace)
     assert found.is_good is False
@@ -88,19 +88,19 @@ def test_every_result_has_its_sentence(cliff: CacheCliff, words: str) -> None:
     assert words in verdict(cliff)
 
 
-def test_a_result_within_the_budget_says_what_else_it_may_be() -> None:
+def test_a_result_within_the_budget_names_other_causes() -> None:
     cliff = CacheCliff(CliffResult.BUDGET, 10**10, (), None, 10**10, 5e8)
     found = probed(cliff)
     assert found.is_good is None
     assert any("has not recovered" in note for note in found.notes)
 
 
-def test_an_earlier_result_that_stands_is_said() -> None:
+def test_an_earlier_valid_result_is_noted() -> None:
     found = probed(CacheCliff(CliffResult.ABORTED, 1000), earlier=RESULT)
     assert any("remains valid" in note and "8.5 GB" in note for note in found.notes)
 
 
-def test_rests_are_a_table() -> None:
+def test_the_recovery_is_a_table() -> None:
     recovery = [
         RecoveryStep(30, 2 * 10**9, 10**9),
         RecoveryStep(600, 8 * 10**9, 8 * 10**9, is_whole=True),
@@ -116,7 +116,7 @@ def test_rests_are_a_table() -> None:
     ] == list(rows)
 
 
-def test_where_nobody_disturbed_it_nothing_is_said_of_others() -> None:
+def test_without_other_writes_the_table_has_no_column_for_them() -> None:
     (row,) = table(probed(CLIFF, recovery=[RecoveryStep(30, 5, 4)]), "Recovery").rows
     assert ("30 s", "4 B", "5 B") == row
 
@@ -148,5 +148,5 @@ def test_any_result_and_trace_make_a_page(cliff: CacheCliff, trace: list[TraceSa
     assert content.text(found)
 
 
-def test_what_was_judged_by_the_rules_is_what_is_shown() -> None:
+def test_the_chart_shows_the_judged_data() -> None:
     assert (WritePhase(0, 540e6), WritePhase(8_500_000_000, 112.5e6)) == CLIFF.phases

@@ -1,4 +1,4 @@
-"""All drives asked once, for a command that somebody waits for."""
+"""Reading the SMART data of all drives once: by polling, or from the agent's documents."""
 
 import json
 import os
@@ -92,7 +92,7 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def test_a_drive_is_asked_and_known_by_its_block_device(host: Host) -> None:
+def test_a_drive_is_polled_and_named_by_its_block_device(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     (drive,) = host.ask()
     assert ("sda", True, "Flashworks S500") == (drive.label, drive.up, drive.identity.model)
@@ -100,20 +100,20 @@ def test_a_drive_is_asked_and_known_by_its_block_device(host: Host) -> None:
     assert {"drive": 31.0} == drive.health.temperatures
 
 
-def test_what_smartctl_said_is_kept_for_a_capture(host: Host) -> None:
+def test_the_output_of_smartctl_is_available_for_a_capture(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     host.ask()
     assert ["scan", "sda sat"] == list(host.outputs())
 
 
-def test_a_drive_that_hangs_does_not_keep_anybody_waiting_for_ever(host: Host) -> None:
+def test_a_hanging_drive_does_not_block_the_command(host: Host) -> None:
     host.stand_in.hangs("sda")
     (drive,) = host.ask()
     assert not drive.up
     assert "took longer than 1 s" in drive.message
 
 
-def test_a_virtual_disk_is_said_to_have_no_smart(host: Host) -> None:
+def test_a_virtual_disk_is_reported_without_smart(host: Host) -> None:
     trees.virtio(host.sys)
     host.stand_in.says("sda", GOOD)
     _, virtual = host.ask()
@@ -132,7 +132,7 @@ def test_a_smartctl_before_7_0_is_an_error_that_names_the_required_version(host:
     assert "smartctl 6.6 is too old; version 7.0 or newer is required" in drive.message
 
 
-def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
+def test_a_running_agent_is_used_and_the_drive_not_polled(host: Host) -> None:
     now = SystemClock().wall()
     writer = DocumentWriter(host.settings.smart.directory)
     report = {
@@ -149,12 +149,12 @@ def test_a_fresh_agent_is_believed_and_the_drive_left_alone(host: Host) -> None:
     assert [] == host.stand_in.calls()
 
 
-def test_an_agent_that_is_wanted_and_silent_is_an_error_with_the_remedy(host: Host) -> None:
+def test_a_required_agent_without_data_is_an_error_with_the_remedy(host: Host) -> None:
     with pytest.raises(ConfigError, match="no such directory; start it"):
         host.ask(SmartSource.DIRECTORY)
 
 
-def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) -> None:
+def test_a_rejected_or_old_heartbeat_is_an_error_with_the_reason(host: Host) -> None:
     now = SystemClock().wall()
     directory = host.settings.smart.directory
     writer = DocumentWriter(directory)
@@ -169,7 +169,7 @@ def test_a_heartbeat_that_is_refused_or_old_is_said_with_the_reason(host: Host) 
         host.ask(SmartSource.DIRECTORY)
 
 
-def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host) -> None:
+def test_a_listed_drive_without_a_document_was_not_polled(host: Host) -> None:
     now = SystemClock().wall()
     DocumentWriter(host.settings.smart.directory).write(
         Heartbeat(now, 15.0, now, (("/dev/sda", "sat"),))
@@ -180,7 +180,7 @@ def test_a_drive_of_the_agents_list_without_a_document_was_not_asked(host: Host)
     assert frozenset() == host.answers.owing
 
 
-def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
+def test_a_rejected_document_is_reported(host: Host) -> None:
     now = SystemClock().wall()
     writer = DocumentWriter(host.settings.smart.directory)
     writer.write(PollDocument("/dev/sda", "sat", "success", now, 0.1, 900.0, 0))
@@ -192,14 +192,14 @@ def test_a_document_that_is_not_believed_is_said(host: Host) -> None:
 
 
 @pytest.mark.parametrize("does", ["exit 2", "kill -KILL $$", "echo garbage", "exec sleep 1000"])
-def test_a_disk_of_the_kernels_that_does_not_answer_owes_one(host: Host, does: str) -> None:
+def test_a_disk_known_to_the_kernel_must_answer(host: Host, does: str) -> None:
     host.stand_in.does("sda", does)
     (drive,) = host.ask()
     assert (False, True) == (drive.up, drive.was_reached)
     assert {"sda"} == host.answers.owing
 
 
-def test_a_drive_that_smartctl_may_not_ask_owes_nothing(host: Host) -> None:
+def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
     said = reports.smartctl("Smartctl open device: /dev/sda failed: Permission denied", status=2)
     host.stand_in.says("sda", json.dumps(said), 2)
     (drive,) = host.ask()
@@ -207,7 +207,7 @@ def test_a_drive_that_smartctl_may_not_ask_owes_nothing(host: Host) -> None:
     assert frozenset() == host.answers.owing
 
 
-def test_behind_a_controller_only_a_drive_that_was_known_owes_an_answer(host: Host) -> None:
+def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     host.stand_in.does("0", "exit 2")
     behind = SmartDrive("/dev/bus/0", "megaraid,3")
@@ -262,7 +262,7 @@ def judged(host: Host) -> dict[str, list[tuple[Status, str]]]:
         (RAWIO | ADMIN, "CAP_MKNOD"),
     ],
 )
-def test_behind_a_controller_that_is_out_of_reach_no_drive_has_vanished(
+def test_behind_an_unreachable_controller_no_drive_is_missing(
     host: Host, held: int, needed: str
 ) -> None:
     """The scan does not name these drives then, and does not say why."""
@@ -277,7 +277,7 @@ def test_behind_a_controller_that_is_out_of_reach_no_drive_has_vanished(
     assert frozenset() == host.answers.owing
 
 
-def test_a_configured_drive_of_a_controller_that_is_out_of_reach_owes_nothing(host: Host) -> None:
+def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(host: Host) -> None:
     holds(host, RAWIO)
     host.stand_in.says("sda", GOOD)
     said = "Smartctl open device: /dev/bus/0 [megaraid_disk_03] failed: cannot open /dev/"
@@ -289,7 +289,7 @@ def test_a_configured_drive_of_a_controller_that_is_out_of_reach_owes_nothing(ho
     assert frozenset() == host.answers.owing
 
 
-def test_who_may_make_no_node_needs_none_where_it_is_there(host: Host) -> None:
+def test_cap_mknod_is_not_required_if_the_node_exists(host: Host) -> None:
     holds(host, ADMIN)
     (host.settings.path.rootfs / "dev" / "megaraid_sas_ioctl_node").touch()
     host.stand_in.says("sda", GOOD)
@@ -298,7 +298,9 @@ def test_who_may_make_no_node_needs_none_where_it_is_there(host: Host) -> None:
 
 
 @pytest.mark.parametrize("held", [EVERYTHING, None])
-def test_with_all_rights_or_unknown_ones_it_has_vanished(host: Host, held: int | None) -> None:
+def test_with_all_or_unknown_capabilities_the_drive_is_missing(
+    host: Host, held: int | None
+) -> None:
     if held is not None:
         holds(host, held)
     host.stand_in.says("sda", GOOD)
@@ -306,7 +308,7 @@ def test_with_all_rights_or_unknown_ones_it_has_vanished(host: Host, held: int |
     assert has_vanished(judged(host)["bus/0:megaraid,3"])
 
 
-def test_beside_a_drive_that_answers_through_the_controller_it_has_vanished(host: Host) -> None:
+def test_the_drive_is_missing_if_another_behind_the_controller_answers(host: Host) -> None:
     """smartctl has the rights then, by a file's capabilities or a program that gives them."""
     holds(host, 0)
     there = '{"name":"/dev/bus/0","type":"sat+megaraid,4","protocol":"ATA"}'
@@ -318,14 +320,14 @@ def test_beside_a_drive_that_answers_through_the_controller_it_has_vanished(host
     assert [] == judged(host)["bus/0:megaraid,4"]
 
 
-def test_a_drive_of_its_own_has_vanished_whatever_the_rights(host: Host) -> None:
+def test_a_directly_attached_drive_is_missing_with_any_capabilities(host: Host) -> None:
     holds(host, 0)
     host.stand_in.says("sda", GOOD)
     host.ask(kept=knowing(("/dev/sdb", "sat")))
     assert has_vanished(judged(host)["sdb:sat"])
 
 
-def test_where_the_agent_asks_the_rights_of_the_command_mean_nothing(host: Host) -> None:
+def test_with_an_agent_the_capabilities_of_the_command_are_irrelevant(host: Host) -> None:
     holds(host, 0)
     now = SystemClock().wall()
     DocumentWriter(host.settings.smart.directory).write(Heartbeat(now, 15.0, now, ()))
@@ -339,7 +341,7 @@ def has_vanished(problems: list[tuple[Status, str]]) -> bool:
     )
 
 
-def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host) -> None:
+def test_a_bridge_for_one_process_is_polled_only_by_the_daemon(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     (drive,) = host.ask(drive=(SmartDrive("/dev/sda", "jmb39x,0"),))
     assert ("sda:jmb39x,0", False) == (drive.label, drive.was_reached)
@@ -347,7 +349,7 @@ def test_a_bridge_that_two_must_not_ask_at_once_is_left_to_the_daemon(host: Host
     assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
 
 
-def test_a_bridge_named_by_its_disk_is_left_to_the_daemon_too(host: Host) -> None:
+def test_a_bridge_named_by_its_disk_is_polled_only_by_the_daemon(host: Host) -> None:
     host.stand_in.says("sda", GOOD)
     host.settings = replace(host.settings, device={"sda": DeviceSettings(smart_type="jms56x,1")})
     (drive,) = host.ask()
@@ -355,7 +357,7 @@ def test_a_bridge_named_by_its_disk_is_left_to_the_daemon_too(host: Host) -> Non
     assert ["--scan-open"] == [call.split()[-1] for call in host.stand_in.calls()]
 
 
-def test_a_look_that_failed_is_told(host: Host) -> None:
+def test_a_failed_scan_is_reported(host: Host) -> None:
     host.stand_in.does("--scan-open", "echo garbage")
     host.stand_in.says("sda", GOOD)
     host.ask()
@@ -375,7 +377,7 @@ def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:
     ).read()
 
 
-def test_a_look_that_hangs_takes_nothing_of_the_drives_time(host: Host) -> None:
+def test_a_hanging_scan_does_not_shorten_the_time_of_the_drives(host: Host) -> None:
     """It takes its 30 s, and the drive then its 30 of 40."""
     smartctl = Smartctl()
     smartctl.scan = Finished(None, End.TIMED_OUT, -9, message="smartctl was ended")
@@ -385,7 +387,7 @@ def test_a_look_that_hangs_takes_nothing_of_the_drives_time(host: Host) -> None:
     assert "smartctl was ended" in answers.problem
 
 
-def test_a_drive_that_was_not_asked_by_the_deadline_is_there_and_owes_an_answer(
+def test_a_drive_not_polled_by_the_deadline_must_answer(
     host: Host,
 ) -> None:
     """One process, and the first drive hangs for all the time that there is."""
@@ -402,7 +404,7 @@ def test_a_drive_that_was_not_asked_by_the_deadline_is_there_and_owes_an_answer(
     assert any("no answer within 40 s" in d.message for d in answers.drives)
 
 
-def test_smartctl_is_also_looked_for_where_an_ordinary_users_path_does_not_lead(
+def test_smartctl_is_also_found_outside_of_an_ordinary_users_path(
     tmp_path: Path,
 ) -> None:
     StandIn(tmp_path / "sbin")

@@ -1,4 +1,4 @@
-"""``ssd-exporter steady-state``: real fio on small files, and what a daemon has kept."""
+"""``ssd-exporter steady-state``: real fio on small files, and the daemon's saved rounds."""
 
 import json
 import signal
@@ -34,7 +34,7 @@ def where(place: Place) -> str:
     return f"--directory={place.directory}"
 
 
-def test_rounds_are_run_until_they_are_steady_or_enough(place: Place) -> None:
+def test_rounds_run_until_steady_or_the_maximum(place: Place) -> None:
     page = place.path / "page.html"
     ended = place.run(
         "steady-state", where(place), "--rounds=6", "--json", f"--html={page}", "--yes"
@@ -60,7 +60,7 @@ def test_the_daemon_s_own_directory_keeps_its_file(place: Place) -> None:
     assert 1 == len(list(place.directory.iterdir()))
 
 
-def test_ctrl_c_leaves_the_rounds_that_were_done(place: Place) -> None:
+def test_ctrl_c_reports_the_finished_rounds(place: Place) -> None:
     with place.begin("steady-state", where(place), "--rounds=500", "--json", "--yes") as child:
         place.await_fio()
         ended = end(child, signal.SIGINT)
@@ -78,13 +78,13 @@ def test_too_few_or_too_many_rounds_are_refused(place: Place, rounds: str) -> No
     assert "it must be 5 to 1000" in ended.complaint
 
 
-def test_a_profile_that_is_none_is_said(place: Place) -> None:
+def test_an_unknown_profile_is_an_error(place: Place) -> None:
     ended = place.run("steady-state", "page", where(place))
     assert 2 == ended.status
     assert "there is no profile 'page'" in ended.complaint
 
 
-def test_a_fio_that_says_nothing_is_no_round(place: Place) -> None:
+def test_a_fio_without_result_gives_no_round(place: Place) -> None:
     fio = place.program("fio", pretending("exit 0"))
     ended = place.run("steady-state", where(place), f"--fio.path={fio}", "--yes")
     assert 3 == ended.status
@@ -96,7 +96,7 @@ def keep(place: Place, runs: int = 5) -> None:
     StateFile(place.state).save({"probe": {"rounds": rounds}})
 
 
-def test_what_the_daemon_has_kept_is_judged_without_a_run(place: Place) -> None:
+def test_saved_rounds_are_judged_without_a_run(place: Place) -> None:
     keep(place)
     ended = place.run("steady-state", "--kept")
     assert 0 == ended.status, ended.said
@@ -108,12 +108,12 @@ def test_what_the_daemon_has_kept_is_judged_without_a_run(place: Place) -> None:
     assert ["fsync"] == [each["profile"] for each in json.loads(one.out)["data"]["series"]]
 
 
-def test_too_few_that_are_kept_are_not_judged(place: Place) -> None:
+def test_too_few_saved_rounds_are_not_judged(place: Place) -> None:
     keep(place, runs=4)
     assert 3 == place.run("steady-state", "--kept").status
 
 
-def test_where_nothing_is_kept_it_is_said(place: Place) -> None:
+def test_missing_saved_rounds_are_an_error(place: Place) -> None:
     ended = place.run("steady-state", "--kept")
     assert 2 == ended.status
     assert "the daemon has saved no rounds in" in ended.complaint
@@ -122,7 +122,7 @@ def test_where_nothing_is_kept_it_is_said(place: Place) -> None:
     assert "has saved no rounds of burst in" in ended.complaint
 
 
-def test_a_state_that_cannot_be_read_is_said(place: Place) -> None:
+def test_an_unreadable_state_file_is_an_error(place: Place) -> None:
     (place.state / "state.json").write_text("{")
     ended = place.run("steady-state", "--kept")
     assert 2 == ended.status

@@ -1,4 +1,4 @@
-"""The daemon's own rounds, read back by their keys."""
+"""The daemon's saved rounds, parsed from their keys."""
 
 import json
 from dataclasses import replace
@@ -37,18 +37,18 @@ def test_every_profile_is_read_back_as_it_was_judged(profile: Profile) -> None:
     assert "1970-01-01 00:16 UTC" == series.rounds[0].when
 
 
-def test_one_profile_is_picked_out() -> None:
+def test_one_profile_is_selected() -> None:
     rounds = kept(*PROFILES.values())
     assert ["fsync"] == [s.profile.name for _, _, s in steady_state_command.series(rounds, "fsync")]
     assert [] == list(steady_state_command.series(rounds, "other"))
 
 
-def test_a_drive_may_hold_what_parts_the_keys() -> None:
+def test_a_drive_name_may_contain_the_separator() -> None:
     rounds = kept(PROFILES["fsync"], drive="a|b|c")
     assert ["a|b|c"] == [drive for drive, _, _ in steady_state_command.series(rounds, None)]
 
 
-def test_two_of_a_kind_are_two() -> None:
+def test_two_drives_of_one_profile_are_two_series() -> None:
     profile = PROFILES["page_read"]
     rounds = kept(profile, replace(profile, depth=2))
     assert [1, 2] == [s.profile.depth for _, _, s in steady_state_command.series(rounds, None)]
@@ -57,7 +57,7 @@ def test_two_of_a_kind_are_two() -> None:
 @pytest.mark.parametrize(
     "key", ["", "|" * 11, "d|f|n|e|randread|x|1|1|1|none|1|None", "d|f|n|e|bad|1|1|1|1|none|1|5"]
 )
-def test_a_key_that_is_none_is_left_out(key: str) -> None:
+def test_an_invalid_key_is_ignored(key: str) -> None:
     (one,) = kept(PROFILES["fsync"]).values()
     assert [] == list(steady_state_command.series({key: one}, None))
 
@@ -68,7 +68,7 @@ def test_a_key_that_is_none_is_left_out(key: str) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_anything_kept_is_rounds_or_nothing(found: Any) -> None:
+def test_any_saved_value_gives_rounds_or_nothing(found: Any) -> None:
     list(steady_state_command.series(found, None))
     (one,) = kept(PROFILES["fsync"]).values()
     list(steady_state_command.series({"d|f|n|e|read|1|1|1|1|none|1|None": found, "x": one}, None))

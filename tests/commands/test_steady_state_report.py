@@ -1,4 +1,4 @@
-"""What is said of rounds."""
+"""The report of steady-state rounds."""
 
 import json
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def test_the_worked_example_is_steady_to_the_digit() -> None:
     assert pytest.approx(284.08 / 106036.5, abs=1e-6) == data["slope_ratio"]
 
 
-def test_windows_and_the_line_are_drawn() -> None:
+def test_the_limits_and_the_linear_fit_are_drawn() -> None:
     found = chart(said(series(UNCAPPED, (200_000.0, *WORKED))))
     assert [(6, 5)] == [(len(found.lines[0].points), len(WORKED))]
     best = found.lines[-1]
@@ -99,7 +99,7 @@ def test_too_few_rounds_are_not_judged() -> None:
     assert () == chart(found).bands
 
 
-def test_rounds_that_the_host_held_up_are_shown_and_left_out() -> None:
+def test_rounds_limited_by_the_host_are_shown_and_not_judged() -> None:
     found = said(series(PAGES, [1e-4, 9.0, 1e-4, 1e-4, 1e-4, 1e-4], limited=[1]))
     assert found.is_good is True
     assert "limited by the host, not judged" == table(found).rows[1][-1]
@@ -108,7 +108,7 @@ def test_rounds_that_the_host_held_up_are_shown_and_left_out() -> None:
     assert [1.0, 6.0] == [x for x, _ in best.points]
 
 
-def test_columns_of_nothing_are_left_out() -> None:
+def test_empty_columns_are_omitted() -> None:
     assert ("round", "mean latency") == table(said(series(PAGES, [1e-4] * 5))).columns
 
 
@@ -118,7 +118,7 @@ def test_throughput_has_its_unit() -> None:
     assert "B/s" == chart(found).y_unit
 
 
-def test_one_that_is_not_steady_makes_the_whole_bad() -> None:
+def test_one_unsteady_series_makes_the_report_bad() -> None:
     good, few = series(PAGES, [1e-4] * 5), series(PAGES, [1e-4])
     assert said(good, few).is_good is None
     assert said(good, few, series(PAGES, [1e-4, 2e-4] * 3)).is_good is False

@@ -1,4 +1,4 @@
-"""Every test has the same terminal, whatever the one it is run in."""
+"""Gives every test the same terminal settings."""
 
 import pytest
 

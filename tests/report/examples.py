@@ -1,4 +1,4 @@
-"""Reports as the commands make them, to be looked at and measured."""
+"""Example reports like those of the commands."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Any report at all: hostile names, numbers that are none, rows of any length."""
+"""Hypothesis strategies for reports: hostile names, NaN and infinity, rows of any length."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Terminals, and what is none."""
+"""Fake outputs: terminals and others."""
 
 import io
 import re

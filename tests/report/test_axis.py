@@ -1,4 +1,4 @@
-"""Ranges and ticks."""
+"""The ranges and ticks of axes."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""The report for programs."""
+"""The JSON of a report."""
 
 import json
 from dataclasses import dataclass

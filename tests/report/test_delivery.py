@@ -1,4 +1,4 @@
-"""Where a report goes."""
+"""Printing a report and writing its HTML file."""
 
 import io
 import json
@@ -17,7 +17,7 @@ from tests.report import examples
 REPORT = examples.write_cache()
 
 
-def test_the_page_is_written_and_said(tmp_path: Path) -> None:
+def test_the_html_file_is_written_and_its_path_printed(tmp_path: Path) -> None:
     out, file = io.StringIO(), tmp_path / "report.html"
     deliver(REPORT, out, as_json=False, html=file)
     assert file.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")

@@ -1,4 +1,4 @@
-"""Numbers with units, and text that steers nothing."""
+"""Numbers with units, and text without control characters."""
 
 import io
 
@@ -43,7 +43,7 @@ def test_whatever_a_drive_calls_itself_is_printable(name: str) -> None:
     assert formatting.printable(name).isprintable()
 
 
-def test_an_escape_sequence_is_shown_and_not_obeyed() -> None:
+def test_an_escape_sequence_is_printed_as_text() -> None:
     assert r"\x1b[31mred\n" == formatting.printable("\x1b[31mred\n")
 
 
@@ -54,7 +54,7 @@ def test_wide_letters_take_two_columns_and_accents_none() -> None:
 @pytest.mark.parametrize(
     ("expected", "encoding"), [("5 µs", "utf-8"), ("5 us", "ascii"), ("5 us", "iso8859-1")]
 )
-def test_what_an_encoding_lacks_does_not_stop_the_rest(expected: str, encoding: str) -> None:
+def test_missing_characters_do_not_stop_the_output(expected: str, encoding: str) -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     assert expected == formatting.encodable("5 µs", out)
 

@@ -1,4 +1,4 @@
-"""The page as text; what a browser makes of it is in test_browser.py."""
+"""The text of the HTML page; test_browser.py tests it in a browser."""
 
 import re
 from html.parser import HTMLParser
@@ -42,7 +42,7 @@ def body(text: str) -> str:
     return " ".join(" ".join(ET.fromstring(text).itertext()).split())
 
 
-def test_the_verdict_comes_first_and_everything_is_there() -> None:
+def test_the_verdict_is_first_and_the_page_is_complete() -> None:
     text = html_page.html(examples.write_cache())
     said = body(text.partition("</head>")[2].join(("<html>", "")))
     assert said.startswith("Write cache of nvme0n1 The write cache ends after 38 GB")
@@ -80,14 +80,14 @@ def hostile(words: str) -> Report:
     )
 
 
-def test_what_a_drive_calls_itself_is_text_and_nothing_else() -> None:
+def test_a_model_name_is_only_text() -> None:
     tags = found(html_page.html(hostile(HOSTILE)))
     assert set() == tags.tags & {"script", "img", "iframe", "object", "link", "embed", "base"}
     assert set() == {name for name in tags.attributes if name.startswith("on")}
     assert set() == tags.attributes & LOADS
 
 
-def test_nothing_in_the_page_names_another_place() -> None:
+def test_the_page_has_no_external_links() -> None:
     for report in (examples.write_cache(), examples.steady_state(), examples.matrix()):
         text = html_page.html(report)
         assert not re.search(r"https?:|//[a-z]|url\(|@import", text)

@@ -1,4 +1,4 @@
-"""What is shown while somebody waits."""
+"""The progress display."""
 
 import contextlib
 import errno
@@ -16,7 +16,7 @@ from tests.report import reports
 from tests.report.screens import Screen, without_colours
 
 
-def test_where_nobody_watches_there_is_a_line_for_each_tenth() -> None:
+def test_without_a_terminal_there_is_a_line_for_each_tenth() -> None:
     out = io.StringIO()
     with Progress(out) as progress:
         for step in range(1001):
@@ -27,7 +27,7 @@ def test_where_nobody_watches_there_is_a_line_for_each_tenth() -> None:
     assert "100 %  1000 MB written" == lines[-1]
 
 
-def test_where_nobody_knows_the_whole_there_is_a_line_for_each_change_but_of_numbers() -> None:
+def test_without_a_known_share_there_is_a_line_for_each_change_of_words() -> None:
     out = io.StringIO()
     with Progress(out) as progress:
         for step in range(100):
@@ -37,7 +37,7 @@ def test_where_nobody_knows_the_whole_there_is_a_line_for_each_change_but_of_num
     assert expected == out.getvalue().splitlines()
 
 
-def test_a_terminal_that_takes_nothing_back_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "dumb")
     screen = Screen()
     with Progress(screen) as progress:
@@ -65,13 +65,13 @@ class Closed(Screen):
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_a_terminal_that_was_closed_costs_no_measurement(encoding: str) -> None:
+def test_a_closed_terminal_does_not_stop_the_measurement(encoding: str) -> None:
     with Progress(Closed(encoding)) as progress:
         progress.show("measuring", 0.1)
         progress.show("measuring", 0.2)
 
 
-def test_a_reader_that_left_costs_no_measurement() -> None:
+def test_a_closed_pipe_does_not_stop_the_measurement() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "w", buffering=1) as out:
@@ -90,7 +90,7 @@ def test_the_bar_is_gone_when_the_measurement_fails() -> None:
     assert screen.getvalue().endswith(" \r")
 
 
-def test_it_starts_no_thread_and_takes_nobodys_output() -> None:
+def test_it_starts_no_thread_and_redirects_no_output() -> None:
     before = threading.active_count(), sys.stdout, sys.stderr
     with Progress(Screen()) as progress:
         progress.show("measuring", 0.1)

@@ -38,13 +38,13 @@ def test_the_cliff_is_marked_where_the_line_falls() -> None:
     assert ["end of the write cache, 38 GB"] == [node.text for node in of_class(svg, "name")]
 
 
-def test_a_chart_says_in_words_what_it_shows() -> None:
+def test_a_chart_has_a_text_description() -> None:
     label = drawn(cliff()).get("aria-label", "")
     assert "At 38 GB: end of the write cache, 38 GB." in label
     assert "each 128 MB: 423 MB/s to 2.18 GB/s" in label
 
 
-def test_bands_lie_behind_and_dots_say_their_value() -> None:
+def test_bands_are_behind_and_dots_have_their_value() -> None:
     part = examples.steady_state().parts[0]
     assert isinstance(part, Chart)
     svg = drawn(part)
@@ -88,7 +88,7 @@ def test_a_trace_of_a_million_points_stays_small_and_keeps_its_extremes() -> Non
     assert abs(expected - lowest) < 1
 
 
-def test_a_chart_without_a_point_is_none() -> None:
+def test_a_chart_without_points_is_not_drawn() -> None:
     assert svg_chart.svg(Chart("t", "x", "y", ()), 960, 350) is None
 
 

@@ -1,4 +1,4 @@
-"""The report for who waits, by rich and without."""
+"""The report in a terminal, with and without rich."""
 
 import io
 import os
@@ -74,25 +74,25 @@ def test_a_terminal_of_80_columns_shows_all_of_it(name: str, rich: tuple[str, ..
         assert words in text
 
 
-def test_colours_go_where_no_color_is_set() -> None:
+def test_no_color_disables_colours() -> None:
     said = in_terminal("write_cache", NO_COLOR="1")
     assert "\x1b[3" not in said
 
 
-def test_a_terminal_of_another_encoding_gets_plain_text_that_it_has_letters_for() -> None:
+def test_a_terminal_of_another_encoding_gets_plain_text_in_it() -> None:
     said = in_terminal("steady_state", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert "47.8 us" in said
     assert said.isascii()
 
 
-def test_what_a_drive_calls_itself_steers_no_terminal() -> None:
+def test_a_model_name_cannot_control_the_terminal() -> None:
     for rich in ((), ("without",)):
         assert r"<script>alert(1)</script>\x1b[31m & co" in without_colours(
             in_terminal("matrix", *rich)
         )
 
 
-def test_rich_finds_no_markup_in_what_a_drive_calls_itself() -> None:
+def test_a_model_name_is_not_parsed_as_markup() -> None:
     screen = Screen()
     name = "[bold]x[/bold] :smile: [link=a]"
     terminal.write(Report(name, name, ((name, name),), (), (name,), {}), screen)
@@ -110,7 +110,7 @@ def test_the_plot_shows_the_cliff_at_its_place() -> None:
     assert "  |  end of the write cache, 38 GB" in lines
 
 
-def test_the_plot_says_where_a_mark_is_whose_name_does_not() -> None:
+def test_the_legend_has_the_position_of_a_mark_without_it_in_its_name() -> None:
     part = examples.write_cache().parts[0]
     assert isinstance(part, Chart)
     chart = Chart("t", "x", "y", part.lines, (Mark(12e9, "folding"),), x_unit="B")
