@@ -167,7 +167,7 @@ def nearest_usb_device(directory: Path) -> Path | None:
     return next((above for above in directory.parents if _USB_DEVICE.fullmatch(above.name)), None)
 
 
-def read_speaks_sata(end_device: Path) -> bool | None:
+def is_sata_end_device(end_device: Path) -> bool | None:
     """Whether a drive at a SAS adapter is a SATA drive; None if the kernel does not report it."""
     protocols = files.read_attribute(
         end_device / "sas_device" / end_device.name / "target_port_protocols"

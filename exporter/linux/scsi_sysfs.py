@@ -127,8 +127,8 @@ def read_identity(
     speaks_ata = vendor == "ATA" or ata is not None or attachment.transport == "sata"
     transport = attachment.transport
     if transport == "sas" and attachment.point is not None:
-        speaks_sata = links.read_speaks_sata(attachment.point)
-        speaks_ata = speaks_ata if speaks_sata is None else speaks_sata
+        is_sata = links.is_sata_end_device(attachment.point)
+        speaks_ata = speaks_ata if is_sata is None else is_sata
     # A drive that speaks ATA behind a SAS adapter, or behind an unknown one, is a SATA drive.
     if transport in ("sas", "scsi") and speaks_ata:
         transport = "sata"
