@@ -53,7 +53,7 @@ class DiskInterval(NamedTuple):
 
 
 def disk_interval(
-    then: DiskStats, now: DiskStats, seconds: float, uncredited_seconds: float = 0.0
+    previous: DiskStats, current: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
     """Return the differences of two records, each corrected for its own counter wrap.
 
@@ -88,8 +88,8 @@ def disk_interval(
         dt0,
         f0,
         ft0,
-    ) = then
-    _, same, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = now
+    ) = previous
+    _, same, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = current
     reads, read_sectors, writes, written_sectors = r1 - r0, rs1 - rs0, w1 - w0, ws1 - ws0
     discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
     if number != same:
@@ -160,8 +160,8 @@ def disk_interval(
     return _new(DiskInterval, values)
 
 
-def _elapsed(then: int, now: int) -> float:
-    milliseconds = (now - then) % TIME_WRAP_MILLISECONDS
+def _elapsed(previous: int, current: int) -> float:
+    milliseconds = (current - previous) % TIME_WRAP_MILLISECONDS
     return milliseconds / 1000 if milliseconds < _MAX_ELAPSED_MILLISECONDS else 0.0
 
 
@@ -193,7 +193,9 @@ class CpuInterval(NamedTuple):
         return max((share.iowait for share in self.cpus.values()), default=None)
 
 
-def cpu_interval(then: Mapping[int, CpuTimes], now: Mapping[int, CpuTimes]) -> CpuInterval | None:
+def cpu_interval(
+    previous: Mapping[int, CpuTimes], current: Mapping[int, CpuTimes]
+) -> CpuInterval | None:
     """Return the shares of each CPU that is in both samples; None if no time passed on any.
 
     A time that decreased counts as 0. iowait and idle decrease on idle CPUs (proc_stat(5) calls
@@ -201,8 +203,8 @@ def cpu_interval(then: Mapping[int, CpuTimes], now: Mapping[int, CpuTimes]) -> C
     """
     cpus = {}
     total_ticks = softirq = iowait = idle = 0.0
-    for number, times in now.items():
-        if (before := then.get(number)) is None:
+    for number, times in current.items():
+        if (before := previous.get(number)) is None:
             continue
         # Rounded to whole ticks: binary rounding errors would otherwise decide which is hottest.
         elapsed = [

@@ -82,29 +82,29 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
     Raises:
         NotAvailable: the kernel has no pressure stall information.
     """
-    found: dict[str, Pressure] = {}
+    pressures: dict[str, Pressure] = {}
     faults: list[SourceError] = []
     for resource in _RESOURCES:
         try:
-            found[resource] = pressure.read(proc / "pressure" / resource)
+            pressures[resource] = pressure.read(proc / "pressure" / resource)
         except NotAvailable:
             continue
         except SourceError as e:
             faults.append(type(e)(f"{resource}: {e}"))
-    if not found and not faults:
+    if not pressures and not faults:
         raise NotAvailable(
             f"{proc}/pressure: the kernel has no pressure stall information "
             "(older than 4.20, or booted with psi=0)"
         )
-    return Parsed(found, tuple(faults))
+    return Parsed(pressures, tuple(faults))
 
 
 def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) -> Iterator[Sample]:
     """Return waiting and stalled time by resource, and if enabled under node_exporter's names."""
-    for resource, found in pressures.items():
+    for resource, stalls in pressures.items():
         for kind, seconds in (
-            ("waiting", found.waiting_seconds),
-            ("stalled", found.stalled_seconds),
+            ("waiting", stalls.waiting_seconds),
+            ("stalled", stalls.stalled_seconds),
         ):
             if seconds is None:
                 continue

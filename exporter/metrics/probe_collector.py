@@ -10,42 +10,42 @@ from exporter.probe.slc_results import SlcResult
 from exporter.probe.steady_state import SteadyPhase, SteadyState
 
 
-def samples(found: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
+def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
     """Return the results of one directory; none while its device is unknown."""
-    device = found.device
+    device = directory.device
     if not device:
         return
     yield metrics.RUNNING(int(is_running), device)
-    yield metrics.WRITTEN(found.written_bytes, device)
-    for desc, limits in ((metrics.BUDGET, found.limits), (metrics.BUDGET_LEFT, found.left)):
+    yield metrics.WRITTEN(directory.written_bytes, device)
+    for desc, limits in ((metrics.BUDGET, directory.limits), (metrics.BUDGET_LEFT, directory.left)):
         if limits is not None:
             yield desc(limits.day_bytes, device, "day")
             yield desc(limits.life_bytes, device, "life")
-    for name, profile in found.profiles.items():
+    for name, profile in directory.profiles.items():
         yield from _profile(profile, device, name)
         if profile.ran is not None:
-            yield _info(profile, found, name)
+            yield _info(profile, directory, name)
 
 
-def _profile(found: ProfileResults, device: str, name: str) -> Iterator[Sample]:
-    for result, count in found.runs.items():
+def _profile(profile: ProfileResults, device: str, name: str) -> Iterator[Sample]:
+    for result, count in profile.runs.items():
         yield metrics.RUNS(count, device, name, result.value)
-    for reason, count in found.skipped.items():
+    for reason, count in profile.skipped.items():
         yield metrics.SKIPPED(count, device, name, reason.value)
     for desc, value in (
-        (metrics.LAST_RUN, found.last_run_at),
-        (metrics.LAST_SUCCESS, found.last_success_at),
-        (metrics.DURATION, found.seconds),
-        (metrics.HOST_SHARE, found.host_share_ratio),
+        (metrics.LAST_RUN, profile.last_run_at),
+        (metrics.LAST_SUCCESS, profile.last_success_at),
+        (metrics.DURATION, profile.seconds),
+        (metrics.HOST_SHARE, profile.host_share_ratio),
     ):
         if value is not None:
             yield desc(value, device, name)
-    for op, latency in found.latency.items():
+    for op, latency in profile.latency.items():
         yield metrics.LATENCY(latency.buckets(), device, name, op.value)
-    for op, last in found.last.items():
-        yield from _last(last, op, device, name, is_capped=found.profile.is_rate_capped)
-    if found.steady is not None:
-        yield from _steady(found.steady, device, name)
+    for op, last in profile.last.items():
+        yield from _last(last, op, device, name, is_capped=profile.profile.is_rate_capped)
+    if profile.steady is not None:
+        yield from _steady(profile.steady, device, name)
 
 
 def _last(last: OpResult, op: Op, device: str, name: str, *, is_capped: bool) -> Iterator[Sample]:
@@ -76,13 +76,13 @@ def _steady(steady: SteadyState, device: str, name: str) -> Iterator[Sample]:
         yield metrics.DEVIATION(steady.deviation.ratio, device, name)
 
 
-def _info(found: ProfileResults, where: DirectoryResults, name: str) -> Sample:
-    ran = found.ran or found.profile
+def _info(profile: ProfileResults, directory: DirectoryResults, name: str) -> Sample:
+    ran = profile.ran or profile.profile
     return metrics.INFO(
         1,
-        where.device,
+        directory.device,
         name,
-        found.engine,
+        profile.engine,
         ran.rw.value,
         str(ran.block_bytes),
         str(ran.depth),
@@ -90,18 +90,18 @@ def _info(found: ProfileResults, where: DirectoryResults, name: str) -> Sample:
         str(int(ran.direct)),
         ran.sync.value,
         str(ran.size_bytes),
-        found.fio_version,
-        where.fstype,
-        where.mountpoint,
+        profile.fio_version,
+        directory.fstype,
+        directory.mountpoint,
     )
 
 
-def slc_samples(found: Mapping[str, SlcResult]) -> Iterator[Sample]:
+def slc_samples(results: Mapping[str, SlcResult]) -> Iterator[Sample]:
     """Return the last result of each device.
 
-    found: the results by device name.
+    results: the results by device name.
     """
-    for device, slc in found.items():
+    for device, slc in results.items():
         cliff = slc.cliff
         yield metrics.SLC_RESULT(1, device, cliff.result.value)
         yield metrics.SLC_AT(slc.at, device)
