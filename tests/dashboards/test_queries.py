@@ -93,7 +93,7 @@ def test_a_replaced_drive_is_annotated_once_and_compared_with_its_predecessor(pa
 
 def test_the_verdict_panel_shows_the_cause_of_the_exporter(past: Past) -> None:
     """The panel maps numbers to texts; one machine is limited by its CPU, the other by its disk."""
-    verdict = next(t for t in every_target() if "What holds each drive's work back" in t.where)
+    verdict = next(t for t in every_target() if "host-io.json: Bottleneck of each drive" in t.where)
     by_host = {
         series.labels["instance"]: series.largest
         for series in answer(past, verdict)

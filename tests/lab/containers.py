@@ -89,7 +89,7 @@ class Engine:
         )
 
     def said(self, name: str) -> str:
-        """Log of a container; its runtime writes to the same place."""
+        """Log of a container, standard output and error."""
         return subprocess.run(
             ["podman", *self._store(), "--runtime=runc", "logs", name],
             stdout=subprocess.PIPE,

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.real
 
 TOP = Path(__file__).parents[2]
 PROGRAM = "/usr/local/bin/ssd-exporter"
-#: Installed files that the tested units use.
+#: Files of the units that other tests install directly from the repository.
 ITS_FILES = (
     "/usr/bin/ssd-exporter",
     "/etc/ssd-exporter",

@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.month import verdict
-from tests.month.illnesses import DAYS, ILLNESSES
+from tests.month import summary
+from tests.month.faults import DAYS, FAULTS
 from tests.month.run import month
 
 
@@ -30,9 +30,9 @@ def main() -> int:
         print(f"{time.monotonic() - began:5.0f} s  {what}", flush=True)
 
     with tempfile.TemporaryDirectory(prefix="ssd-month-") as directory:
-        found = month(asked.days, ILLNESSES, asked.keep or Path(directory), say)
-    wrong = verdict.wrong(found)
-    print(f"\n{verdict.table(found)}\n\nAll that fired:\n{verdict.told(found)}\n")
+        found = month(asked.days, FAULTS, asked.keep or Path(directory), say)
+    wrong = summary.wrong(found)
+    print(f"\n{summary.table(found)}\n\nAll that fired:\n{summary.told(found)}\n")
     print("\n".join(wrong) or "No page and no warning of the healthy host; every alert in time.")
     return int(bool(wrong))
 

@@ -28,12 +28,12 @@ from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
 from tests.fakes import FakeClock
 from tests.month.demand import DAY, HOUR, IDLE, MINUTE, Demand, is_alter, is_backup, office_hours
-from tests.month.illnesses import DAYS, Illness
-from tests.month.patient import Patient
-from tests.month.probing import Around, Probing
+from tests.month.faults import DAYS, Fault
+from tests.month.health_data import healthy
+from tests.month.monitored_drive import MonitoredDrive
+from tests.month.probing import ProbeConditions, Probing
 from tests.month.replay import HEALTH, Replay, named
 from tests.month.series import Series
-from tests.month.vitals import healthy
 
 _POLL_SECONDS = {"nvme": 300.0, "sata": 900.0}
 _MYSQL = "/system.slice/mysql.service"
@@ -43,7 +43,7 @@ _REBOOT_SECONDS = 240
 
 
 class Host:
-    """One host over `seconds`; its first drive has the fault `illness`.
+    """One host over `seconds`; its first drive has the fault `fault`.
 
     asked: load of its drives in a minute; empty for a host whose health alone is evaluated.
     reboot_at: time of a reboot.
@@ -54,12 +54,12 @@ class Host:
     def __init__(
         self,
         name: str,
-        drives: Callable[[WearRecorder], tuple[Patient, ...]],
+        drives: Callable[[WearRecorder], tuple[MonitoredDrive, ...]],
         *,
         seconds: float,
         place: Path,
         asked: Callable[[float], Mapping[str, Demand]] = lambda _at: {},
-        illness: Illness | None = None,
+        fault: Fault | None = None,
         reboot_at: float = math.inf,
         interval: int = 1,
         replays: tuple[Replay, ...] = (HEALTH,),
@@ -68,7 +68,7 @@ class Host:
         self._seconds = seconds
         self._place = place
         self._asked = asked
-        self._illness = illness
+        self._fault = fault
         self._reboot_at = reboot_at
         self._interval = interval
         self._wear = WearRecorder(
@@ -79,7 +79,7 @@ class Host:
         self._baselines = Baselines(self._rules.baseline)
         self._clock = FakeClock(1000.0, 0.0)
         self._collector_status = CollectorStatus(self._clock)
-        self._probing = Probing(self._drives[0].who.name)
+        self._probing = Probing(self._drives[0].identity.name)
         self._chance = random.Random(name)
         self._series = {replay: Series(name, named(replay)) for replay in replays}
         self._begin(0.0)
@@ -130,7 +130,7 @@ class Host:
 
     def _minute(self, at: float) -> None:
         """Simulates the minute from `at`."""
-        self._fall_ill(at)
+        self._apply_fault(at)
         asked = self._asked(at)
         jobs = 0.4 if asked and (is_backup(at) or is_alter(at)) else 0.02
         now, waited, stalled = self._clock.monotonic(), 0.0, 0.0
@@ -139,7 +139,7 @@ class Host:
             waiting = jobs
             for drive in self._drives:
                 if not drive.is_lost:
-                    wanted = asked.get(drive.who.name, IDLE)
+                    wanted = asked.get(drive.identity.name, IDLE)
                     waiting = drive.work(now + second, wanted, second, interval, waiting)
             waited += waiting * interval
             # The more tasks wait, the more likely all of them do.
@@ -147,28 +147,28 @@ class Host:
         self._clock.advance(MINUTE)
         self._account(at, waited, stalled)
         for drive in self._drives:
-            if not drive.is_lost and at % _POLL_SECONDS[drive.who.kind] == 0:
-                vitals = healthy(drive.who.kind, at)
-                if self._illness and drive is self._drives[0]:
-                    vitals = self._illness.vitals(vitals, self._day(at))
-                drive.poll(at, vitals, _POLL_SECONDS[drive.who.kind])
+            if not drive.is_lost and at % _POLL_SECONDS[drive.identity.kind] == 0:
+                health_data = healthy(drive.identity.kind, at)
+                if self._fault and drive is self._drives[0]:
+                    health_data = self._fault.health_data(health_data, self._day(at))
+                drive.poll(at, health_data, _POLL_SECONDS[drive.identity.kind])
         first = self._drives[0]
         if not first.is_lost:
-            around = Around(
+            conditions = ProbeConditions(
                 up_seconds=at - self._booted_at + 900,
                 slowness=first.model.slowness if first.model else 1.0,
                 busy_ratio=self._busy_ratio(first),
                 pressure_ratio=waited / MINUTE,
                 health=first.health,
             )
-            self._probing.step(at, around)
+            self._probing.step(at, conditions)
 
     def _day(self, at: float) -> float:
         """Day of the 30-day course of a fault."""
         return DAYS * at / self._seconds
 
-    def _fall_ill(self, at: float) -> None:
-        its, drive, day = self._illness, self._drives[0], self._day(at)
+    def _apply_fault(self, at: float) -> None:
+        its, drive, day = self._fault, self._drives[0], self._day(at)
         if its is None or drive.is_lost:
             return
         if day >= its.lost:
@@ -179,7 +179,7 @@ class Host:
             drive.model.slowness = its.slowness(day) if its.slowness else 1.0
             drive.model.cache_ratio = its.cache(day) if its.cache else 1.0
 
-    def _busy_ratio(self, drive: Patient) -> float:
+    def _busy_ratio(self, drive: MonitoredDrive) -> float:
         if drive.activity is None:
             return 0.0
         before, self._busy_seconds = self._busy_seconds, drive.activity.busy_ratio.buckets().sum
@@ -213,9 +213,9 @@ class Host:
         sampler.gaps += self._chance.random() < MINUTE / (3 * HOUR)
         sampler.sampled_at_unix_time = self._clock.wall()
         working = [each for each in self._drives if each.stats and not each.is_lost]
-        sampler.disks = {each.who.name: each.stats for each in working if each.stats}
+        sampler.disks = {each.identity.name: each.stats for each in working if each.stats}
         sampler.activities = {
-            each.who.name: each.activity for each in working if each.activity is not None
+            each.identity.name: each.activity for each in working if each.activity is not None
         }
 
     def _samples(self) -> Iterator[Sample]:
@@ -233,13 +233,13 @@ class Host:
             yield from drive.samples()
         for role in ("mysql-data", "mysql-redo"):
             if not self._drives[0].is_lost:
-                yield device_families.ROLE_INFO(1, self._drives[0].who.name, role)
+                yield device_families.ROLE_INFO(1, self._drives[0].identity.name, role)
         if not self._drives[0].is_lost:
-            where = self._drives[0].who.name, "/var/lib/mysql"
+            where = self._drives[0].identity.name, "/var/lib/mysql"
             yield device_families.FILESYSTEM_READONLY(0, *where)
             yield device_families.FILESYSTEM_ERRORS(0, *where)
             yield from self._probing.samples()
-        if any(drive.who.kind == "sata" for drive in self._drives):
+        if any(drive.identity.kind == "sata" for drive in self._drives):
             yield device_families.MD_DEGRADED(0, "md0")
         wall = self._clock.wall()
         yield from smart_collector.agent_samples({"smartctl": 0, "fio": 0}, wall)

@@ -25,7 +25,7 @@ _P99_SECONDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class ProbeConditions:
     """Conditions of a probe: slowness of the drive, and load of drive and host over a minute."""
 
     up_seconds: float
@@ -50,7 +50,7 @@ class Probing:
         )
         self._is_running = False
 
-    def step(self, at: float, context: Around) -> None:
+    def step(self, at: float, context: ProbeConditions) -> None:
         """Simulates one minute."""
         self._is_running = False
         for name, its in self._found.profiles.items():
@@ -62,7 +62,7 @@ class Probing:
         """Samples of the page."""
         yield from probe_collector.samples(self._found, is_running=self._is_running)
 
-    def _run(self, name: str, at: float, context: Around) -> None:
+    def _run(self, name: str, at: float, context: ProbeConditions) -> None:
         its = self._found.profiles[name]
         known = context.health or DriveHealth()
         state = GateState(

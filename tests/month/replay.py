@@ -50,7 +50,7 @@ _OF_LOAD = (
 
 #: Replays of the healthy host and of faulty ones.
 LOAD = Replay("load", 60, _OF_LOAD)
-LOAD_OF_ILL = Replay("load-of-ill", 120, _OF_LOAD)
+LOAD_OF_FAULTY = Replay("load-of-faulty", 120, _OF_LOAD)
 HEALTH = Replay(
     "health",
     240,
@@ -60,7 +60,7 @@ HEALTH = Replay(
     ),
 )
 #: The longest one first.
-REPLAYS = (LOAD, HEALTH, LOAD_OF_ILL)
+REPLAYS = (LOAD, HEALTH, LOAD_OF_FAULTY)
 
 
 @dataclass(frozen=True, slots=True)

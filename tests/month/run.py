@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from tests.month.demand import DATA, DAY, MIRROR, Demand, nightly_copy, of, replica
 from tests.month.drive import CACHED, NVME, SATA
+from tests.month.faults import BY_NAME, DAYS, Fault
 from tests.month.host import Host
-from tests.month.illnesses import BY_NAME, DAYS, Illness
-from tests.month.patient import Patient, Who
-from tests.month.replay import DRIVES_AT_ONCE, HEALTH, LOAD, LOAD_OF_ILL, REPLAYS, Fired, run
+from tests.month.monitored_drive import DriveIdentity, MonitoredDrive
+from tests.month.replay import DRIVES_AT_ONCE, HEALTH, LOAD, LOAD_OF_FAULTY, REPLAYS, Fired, run
 
 HEALTHY = "healthy"
 
@@ -29,7 +29,7 @@ class Month:
     """Alerts that fired or were pending, of the healthy and the faulty hosts."""
 
     seconds: float
-    illnesses: tuple[Illness, ...]
+    faults: tuple[Fault, ...]
     fired: tuple[Fired, ...]
 
     def of(self, host: str) -> list[Fired]:
@@ -43,25 +43,23 @@ class Month:
         whom = (*self.of(HEALTHY), *self.of(""))
         return [each for each in whom if each.severity in ("critical", "warning")]
 
-    def promised(self, illness: Illness) -> Fired | None:
+    def promised(self, fault: Fault) -> Fired | None:
         """The expected alert of a fault; None if it did not fire."""
-        return next((each for each in self.of(illness.host) if each.alert == illness.alert), None)
+        return next((each for each in self.of(fault.host) if each.alert == fault.alert), None)
 
-    def lost_at(self, illness: Illness) -> float:
+    def lost_at(self, fault: Fault) -> float:
         """Time in seconds at which the drive fails."""
-        return illness.lost / DAYS * self.seconds
+        return fault.lost / DAYS * self.seconds
 
     def days(self, seconds: float) -> float:
         return seconds / DAY
 
 
-def month(
-    days: float, illnesses: Sequence[Illness], place: Path, say: Say, workers: int = 2
-) -> Month:
+def month(days: float, faults: Sequence[Fault], place: Path, say: Say, workers: int = 2) -> Month:
     """Simulates all hosts and evaluates the rules."""
     place.mkdir(parents=True, exist_ok=True)
     # The longest one first, so that both cores finish at about the same time.
-    names = [HEALTHY, *(its.name for its in sorted(illnesses, key=lambda its: not its.works))]
+    names = [HEALTHY, *(its.name for its in sorted(faults, key=lambda its: not its.works))]
     lived: dict[str, dict[str, Path]] = {}
     # A pool, because it stops its processes when this process stops.
     with multiprocessing.get_context("spawn").Pool(workers) as processes:
@@ -87,7 +85,7 @@ def month(
             is_over.set()
             threads.close()
             threads.join()
-    return Month(days * DAY, tuple(illnesses), tuple(fired))
+    return Month(days * DAY, tuple(faults), tuple(fired))
 
 
 def _ended(work: "IMapIterator[T]", count: int, say: Say) -> Iterator[T]:
@@ -118,22 +116,28 @@ def _batches(
         yield [healthy]
 
 
-def live(illness: str, seconds: float, place: Path) -> dict[str, Path]:
-    """Simulates one host, the healthy one if `illness` is empty; returns the series files."""
-    its = BY_NAME.get(illness)
-    host = _healthy(seconds, place) if its is None else _ill(its, seconds, place)
+def live(fault: str, seconds: float, place: Path) -> dict[str, Path]:
+    """Simulates one host, the healthy one if `fault` is empty; returns the series files."""
+    its = BY_NAME.get(fault)
+    host = _healthy(seconds, place) if its is None else _faulty(its, seconds, place)
     host.live()
     return {replay: host.path(replay) for replay in host.replays}
 
 
 def _healthy(seconds: float, place: Path) -> Host:
-    whos = [Who(DATA, "nvme", 1), *(Who(name, "sata", 10 + n) for n, name in enumerate(MIRROR))]
+    identities = [
+        DriveIdentity(DATA, "nvme", 1),
+        *(DriveIdentity(name, "sata", 10 + n) for n, name in enumerate(MIRROR)),
+    ]
     makes = {"nvme": NVME, "sata": SATA}
     return Host(
         HEALTHY,
         # The second drive of the mirror has the same load; only its health is evaluated.
         lambda wear: tuple(
-            Patient(who, None if who.name == MIRROR[1] else makes[who.kind], wear) for who in whos
+            MonitoredDrive(
+                identity, None if identity.name == MIRROR[1] else makes[identity.kind], wear
+            )
+            for identity in identities
         ),
         seconds=seconds,
         place=place,
@@ -143,25 +147,25 @@ def _healthy(seconds: float, place: Path) -> Host:
     )
 
 
-def _ill(its: Illness, seconds: float, place: Path) -> Host:
+def _faulty(its: Fault, seconds: float, place: Path) -> Host:
     """A host with the faulty drive only; the other drives are evaluated on the healthy host."""
     number = 100 + [*BY_NAME].index(its.name)
-    who = Who(DATA if its.kind == "nvme" else MIRROR[0], its.kind, number)
+    identity = DriveIdentity(DATA if its.kind == "nvme" else MIRROR[0], its.kind, number)
     make = (CACHED if its.cache else NVME) if its.works else None
     return Host(
         its.host,
-        lambda wear: (Patient(who, make, wear),),
+        lambda wear: (MonitoredDrive(identity, make, wear),),
         seconds=seconds,
         place=place,
-        asked=lambda at: _asked_of(its, who.name, at),
-        illness=its,
-        replays=(LOAD_OF_ILL, HEALTH) if its.slowness else (HEALTH,),
+        asked=lambda at: _asked_of(its, identity.name, at),
+        fault=its,
+        replays=(LOAD_OF_FAULTY, HEALTH) if its.slowness else (HEALTH,),
         # A cache falloff requires samples every second; a link fault only requires load.
         interval=1 if its.slowness else 5,
     )
 
 
-def _asked_of(its: Illness, device: str, at: float) -> Mapping[str, Demand]:
+def _asked_of(its: Fault, device: str, at: float) -> Mapping[str, Demand]:
     if its.cache:
         return {device: nightly_copy(at)}
     if its.slowness:

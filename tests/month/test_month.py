@@ -16,14 +16,14 @@ from exporter.io.interval import disk_interval
 from exporter.metrics.disk_families import IO_NOW
 from tests.alerts import rules
 from tests.end_to_end.programs import need
-from tests.month import demand, replay, verdict
+from tests.month import demand, replay, summary
 from tests.month.demand import DAY, HOUR, IDLE, Demand
 from tests.month.drive import NVME, SATA, ModelDrive
-from tests.month.illnesses import BY_NAME, ILLNESSES, Illness
+from tests.month.faults import BY_NAME, FAULTS, Fault
+from tests.month.health_data import healthy
 from tests.month.replay import REPLAYS, Named, Replay
 from tests.month.run import HEALTHY, Month, month
 from tests.month.series import Series
-from tests.month.vitals import healthy
 
 #: Two nights from Saturday, with backups, ALTER, scrub and a reboot.
 _DAYS = 1.3
@@ -49,7 +49,7 @@ def short(place: Path) -> Month:
 def test_the_healthy_host_has_no_alert_and_faulty_hosts_alert_in_time(
     short: Month,
 ) -> None:
-    assert [] == verdict.wrong(short)
+    assert [] == summary.wrong(short)
 
 
 @pytest.mark.real
@@ -63,7 +63,7 @@ def test_the_replay_detects_events(short: Month) -> None:
 
 @pytest.mark.real
 def test_the_table_has_one_line_per_fault(short: Month) -> None:
-    assert len(_SHORT) + 1 == len(verdict.table(short).splitlines())
+    assert len(_SHORT) + 1 == len(summary.table(short).splitlines())
 
 
 @pytest.mark.real
@@ -128,22 +128,22 @@ def test_the_healthy_host_exports_all_metrics_of_the_rules(short: Month, place: 
 
 
 def test_ten_faults_have_existing_alerts() -> None:
-    assert 10 == len(ILLNESSES) == len({illness.host for illness in ILLNESSES})
-    assert set() == {illness.alert for illness in ILLNESSES} - {a.name for a in rules.alerts()}
+    assert 10 == len(FAULTS) == len({fault.host for fault in FAULTS})
+    assert set() == {fault.alert for fault in FAULTS} - {a.name for a in rules.alerts()}
 
 
-@pytest.mark.parametrize("illness", ILLNESSES, ids=lambda illness: illness.name)
-def test_a_fault_starts_with_a_healthy_drive(illness: Illness) -> None:
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_starts_with_a_healthy_drive(fault: Fault) -> None:
     """Or as a worn drive; on the first day there is no other fault."""
-    well = healthy(illness.kind, 0.0)
-    ill = illness.vitals(well, 0.0)
+    well = healthy(fault.kind, 0.0)
+    faulty = fault.health_data(well, 0.0)
     assert (well.media_errors, well.reallocated, well.spare, well.celsius) == (
-        ill.media_errors,
-        ill.reallocated,
-        ill.spare,
-        ill.celsius,
+        faulty.media_errors,
+        faulty.reallocated,
+        faulty.spare,
+        faulty.celsius,
     )
-    for share in (illness.slowness, illness.cache, illness.link):
+    for share in (fault.slowness, fault.cache, fault.link):
         assert share is None or share(0.0) == 1.0
 
 

@@ -1,4 +1,4 @@
-"""Carries out in the guest what the host asks for, a line of JSON each, over a serial port.
+"""Executes requests of the host in the guest: JSON lines over a serial port.
 
 {"argv": [...], "seconds": 60} is answered by {"status", "output", "errors"}, and
 {"get": "http://..."} too, with the HTTP status. Python's standard library only.
@@ -16,7 +16,7 @@ _PORT_SECONDS = 30.0
 
 
 def carry_out(request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request."""
+    """Response to a request."""
     if "get" in request:
         return _get(request["get"])
     seconds = request["seconds"]
@@ -50,7 +50,7 @@ def _answer(status: int, output: bytes, errors: str) -> dict[str, Any]:
 
 
 def _opened(path: str) -> BinaryIO:
-    """The port, which udev names a moment after the driver is there."""
+    """Path of the port, which udev creates shortly after the driver is loaded."""
     until = time.monotonic() + _PORT_SECONDS
     while True:
         try:
@@ -74,7 +74,7 @@ def main() -> None:
     while True:
         more = port.read(65536)
         if not more:
-            # Nobody is at the other end.
+            # The host is not connected.
             time.sleep(0.05)
             continue
         *lines, got = (got + more).split(b"\n")

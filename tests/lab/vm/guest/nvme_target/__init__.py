@@ -1,4 +1,4 @@
-"""NVMe drives made of software, whose health log is what a file says at that moment.
+"""Simulated NVMe drives, whose health log is read from a file.
 
 The guest's own nvme-tcp driver makes /dev/nvmeX of each. Python's standard library only.
 """

@@ -1,4 +1,4 @@
-"""``python3 -m nvme_target FILE...``: a drive for each file, and each one connected."""
+"""Creates and connects a drive for each file: ``python3 -m nvme_target FILE...``."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from .connection import Connection
 from .drive import Drive
 
-#: Where nvme-cli writes to as well; what comes back names the instance.
+#: Device that nvme-cli uses as well; its response contains the instance.
 _FABRICS = "/dev/nvme-fabrics"
 
 

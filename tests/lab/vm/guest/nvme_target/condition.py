@@ -1,4 +1,4 @@
-"""How a drive is: a JSON file that may change at any time."""
+"""Condition of a drive, read from a JSON file that may change at any time."""
 
 import json
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Fields of identity and health, as NVM Express Base Specification 2.0 names them.
+    """Identity and health, with field names of NVM Express Base Specification 2.0.
 
     bad_blocks: logical blocks that cannot be read; each try counts as a media error more.
     health_delay_seconds: how long the drive thinks before it gives its health log.
@@ -38,5 +38,5 @@ class Condition:
 
 
 def read(path: Path) -> Condition:
-    """The condition now; the file is replaced whole, never written in place."""
+    """Reads the current condition; the file is replaced atomically."""
     return Condition(**json.loads(path.read_text()))

@@ -1,4 +1,4 @@
-"""One TCP connection of a host: a queue of commands (NVMe/TCP Transport Specification 1.0)."""
+"""A TCP connection of a host: one command queue (NVMe/TCP Transport Specification 1.0)."""
 
 import socket
 import struct
@@ -11,13 +11,13 @@ _COMMAND, _RESPONSE = 4, 5
 _DATA = 7
 _LAST_DATA = 1 << 2
 
-#: type, flags, length of the header, offset of the data, length of all
+#: Header: type, flags, header length, data offset, total length.
 _HEADER = struct.Struct("<BBBBI")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A submission queue entry; data: what came with it. words: its command dwords 10 to 15."""
+    """A submission queue entry. data: data in the command. words: command dwords 10 to 15."""
 
     opcode: int
     fabrics_type: int
@@ -28,12 +28,12 @@ class Command:
 
     @property
     def quadword(self) -> int:
-        """Dwords 10 and 11, where most commands have an address of 8 bytes."""
+        """Dwords 10 and 11, an 8-byte address in most commands."""
         return self.words[0] | self.words[1] << 32
 
 
 class Connection:
-    """Commands come in order; they may be answered in any, from any thread."""
+    """Reads commands in order; responses may be sent in any order and from any thread."""
 
     def __init__(self, stream: socket.socket) -> None:
         self._socket = stream
@@ -41,12 +41,12 @@ class Connection:
         self._sending = threading.Lock()
 
     def commands(self) -> Iterator[Command]:
-        """Until the host hangs up."""
+        """Yields commands until the host closes the connection."""
         while len(head := self._stream.read(_HEADER.size)) == _HEADER.size:
             kind, _, _, offset, length = _HEADER.unpack(head)
             body = self._stream.read(length - _HEADER.size)
             if kind == _INITIALIZE:
-                # Version 0, no digests, as much data a time as it likes.
+                # Version 0, no digests, no limit of data per transfer.
                 self._send(_INITIALIZED, 0, struct.pack("<HBBI112x", 0, 0, 0, 1 << 20))
             elif kind == _COMMAND:
                 yield _parsed(body[:64], body[offset - _HEADER.size :] if offset else b"")
@@ -54,12 +54,12 @@ class Connection:
                 return
 
     def respond(self, command: Command, status: int = 0, result: int = 0) -> None:
-        """status: as the specification has it, without the phase tag below."""
+        """Sends a response. status: as in the specification, without the phase tag."""
         entry = struct.pack("<QHHHH", result, 0, 0, command.number, status << 1)
         self._send(_RESPONSE, 0, entry)
 
     def give(self, command: Command, data: bytes) -> None:
-        """Data, and the response that they are all."""
+        """Sends data and a successful response."""
         self._send(
             _DATA, _LAST_DATA, struct.pack("<HHIII", command.number, 0, 0, len(data), 0), data
         )
@@ -72,12 +72,12 @@ class Connection:
             with self._sending:
                 self._socket.sendall(packed + head + data)
         except OSError:
-            # The host has hung up; nobody waits for this.
+            # The host has closed the connection.
             return
 
 
 def _parsed(entry: bytes, data: bytes) -> Command:
     opcode, _, number, namespace = struct.unpack_from("<BBHI", entry)
     words = struct.unpack_from("<6I", entry, 40)
-    # In a fabrics command the byte after the number is the type.
+    # In a fabrics command, the byte after the command number is the type.
     return Command(opcode, entry[4], number, namespace, words, data)

@@ -1,4 +1,4 @@
-"""A drive: what it answers to each command."""
+"""A simulated drive and its responses to commands."""
 
 import mmap
 import threading
@@ -15,7 +15,7 @@ _BYTES = 64 << 20
 _FABRICS = 0x7F
 _PROPERTY_SET, _CONNECT, _PROPERTY_GET = 0, 1, 4
 _CAPABILITIES, _VERSION, _CONFIGURATION, _STATUS = 0x00, 0x08, 0x14, 0x1C
-#: 128 entries a queue, contiguous, ready within 15 s, the NVM command set.
+#: Capabilities: 128 entries per queue, contiguous, ready within 15 s, NVM command set.
 _OF_CAPABILITIES = 127 | 1 << 16 | 30 << 24 | 1 << 37
 
 _GET_LOG, _IDENTIFY, _SET_FEATURES, _GET_FEATURES, _EVENT, _KEEP_ALIVE = 2, 6, 9, 10, 12, 24
@@ -24,13 +24,13 @@ _TEMPERATURE, _NUMBER_OF_QUEUES = 4, 7
 _UNDER = 1 << 20
 _ERROR_LOG, _HEALTH_LOG, _FIRMWARE_LOG = 1, 2, 3
 
-#: "Do not retry", and why.
+#: Status codes with the bit "do not retry".
 _INVALID_OPCODE, _INVALID_FIELD, _INVALID_LOG = 0x4001, 0x4002, 0x4109
 _UNRECOVERED_READ = 0x4281
 
 
 class Drive:
-    """All connections of a host share it. `file` says in which condition it is."""
+    """A drive, shared by all connections of a host. `file` contains its condition."""
 
     def __init__(self, file: Path, name: bytes) -> None:
         self._file = file
@@ -40,11 +40,11 @@ class Drive:
         self._read_bytes = self._written_bytes = self._failed = 0
 
     def serve(self, connection: Connection) -> None:
-        """Answer what comes over a connection, until its end."""
+        """Processes the commands of a connection until its end."""
         is_admin = False
         for command in connection.commands():
             if command.opcode == _FABRICS:
-                # Which queue this is stands in the upper half of its first word.
+                # The upper half of the first word is the queue number.
                 if command.fabrics_type == _CONNECT:
                     is_admin = not command.words[0] >> 16
                 self._fabrics(connection, command)
@@ -78,7 +78,7 @@ class Drive:
             self._identify(connection, command, now)
         elif command.opcode == _GET_LOG:
             is_health = command.words[0] & 0xFF == _HEALTH_LOG
-            # Other commands are answered meanwhile, the keep-alive among them.
+            # Other commands, such as keep-alive, are processed meanwhile.
             _later(
                 now.health_delay_seconds if is_health else 0.0,
                 lambda: self._log(connection, command, now),
@@ -120,7 +120,7 @@ class Drive:
         connection.give(command, log[start : start + size].ljust(size, b"\0"))
 
     def _move(self, connection: Connection, command: Command) -> None:
-        """Reads and writes: the first block and, less one, their number."""
+        """First block and number of blocks (transmitted minus one) of a read or write."""
         block, blocks = command.quadword, (command.words[2] & 0xFFFF) + 1
         start, size = block * BLOCK_BYTES, blocks * BLOCK_BYTES
         if command.opcode == _READ:
@@ -137,13 +137,13 @@ class Drive:
             self._data[start : start + size] = command.data
             connection.respond(command)
         else:
-            # What is discarded may keep its data.
+            # Discarded blocks may keep their data.
             known = command.opcode in (_FLUSH, _DATASET_MANAGEMENT)
             connection.respond(command, 0 if known else _INVALID_OPCODE)
 
 
 def _feature(command: Command, now: Condition) -> int:
-    """Four queues each way; as threshold of temperature, in kelvin, the drive's own limit."""
+    """Value of a feature: number of queues, or the temperature threshold in kelvin."""
     which = command.words[0] & 0xFF
     if which == _NUMBER_OF_QUEUES:
         return 3 << 16 | 3

@@ -1,4 +1,4 @@
-"""What a drive says of itself, byte by byte: NVM Express Base Specification 2.0.
+"""Encodes identify structures and logs of the NVM Express Base Specification 2.0.
 
 Figure 275 is the controller's data structure, 97 of the NVM command set the namespace's, 208 the
 health log. All numbers are little-endian.
@@ -9,23 +9,23 @@ import struct
 from .condition import Condition
 
 BLOCK_BYTES = 512
-#: In units of the least page of 4096 bytes, as a power of two: 128 KiB a command.
+#: Maximum transfer size of 128 KiB: power of two in units of 4096-byte pages.
 _MOST_TRANSFER = 5
 MOST_TRANSFER_BYTES = 4096 << _MOST_TRANSFER
 
-#: What the specification takes for 0 °C.
+#: Offset between °C and kelvin in the specification.
 KELVIN = 273
 
 _PAGE_BYTES = 4096
 _COMMAND_BYTES = 64
 _QUEUE_ENTRIES = 128
 _VERSION_1_4 = 0x00010400
-#: A unit is a thousand blocks of 512 bytes, rounded up.
+#: Data unit: a thousand blocks of 512 bytes, rounded up.
 _DATA_UNIT_BYTES = 512_000
 
 
 class _Fields:
-    """A structure of fields at their offsets."""
+    """A structure with fields at given offsets."""
 
     def __init__(self, size: int) -> None:
         self._bytes = bytearray(size)
@@ -44,7 +44,7 @@ class _Fields:
 
 
 def controller(condition: Condition, name: bytes, size: int) -> bytes:
-    """`name` is the NQN, `size` the drive's in bytes."""
+    """Identify Controller. `name` is the NQN, `size` the capacity in bytes."""
     found = _Fields(_PAGE_BYTES)
     found.number(0, 2, 0x1AF4)  # VID, of virtual devices
     found.number(2, 2, 0x1AF4)
@@ -71,7 +71,7 @@ def controller(condition: Condition, name: bytes, size: int) -> bytes:
     found.number(525, 1, 1)  # VWC
     found.number(536, 4, 1 << 20 | 1)  # SGLS: with an offset into the capsule
     found.raw(768, name)  # SUBNQN
-    # IOCCSZ in 16 bytes: whatever is written comes within its command.
+    # IOCCSZ in units of 16 bytes: written data is part of its command.
     found.number(1792, 4, (_COMMAND_BYTES + MOST_TRANSFER_BYTES) // 16)
     found.number(1796, 4, 1)  # IORCSZ
     found.number(1803, 1, 1)  # MSDBD
@@ -87,18 +87,18 @@ def namespace(size: int) -> bytes:
 
 
 def namespaces(after: int) -> bytes:
-    """The list of those with a larger number: there is one, number 1."""
+    """Namespace list: the numbers above the given one; only number 1 exists."""
     return struct.pack("<I", 1 if after == 0 else 0).ljust(_PAGE_BYTES, b"\0")
 
 
 def descriptors(serial: str) -> bytes:
-    """What the namespace is known by: type 3, 16 bytes, a UUID."""
+    """Namespace identification: type 3 (UUID), 16 bytes."""
     name = serial.encode("ascii")[:16].ljust(16, b"-")
     return struct.pack("<BBxx16s", 3, 16, name).ljust(_PAGE_BYTES, b"\0")
 
 
 def health(condition: Condition, *, read_bytes: int, written_bytes: int, failed: int) -> bytes:
-    """The log 2, with what was done since the start."""
+    """Log page 2 including the work since start."""
     found = _Fields(512)
     found.number(0, 1, condition.critical_warning)
     found.number(1, 2, condition.temperature_celsius + KELVIN)

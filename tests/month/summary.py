@@ -6,7 +6,7 @@ from tests.month.demand import DAY
 from tests.month.run import HEALTHY, Month
 
 _HEADING = (
-    "illness",
+    "fault",
     "alert",
     "severity",
     "fired on day",
@@ -23,12 +23,12 @@ def wrong(month: Month) -> list[str]:
         f"from day {each.first / DAY:.2f} to {each.last / DAY:.2f}"
         for each in month.false_alarms
     ]
-    for illness in month.illnesses:
-        fired, lost = month.promised(illness), month.lost_at(illness)
+    for fault in month.faults:
+        fired, lost = month.promised(fault), month.lost_at(fault)
         if fired is None:
-            found.append(f"a drive that {illness.name}: {illness.alert} never fired")
+            found.append(f"a drive that {fault.name}: {fault.alert} never fired")
         elif fired.first >= lost:
-            found.append(f"a drive that {illness.name}: {illness.alert} fired too late")
+            found.append(f"a drive that {fault.name}: {fault.alert} fired too late")
     return found
 
 
@@ -45,7 +45,7 @@ def table(month: Month) -> str:
 def told(month: Month) -> str:
     """Other alerts, by host."""
     lines = []
-    for host in (HEALTHY, *(illness.host for illness in month.illnesses)):
+    for host in (HEALTHY, *(fault.host for fault in month.faults)):
         fired = dict.fromkeys(
             f"{each.alert} ({each.severity}) day {each.first / DAY:.2f}" for each in month.of(host)
         )
@@ -54,12 +54,12 @@ def told(month: Month) -> str:
 
 
 def _rows(month: Month) -> Iterator[tuple[str, ...]]:
-    for illness in month.illnesses:
-        fired, lost = month.promised(illness), month.lost_at(illness)
+    for fault in month.faults:
+        fired, lost = month.promised(fault), month.lost_at(fault)
         before = "never" if fired is None else f"{(lost - fired.first) / DAY:.1f}"
         yield (
-            illness.name,
-            illness.alert,
+            fault.name,
+            fault.alert,
             fired.severity if fired else "",
             f"{fired.first / DAY:.2f}" if fired else "",
             f"{fired.lasted / DAY:.2f}" if fired else "",

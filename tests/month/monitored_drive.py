@@ -20,13 +20,13 @@ from exporter.smart.poll_document import PollDocument
 from exporter.smart.wear_recorder import WearRecorder
 from tests.month.demand import Demand
 from tests.month.drive import Make, ModelDrive
-from tests.month.vitals import Vitals, report, serial
+from tests.month.health_data import HealthData, report, serial
 
 _FULL_LINK = {"nvme": 3_938_461_538.46, "sata": 600_000_000.0}
 
 
 @dataclass(frozen=True, slots=True)
-class Who:
+class DriveIdentity:
     """Identity of a drive.
 
     name: block device. kind: nvme or sata. number: determines the serial number.
@@ -41,11 +41,11 @@ class Who:
         return serial(self.kind, self.number)
 
 
-class Patient:
+class MonitoredDrive:
     """A monitored drive. `make` is its model; None for a drive without I/O load."""
 
-    def __init__(self, who: Who, make: Make | None, wear: WearRecorder) -> None:
-        self.who = who
+    def __init__(self, identity: DriveIdentity, make: Make | None, wear: WearRecorder) -> None:
+        self.identity = identity
         self.make = make
         self.model: ModelDrive | None = None
         self.activity: DiskActivity | None = None
@@ -65,11 +65,11 @@ class Patient:
         """Starts after a boot: the counters of the kernel are 0."""
         if self.make is None:
             return
-        kind = DriveClass.NVME if self.who.kind == "nvme" else DriveClass.SSD
-        drive = Drive(self.who.serial, kind)
+        kind = DriveClass.NVME if self.identity.kind == "nvme" else DriveClass.SSD
+        drive = Drive(self.identity.serial, kind)
         its = baselines.for_drive(drive.identity)
         self.activity = DiskActivity(drive, rules, its, now, self._condition)
-        before, self.model = self.model, ModelDrive(self.who.name, self.make, "8:0")
+        before, self.model = self.model, ModelDrive(self.identity.name, self.make, "8:0")
         if before is not None:
             self.model.slowness, self.model.cache_ratio = before.slowness, before.cache_ratio
         self.stats = None
@@ -90,11 +90,13 @@ class Patient:
         self.activity.record(now, disk, DiskContext(is_cpu_bound=False, pressure_ratio=waiting))
         return waiting
 
-    def poll(self, at: float, vitals: Vitals, interval: float) -> None:
+    def poll(self, at: float, health_data: HealthData, interval: float) -> None:
         """Polls the drive for SMART."""
-        who, self._polls = self.who, self._polls + 1
+        identity, self._polls = self.identity, self._polls + 1
         path, kind = (
-            (f"/dev/{who.name[:-2]}", "nvme") if who.kind == "nvme" else (f"/dev/{who.name}", "sat")
+            (f"/dev/{identity.name[:-2]}", "nvme")
+            if identity.kind == "nvme"
+            else (f"/dev/{identity.name}", "sat")
         )
         document = PollDocument(
             path,
@@ -106,7 +108,7 @@ class Patient:
             is_daily=True,
             last_success_at=at,
             counts={"success": self._polls},
-            report=report(who.kind, who.number, vitals),
+            report=report(identity.kind, identity.number, health_data),
         )
         if self._record is None:
             self._record = DriveRecord(document)
@@ -119,8 +121,8 @@ class Patient:
         outlook = self._wear.remaining(key, at) if key else None
         self._smart = self._told(
             WatchedDrive(
-                label=who.name,
-                serial=who.serial,
+                label=identity.name,
+                serial=identity.serial,
                 address=path,
                 identity=record.identity,
                 up=True,
@@ -138,7 +140,9 @@ class Patient:
         """Removes the drive; the inventory reports it as missing."""
         self.is_lost = True
         self._smart = self._told(
-            WatchedDrive(self.who.name, self.who.serial, self.who.name, is_missing=True)
+            WatchedDrive(
+                self.identity.name, self.identity.serial, self.identity.name, is_missing=True
+            )
         )
 
     def samples(self) -> Iterator[Sample]:
@@ -146,23 +150,23 @@ class Patient:
         yield from self._smart
         if self.is_lost:
             return
-        who, is_nvme = self.who, self.who.kind == "nvme"
+        identity, is_nvme = self.identity, self.identity.kind == "nvme"
         model = "Example Datacenter NVMe" if is_nvme else "Example SATA SSD"
-        controller = who.name[:-2] if is_nvme else ""
+        controller = identity.name[:-2] if is_nvme else ""
         said = "nvme" if is_nvme else "sata", "nvme" if is_nvme else "ata", "0"
         yield device_families.DEVICE_INFO(
-            1, who.name, controller, model, "", who.serial, "1", "", *said
+            1, identity.name, controller, model, "", identity.serial, "1", "", *said
         )
-        yield device_families.DEVICE_QUEUE_INFO(1, who.name, "none", "write through", "1", "1")
-        yield device_families.DEVICE_STATE_OK(1, who.name)
-        full = _FULL_LINK[who.kind]
-        yield device_families.LINK_SPEED(full * self.link_ratio, who.name)
-        yield device_families.LINK_SPEED_MAX(full, who.name)
-        yield device_families.PARTITION_MISALIGNED(0, who.name, f"{who.name}p1")
+        yield device_families.DEVICE_QUEUE_INFO(1, identity.name, "none", "write through", "1", "1")
+        yield device_families.DEVICE_STATE_OK(1, identity.name)
+        full = _FULL_LINK[identity.kind]
+        yield device_families.LINK_SPEED(full * self.link_ratio, identity.name)
+        yield device_families.LINK_SPEED_MAX(full, identity.name)
+        yield device_families.PARTITION_MISALIGNED(0, identity.name, f"{identity.name}p1")
         for severity in ("correctable", "nonfatal", "fatal") if is_nvme else ():
-            yield device_families.PCIE_ERRORS(0, who.name, severity)
+            yield device_families.PCIE_ERRORS(0, identity.name, severity)
         for desc in () if is_nvme else (device_families.IO_ERRORS, device_families.IO_TIMEOUTS):
-            yield desc(2, who.name)
+            yield desc(2, identity.name)
 
     def _condition(self) -> SlowdownEvidence:
         return slowdown_evidence(None, self.health)

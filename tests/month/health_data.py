@@ -21,7 +21,7 @@ _WARM, _HOT = 70, 80
 
 
 @dataclass(frozen=True, slots=True)
-class Vitals:
+class HealthData:
     """Health data. Counters are lifetime values of the drive; used and spare are ratios."""
 
     celsius: float
@@ -37,7 +37,7 @@ class Vitals:
     hot_seconds: float = 0.0
 
 
-def healthy(kind: str, at: float) -> Vitals:
+def healthy(kind: str, at: float) -> HealthData:
     """Health data of a healthy drive.
 
     It includes harmless defects: old errors, one reallocated block, one pending sector for an hour,
@@ -49,10 +49,10 @@ def healthy(kind: str, at: float) -> Vitals:
     used = _WORN_BEFORE[kind] * written / before
     warm = 38 + 9 * office_hours(at % DAY) + 2.5 * math.sin(days * 0.7)
     if kind == "nvme":
-        return Vitals(
+        return HealthData(
             warm + 6, used, written, _AGE + at, media_errors=2, error_log_entries=40 + int(days * 6)
         )
-    return Vitals(
+    return HealthData(
         warm - 6,
         used,
         written,
@@ -63,52 +63,52 @@ def healthy(kind: str, at: float) -> Vitals:
     )
 
 
-def report(kind: str, number: int, vitals: Vitals) -> Mapping[str, Any]:
+def report(kind: str, number: int, health_data: HealthData) -> Mapping[str, Any]:
     """JSON output of smartctl."""
-    return _nvme(number, vitals) if kind == "nvme" else _sata(number, vitals)
+    return _nvme(number, health_data) if kind == "nvme" else _sata(number, health_data)
 
 
 def serial(kind: str, number: int) -> str:
     return f"MONTH{kind[0].upper()}{number:04d}"
 
 
-def _nvme(number: int, vitals: Vitals) -> dict[str, Any]:
+def _nvme(number: int, health_data: HealthData) -> dict[str, Any]:
     found = smart_reports.nvme(number, serial=serial("nvme", number))
     limits = {"nvme_composite_temperature_threshold": {"warning": _WARM, "critical": _HOT}}
-    spare = int(vitals.spare * 100)
-    warning = (spare < 10) | (vitals.celsius >= _WARM) << 1
+    spare = int(health_data.spare * 100)
+    warning = (spare < 10) | (health_data.celsius >= _WARM) << 1
     log = found["nvme_smart_health_information_log"] | {
         "critical_warning": int(warning),
-        "temperature": int(vitals.celsius),
+        "temperature": int(health_data.celsius),
         "available_spare": spare,
-        "percentage_used": int(vitals.used * 100),
-        "data_units_written": int(vitals.written_bytes / 512_000),
-        "power_on_hours": int(vitals.power_on_seconds / 3600),
-        "media_errors": vitals.media_errors,
-        "num_err_log_entries": vitals.error_log_entries,
-        "warning_temp_time": int(vitals.hot_seconds / 60),
+        "percentage_used": int(health_data.used * 100),
+        "data_units_written": int(health_data.written_bytes / 512_000),
+        "power_on_hours": int(health_data.power_on_seconds / 3600),
+        "media_errors": health_data.media_errors,
+        "num_err_log_entries": health_data.error_log_entries,
+        "warning_temp_time": int(health_data.hot_seconds / 60),
     }
     verdict = {"passed": not warning, "nvme": {"value": int(warning)}}
     return found | {
         **limits,
         "nvme_smart_health_information_log": log,
         "smart_status": verdict,
-        "temperature": {"current": int(vitals.celsius)},
-        "power_on_time": {"hours": int(vitals.power_on_seconds / 3600)},
+        "temperature": {"current": int(health_data.celsius)},
+        "power_on_time": {"hours": int(health_data.power_on_seconds / 3600)},
     }
 
 
-def _sata(number: int, vitals: Vitals) -> dict[str, Any]:
+def _sata(number: int, health_data: HealthData) -> dict[str, Any]:
     found = smart_reports.ata(number, serial=serial("sata", number), errors=0)
     del found["ata_device_statistics"]
     raw = {
-        5: vitals.reallocated,
+        5: health_data.reallocated,
         171: 1,
         172: 0,
-        187: vitals.media_errors,
-        197: vitals.pending,
-        199: vitals.interface_errors,
-        202: int(vitals.used * 100),
+        187: health_data.media_errors,
+        197: health_data.pending,
+        199: health_data.interface_errors,
+        202: int(health_data.used * 100),
     }
     rows = [row for row in found["ata_smart_attributes"]["table"] if row["id"] in raw]
     for row in rows:
@@ -117,6 +117,10 @@ def _sata(number: int, vitals: Vitals) -> dict[str, Any]:
             row["value"] = 100 - raw[202]
     return found | {
         "ata_smart_attributes": {"revision": 16, "table": rows},
-        "temperature": {"current": int(vitals.celsius), "op_limit_max": _WARM, "limit_max": _HOT},
-        "power_on_time": {"hours": int(vitals.power_on_seconds / 3600)},
+        "temperature": {
+            "current": int(health_data.celsius),
+            "op_limit_max": _WARM,
+            "limit_max": _HOT,
+        },
+        "power_on_time": {"hours": int(health_data.power_on_seconds / 3600)},
     }
