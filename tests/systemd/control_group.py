@@ -12,37 +12,36 @@ class Unavailable(Exception):
 
 @contextmanager
 def own_group(name: str) -> Iterator[Path]:
-    """A separate control group: machines with a common one would stop each other's units."""
-    made = _where_we_are() / name
+    """Create a control group. Machines in one group would stop each other's units."""
+    group = _own_cgroup() / name
     try:
-        made.mkdir()
+        group.mkdir()
     except OSError as e:
-        raise Unavailable(f"no control group can be made: {e}") from e
+        raise Unavailable(f"cannot create a control group: {e}") from e
     try:
-        yield made
+        yield group
     finally:
-        _remove(made)
+        _remove(group)
 
 
-def _where_we_are() -> Path:
+def _own_cgroup() -> Path:
+    """The directory of the control group of this process."""
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     places = [Path(fields[1]) for fields in mounts if fields[2] == "cgroup2"]
     if not places:
-        raise Unavailable("there is no cgroup v2")
+        raise Unavailable("cgroup v2 is not mounted")
     lines = Path("/proc/self/cgroup").read_text().splitlines()
-    its = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
-    return places[0] / its.lstrip("/")
+    path = next(line.removeprefix("0::") for line in lines if line.startswith("0::"))
+    return places[0] / path.lstrip("/")
 
 
 def _remove(group: Path) -> None:
-    """Removes groups of killed processes, as soon as the kernel permits it."""
+    """Remove a group and its children, as soon as their killed processes are gone."""
     until = time.monotonic() + 5
-    for each in [
-        *sorted((each for each in group.rglob("*") if each.is_dir()), reverse=True),
-        group,
-    ]:
-        while each.is_dir() and time.monotonic() < until:
+    children = sorted((path for path in group.rglob("*") if path.is_dir()), reverse=True)
+    for directory in [*children, group]:
+        while directory.is_dir() and time.monotonic() < until:
             try:
-                each.rmdir()
+                directory.rmdir()
             except OSError:
                 time.sleep(0.02)

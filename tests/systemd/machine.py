@@ -46,7 +46,11 @@ class Machine:
     def run(
         self, *argv: str, timeout: float = _COMMAND_SECONDS
     ) -> "subprocess.CompletedProcess[str]":
-        """Runs a command in it as root; raises subprocess.TimeoutExpired after the timeout."""
+        """Run a command in the machine as root.
+
+        Raises:
+            subprocess.TimeoutExpired: the command takes longer than the timeout.
+        """
         inside = [
             "nsenter",
             f"--target={self.leader}",
@@ -59,7 +63,7 @@ class Machine:
         )
 
     def systemctl(self, *arguments: str) -> str:
-        """Output of systemctl; AssertionError if it fails."""
+        """The output of systemctl. Fails the test if systemctl fails."""
         done = self.run("systemctl", *arguments)
         assert done.returncode == 0, (arguments, done.stderr, self.journal())
         return done.stdout.strip()
@@ -69,6 +73,7 @@ class Machine:
         return self.systemctl("show", "--value", f"--property={what}", unit)
 
     def journal(self, *units: str, layout: str = "short-monotonic") -> str:
+        """The journal of these units, or of all units."""
         chosen = [f"--unit={unit}" for unit in units]
         return self.run("journalctl", "--no-pager", f"--output={layout}", *chosen).stdout
 
@@ -80,7 +85,7 @@ class Machine:
         return self.run("journalctl", *asked).stdout.splitlines()
 
     def write(self, path: str, text: str, mode: int = 0o644) -> None:
-        """Writes a file in it."""
+        """Write a file in the machine."""
         # Written from inside, so that symbolic links resolve within its root.
         where = Path(f"/proc/{self.leader}/root{path}")
         where.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +93,7 @@ class Machine:
         where.chmod(mode)
 
     def page(self, *curl: str, path: str = "/metrics") -> str:
-        """Response of the exporter; empty without one."""
+        """The response body of the exporter. Empty if it does not respond."""
         address = f"http://127.0.0.1:10177{path}"
         return self.run("curl", "--silent", "--max-time", "5", *curl, address).stdout
 
@@ -96,7 +101,7 @@ class Machine:
         return Page.parse(self.page())
 
     def await_(self, what: str, is_so: Callable[[], Any], seconds: float = 20.0) -> None:
-        """Waits for a condition; AssertionError after the timeout."""
+        """Wait for a condition. Fails the test after the timeout."""
         until = time.monotonic() + seconds
         while not is_so():
             assert time.monotonic() < until, f"{what}\n{self.journal()}"
@@ -105,12 +110,13 @@ class Machine:
 
 @contextmanager
 def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[Machine]:
-    """A machine with the installed package; the boot starts the enabled units.
+    """Boot a machine with the installed package. The boot starts both units.
 
-    disk: a directory of this host, which may be written, as /var/lib/mysql-probe.
+    is_readonly: mount the root of the machine read-only.
+    disk: a writable directory of this host that is mounted as /var/lib/mysql-probe.
 
     Raises:
-        Unavailable: this host cannot do that.
+        Unavailable: this host cannot boot a machine.
     """
 
     def install(layer: Path, work: Path) -> None:
@@ -125,25 +131,26 @@ def booted(*, is_readonly: bool = False, disk: Path | None = None) -> Iterator[M
 def booted_from(
     lower: Path, prepare: Callable[[Path, Path], None], options: str, *, is_readonly: bool = False
 ) -> Iterator[Machine]:
-    """A machine with the root `lower`, which is not modified.
+    """Boot a machine with the root `lower`, which is not modified.
 
-    prepare: puts into a layer over it what is to be there at the boot; gets the layer and a
-        directory for its work. options: of systemd-nspawn, for a shell.
+    prepare: writes files into the overlay before the boot. Its arguments are the directory of
+        the overlay and a directory for temporary files.
+    options: options of systemd-nspawn, quoted for a shell.
 
     Raises:
-        Unavailable: this host cannot do that.
+        Unavailable: this host cannot boot a machine.
     """
     _check()
-    with ExitStack() as left:
+    with ExitStack() as cleanup:
         # The random part is in the middle, because a machine name must not end with a hyphen.
         work = Path(tempfile.mkdtemp(prefix="ssd-", suffix="-machine", dir=_tmpfs()))
-        left.callback(shutil.rmtree, work, ignore_errors=True)
+        cleanup.callback(shutil.rmtree, work, ignore_errors=True)
         layer, root = work / "layer", work / "root"
-        for each in (layer, root, work / "work"):
-            each.mkdir()
-            each.chmod(0o755)
+        for directory in (layer, root, work / "work"):
+            directory.mkdir()
+            directory.chmod(0o755)
         prepare(layer, work)
-        group = left.enter_context(own_group(work.name))
+        group = cleanup.enter_context(own_group(work.name))
         layers = (
             f"lowerdir={layer}:{lower}"
             if is_readonly
@@ -156,7 +163,7 @@ def booted_from(
             name=work.name.replace("_", "-"),
             options=options,
         )
-        yield left.enter_context(_running(script, work, group))
+        yield cleanup.enter_context(_running(script, work, group))
 
 
 def _binds(disk: Path | None) -> str:
@@ -167,18 +174,18 @@ def _binds(disk: Path | None) -> str:
 
 @contextmanager
 def _running(script: str, work: Path, group: Path) -> Iterator[Machine]:
-    told = work / "notify"
+    notify_socket = work / "notify"
     with (
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager,
         (work / "log").open("w+") as log,
     ):
-        manager.bind(str(told))
+        manager.bind(str(notify_socket))
         # It stops if the tests are killed.
         argv = ["setpriv", "--pdeathsig=KILL", "unshare", "--mount", "--propagation=private"]
         argv += ["--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", script]
         environment = {
             "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
-            "NOTIFY_SOCKET": str(told),
+            "NOTIFY_SOCKET": str(notify_socket),
             "SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1",
         }
         process = subprocess.Popen(
@@ -214,11 +221,11 @@ def _leader(group: Path) -> int:
             # PIDs in the namespaces of the host, of nspawn and of the container.
             if len(numbers) >= 3 and numbers[-1] == "1":
                 return pid
-    raise Unavailable("the container's first process is not found")
+    raise Unavailable("the first process of the container was not found")
 
 
 def _with_users(layer: Path, work: Path) -> Callable[[], None]:
-    """Writes the users of this host and of the package into the layer, with systemd-sysusers."""
+    """Returns a function that creates the users of the package, with systemd-sysusers."""
 
     def make() -> None:
         root = work / "root"
@@ -244,8 +251,8 @@ def _with_users(layer: Path, work: Path) -> Callable[[], None]:
 
 def _check() -> None:
     if os.geteuid() != 0:
-        raise Unavailable("only root boots a container")
-    missing = [each for each in _PROGRAMS if shutil.which(each) is None]
+        raise Unavailable("only root can boot a container")
+    missing = [program for program in _PROGRAMS if shutil.which(program) is None]
     if missing:
         raise Unavailable(f"not installed: {', '.join(missing)}")
 

@@ -56,7 +56,10 @@ _MASKED = (
 
 
 def install(root: Path, users: Callable[[], None]) -> None:
-    """Installs files, program and a fake smartctl; calls `users` when a package creates users."""
+    """Install the files, the program and a fake smartctl below `root`.
+
+    users: creates the users. Called at the point at which a package creates them.
+    """
     for name, place in PLACES.items():
         _put(root / place, (SYSTEMD / name).read_text())
     _put(root / "usr/bin/ssd-exporter", _PROGRAM, 0o755)
@@ -66,7 +69,7 @@ def install(root: Path, users: Callable[[], None]) -> None:
         (root / inside.lstrip("/")).mkdir(parents=True)
     # The journal in /run is readable while /var is full.
     _put(root / "etc/systemd/journald.conf.d/run.conf", "[Journal]\nStorage=volatile\n")
-    _hide_what_this_host_starts(root)
+    _hide_units_of_this_host(root)
     # A file that root created with a command before the installation.
     _put(root / STATE / "of-root.json", "{}", 0o600)
     _opaque(root / STATE)
@@ -74,13 +77,14 @@ def install(root: Path, users: Callable[[], None]) -> None:
 
 
 def smartctl() -> str:
+    """The script of the fake smartctl."""
     return SMARTCTL.format(
         scan=json.dumps(smart_reports.scan({"/dev/rig1": "nvme"})),
         drive=json.dumps(smart_reports.nvme(1)),
     )
 
 
-def _hide_what_this_host_starts(root: Path) -> None:
+def _hide_units_of_this_host(root: Path) -> None:
     _put(root / "etc/fstab", "")
     for name in ("etc/systemd/system", *(f"etc/rc{level}.d" for level in "S0123456")):
         directory = root / name

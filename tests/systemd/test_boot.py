@@ -74,26 +74,26 @@ class JournalReader:
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self._known = {unit: len(machine.said(unit)) for unit in BOTH}
+        self._skipped_lines = {unit: len(machine.said(unit)) for unit in BOTH}
 
-    def heard(self, unit: str) -> list[str]:
-        return self._machine.said(unit)[self._known[unit] :]
+    def lines(self, unit: str) -> list[str]:
+        return self._machine.said(unit)[self._skipped_lines[unit] :]
 
     def last(self, unit: str) -> str:
-        return (self.heard(unit) or [""])[-1]
+        return (self.lines(unit) or [""])[-1]
 
-    def complaints(self, unit: str) -> list[str]:
-        return complaints(self.heard(unit))
+    def warnings(self, unit: str) -> list[str]:
+        return warnings(self.lines(unit))
 
 
-def complaints(lines: list[str]) -> list[str]:
+def warnings(lines: list[str]) -> list[str]:
     return [line for line in lines if "level=info" not in line]
 
 
 def test_the_boot_starts_both_units_without_errors(machine: Machine) -> None:
     assert "active\nactive" == machine.systemctl("is-active", *BOTH)
     for unit in BOTH:
-        assert [] == complaints(machine.said(unit))
+        assert [] == warnings(machine.said(unit))
         assert "0" == machine.show(unit, "NRestarts")
         assert machine.said(unit)
 
@@ -113,26 +113,30 @@ def test_the_page_contains_host_and_smart_metrics(machine: Machine) -> None:
 
 def test_a_reload_applies_new_settings_and_keeps_the_processes(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
         machine.systemctl("reload", *BOTH)
-        machine.await_("a reload", lambda: "settings reloaded" in ear.last(EXPORTER))
-        machine.await_("the agent too", lambda: "settings were read again" in ear.last(AGENT))
+        machine.await_("the exporter reloads", lambda: "settings reloaded" in reader.last(EXPORTER))
+        machine.await_(
+            "the agent reloads", lambda: "settings were read again" in reader.last(AGENT)
+        )
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
-    machine.await_("ready again", lambda: "running" == machine.show(AGENT, "SubState"))
-    ear = JournalReader(machine)
+    machine.await_("the agent is ready", lambda: "running" == machine.show(AGENT, "SubState"))
+    reader = JournalReader(machine)
     machine.systemctl("reload", *BOTH)
-    machine.await_("as before", lambda: "settings were read again" in ear.last(AGENT))
+    machine.await_(
+        "the agent reloads again", lambda: "settings were read again" in reader.last(AGENT)
+    )
 
 
 def test_a_reload_with_invalid_settings_fails_and_keeps_the_process(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
         for unit in BOTH:
             assert machine.run("systemctl", "reload", unit).returncode == 1
             assert "active" == machine.show(unit, "ActiveState")
-            [line] = ear.complaints(unit)
+            [line] = reader.warnings(unit)
             assert line.startswith("ssd-exporter: unknown key web.listen; did you mean")
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     assert machine.page()
@@ -140,14 +144,14 @@ def test_a_reload_with_invalid_settings_fails_and_keeps_the_process(machine: Mac
 
 def test_invalid_settings_at_start_fail_the_unit_with_one_line(machine: Machine) -> None:
     """systemd does not retry; after the configuration is fixed, a manual start succeeds."""
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     with changed(machine, CONFIG, "[web]\nlisten = 1\n"):
         for unit in BOTH:
             assert machine.run("systemctl", "restart", unit).returncode != 0
             assert "failed" == machine.show(unit, "ActiveState")
             assert "2" == machine.show(unit, "ExecMainStatus")
             assert "0" == machine.show(unit, "NRestarts")
-            lines = ear.complaints(unit)
+            lines = reader.warnings(unit)
             assert 1 == len(lines), lines
             assert lines[0].startswith("ssd-exporter: unknown key web.listen")
     machine.systemctl("start", *BOTH)
@@ -158,7 +162,7 @@ def test_units_restart_after_sigkill(machine: Machine) -> None:
     before = [machine.show(unit, "MainPID") for unit in BOTH]
     documents = machine.run("ls", "/run/ssd-smart-agent").stdout
     machine.run("kill", "-KILL", *before)
-    machine.await_("started again", lambda: restarted(machine, before))
+    machine.await_("both units restart", lambda: restarted(machine, before))
     assert documents == machine.run("ls", "/run/ssd-smart-agent").stdout
     await_drive(machine)
 
@@ -172,16 +176,16 @@ def restarted(machine: Machine, before: list[str]) -> bool:
 def test_the_watchdog_restarts_a_frozen_process(machine: Machine) -> None:
     """A running process notifies the watchdog in time even with a short interval."""
     with with_drop_in(machine, "[Service]\nWatchdogSec=2s\n", *BOTH):
-        ear = JournalReader(machine)
+        reader = JournalReader(machine)
         before = [machine.show(unit, "MainPID") for unit in BOTH]
         time.sleep(2.5)
         assert before == [machine.show(unit, "MainPID") for unit in BOTH]
         machine.run("kill", "-STOP", *before)
-        machine.await_("started again", lambda: restarted(machine, before))
+        machine.await_("both units restart", lambda: restarted(machine, before))
         for unit in BOTH:
             assert "Watchdog timeout" in machine.journal(unit)
         # Stack traces of all threads.
-        assert any("Fatal Python error: Aborted" in line for line in ear.heard(EXPORTER))
+        assert any("Fatal Python error: Aborted" in line for line in reader.lines(EXPORTER))
 
 
 def test_a_probe_runs_in_the_sandbox_with_the_drop_in_of_the_example(machine: Machine) -> None:
@@ -202,13 +206,13 @@ def probed(machine: Machine) -> set[str]:
 
 
 def test_units_report_missing_smartmontools_and_keep_running(machine: Machine) -> None:
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     machine.run("rm", "/usr/sbin/smartctl")
     try:
         machine.systemctl("restart", AGENT)
         for unit in BOTH:
-            machine.await_("said", partial(ear.complaints, unit))
-            assert "install smartmontools" in ear.complaints(unit)[0]
+            machine.await_("a message", partial(reader.warnings, unit))
+            assert "install smartmontools" in reader.warnings(unit)[0]
         assert "active\nactive" == machine.systemctl("is-active", *BOTH)
         assert 0 == machine.metrics().value("ssd_collector_success", collector="smart")
         assert list(machine.metrics().find("ssd_disk_read_bytes_total"))
@@ -222,14 +226,14 @@ def test_an_unreadable_certificate_fails_the_unit_with_one_line(machine: Machine
     key = "/etc/ssd-exporter/key.pem"
     text = f"tls_server_config:\n  cert_file: {key}\n  key_file: {key}\n"
     setting = f'[web]\nconfig_file = "{web}"\n'
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     with (
         changed(machine, web, text),
         changed(machine, key, "secret", 0o600),
         changed(machine, CONFIG, setting),
     ):
         assert machine.run("systemctl", "restart", EXPORTER).returncode != 0
-        lines = ear.complaints(EXPORTER)
+        lines = reader.warnings(EXPORTER)
         assert 1 == len(lines)
         assert key in lines[0]
         assert "Permission denied" in lines[0]
@@ -244,12 +248,12 @@ def test_the_exporter_runs_with_a_full_var_and_reports_the_loss(machine: Machine
         " chown ssd-exporter: /var/lib/ssd-exporter && ! cat /dev/zero > /var/full 2> /dev/null"
     )
     assert 0 == machine.run("sh", "-c", script).returncode
-    ear = JournalReader(machine)
+    reader = JournalReader(machine)
     try:
         machine.systemctl("start", EXPORTER)
         await_drive(machine)
-        machine.await_("said", lambda: ear.complaints(EXPORTER))
-        assert "No space left on device" in "".join(ear.complaints(EXPORTER))
+        machine.await_("a message", lambda: reader.warnings(EXPORTER))
+        assert "No space left on device" in "".join(reader.warnings(EXPORTER))
         assert "active" == machine.show(EXPORTER, "ActiveState")
     finally:
         machine.systemctl("stop", EXPORTER)
@@ -261,13 +265,13 @@ def test_an_uninterruptible_command_survives_the_agent(machine: Machine) -> None
     settings = '[[smart.drive]]\npath = "/dev/sdx"\ntype = "jmb39x,0"\n'
     with changed(machine, CONFIG, settings):
         machine.systemctl("restart", AGENT)
-        machine.await_("asked", lambda: machine.run("pgrep", "-x", "sleep").stdout)
-        its = machine.run("pgrep", "-x", "sleep").stdout
+        machine.await_("the slow command runs", lambda: machine.run("pgrep", "-x", "sleep").stdout)
+        pids = machine.run("pgrep", "-x", "sleep").stdout
         machine.systemctl("stop", AGENT)
-        assert its == machine.run("pgrep", "-x", "sleep").stdout
+        assert pids == machine.run("pgrep", "-x", "sleep").stdout
         assert "inactive" == machine.show(AGENT, "ActiveState")
     machine.systemctl("start", AGENT)
-    machine.await_("it has ended", lambda: not machine.run("pgrep", "-x", "sleep").stdout)
+    machine.await_("the command ends", lambda: not machine.run("pgrep", "-x", "sleep").stdout)
 
 
 def test_a_stop_is_clean_and_removes_the_documents(machine: Machine) -> None:
@@ -283,7 +287,7 @@ def test_units_run_on_a_read_only_root() -> None:
             assert machine.run("touch", "/var/lib/x").returncode != 0
             await_drive(machine)
             assert "active\nactive" == machine.systemctl("is-active", *BOTH)
-            [line] = complaints(machine.said(EXPORTER))
+            [line] = warnings(machine.said(EXPORTER))
             assert "baselines and counters are lost at the next restart" in line
     except Unavailable as e:
         lacking(str(e))

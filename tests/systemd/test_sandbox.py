@@ -17,22 +17,22 @@ def status(machine: Machine, unit: str) -> dict[str, str]:
 
 
 def test_the_exporter_has_no_capabilities_and_no_devices(machine: Machine) -> None:
-    its = status(machine, EXPORTER)
-    assert "0" not in its["Uid"].split()
-    assert 0 == int(its["CapBnd"], 16) == int(its["CapPrm"], 16)
-    assert "1" == its["NoNewPrivs"]
+    fields = status(machine, EXPORTER)
+    assert "0" not in fields["Uid"].split()
+    assert 0 == int(fields["CapBnd"], 16) == int(fields["CapPrm"], 16)
+    assert "1" == fields["NoNewPrivs"]
     pid = machine.show(EXPORTER, "MainPID")
     devices = machine.run("find", f"/proc/{pid}/root/dev/", "-type", "b").stdout
     assert "" == devices
 
 
 def test_the_agent_has_only_the_capabilities_of_smartctl_and_no_network(machine: Machine) -> None:
-    its = status(machine, AGENT)
-    assert ["0"] * 4 == its["Uid"].split()
-    assert CAPABILITIES == int(its["CapBnd"], 16) == int(its["CapEff"], 16)
+    fields = status(machine, AGENT)
+    assert ["0"] * 4 == fields["Uid"].split()
+    assert CAPABILITIES == int(fields["CapBnd"], 16) == int(fields["CapEff"], 16)
     pid = machine.show(AGENT, "MainPID")
-    its_network = machine.run("readlink", f"/proc/{pid}/ns/net").stdout
-    assert machine.run("readlink", "/proc/1/ns/net").stdout != its_network
+    network = machine.run("readlink", f"/proc/{pid}/ns/net").stdout
+    assert machine.run("readlink", "/proc/1/ns/net").stdout != network
 
 
 def test_documents_are_readable_for_agent_and_exporter_only(machine: Machine) -> None:
@@ -40,8 +40,8 @@ def test_documents_are_readable_for_agent_and_exporter_only(machine: Machine) ->
     directory, *files = listed.splitlines()
     assert "drwxr-x--- root ssd-exporter" == directory
     assert {"-rw-r----- root ssd-exporter"} == set(files)
-    asked = ["setpriv", "--reuid=nobody", "--clear-groups", "--regid=nogroup"]
-    assert machine.run(*asked, "ls", "/run/ssd-smart-agent").returncode != 0
+    as_nobody = ["setpriv", "--reuid=nobody", "--clear-groups", "--regid=nogroup"]
+    assert machine.run(*as_nobody, "ls", "/run/ssd-smart-agent").returncode != 0
 
 
 #: Writable directories of each unit. /dev is restricted to listed nodes; /proc/sys is read-only.
@@ -60,7 +60,7 @@ def test_each_unit_can_write_to_its_own_directory_only(machine: Machine, unit: s
     mounts = [line.split(" ") for line in lines]
     writable = {fields[4] for fields in mounts if "rw" in fields[5].split(",")}
     # Two paths that exist in containers only.
-    assert WRITABLE[unit] == {each for each in writable if not each.startswith("/run/host/")}
+    assert WRITABLE[unit] == {path for path in writable if not path.startswith("/run/host/")}
 
 
 def test_the_agent_has_no_access_to_sockets_of_systemd(machine: Machine) -> None:

@@ -49,8 +49,8 @@ def verified(root: Path, unit: str, text: str) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o755)
     (root / "bin").symlink_to("usr/bin")
-    for each in UNITS:
-        (directory / each).write_text((SYSTEMD / each).read_text())
+    for name in UNITS:
+        (directory / name).write_text((SYSTEMD / name).read_text())
     (directory / unit).write_text(text)
     done = analyze("verify", f"--root={root}", unit)
     return done.stdout + done.stderr
@@ -70,9 +70,9 @@ def test_systemd_reports_unknown_keys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("unit", UNITS)
 def test_the_exposure_is_low(unit: str) -> None:
     done = analyze("security", "--offline=true", "--no-pager", str(SYSTEMD / unit))
-    found = re.search(r"Overall exposure level for \S+: ([\d.]+) ", done.stdout)
-    assert found is not None, done.stderr
-    assert float(found[1]) <= MAX_EXPOSURE[unit], done.stdout
+    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+) ", done.stdout)
+    assert exposure is not None, done.stderr
+    assert float(exposure[1]) <= MAX_EXPOSURE[unit], done.stdout
 
 
 @pytest.mark.parametrize("unit", [*UNITS, "probe.conf"])
