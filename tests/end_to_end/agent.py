@@ -1,4 +1,4 @@
-"""The smart-agent as a process of its own, which leaves its documents where a test says."""
+"""Runs the SMART agent as a process that writes its documents to a directory of the test."""
 
 import json
 import re
@@ -32,9 +32,9 @@ _RSS = re.compile(r"^VmRSS:\s+(\d+) kB$", re.MULTILINE)
 
 
 class Agent:
-    """A context manager that holds an agent; `settled` waits for its first documents.
+    """A context manager that runs an agent; `settled` waits for its first documents.
 
-    `directory` keeps its configuration and its log, `documents` is its run directory.
+    `directory` contains its configuration and log; `documents` is its run directory.
     """
 
     process: subprocess.Popen[bytes]
@@ -53,7 +53,7 @@ class Agent:
         return self
 
     def launch(self) -> None:
-        """Start it and wait for nothing."""
+        """Starts the agent without waiting."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 self._argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment()
@@ -70,27 +70,27 @@ class Agent:
 
     @property
     def log(self) -> str:
-        """What it has said so far, and what those before it said."""
+        """Returns its log so far, including that of earlier processes."""
         return self._log.read_text()
 
     @property
     def complaints(self) -> list[str]:
-        """What was logged as a warning or an error, and lines that are no log lines."""
+        """Returns warnings, errors, and lines that are not log records."""
         return [line for line in self.log.splitlines() if " level=info " not in line]
 
     def heartbeat(self) -> dict[str, Any]:
-        """Raises FileNotFoundError where there is none."""
+        """Returns the heartbeat. Raises FileNotFoundError without one."""
         found: dict[str, Any] = json.loads((self.documents / "agent.json").read_text())
         return found
 
     def polls(self) -> dict[str, dict[str, Any]]:
-        """The last document of each drive, by the drive's path."""
+        """Returns the last document of each drive, by path."""
         files = [f for f in self.documents.glob("drive-*.json") if ".daily." not in f.name]
         found = [json.loads(file.read_text()) for file in files]
         return {each["path"]: each for each in found}
 
     def settled(self, drives: int) -> "Agent":
-        """As soon as it has left a document of so many drives, and said that they are all."""
+        """Waits until the heartbeat and the documents contain this number of drives."""
         self.wait_until(
             lambda: drives == len(self.polls()) == len(self.heartbeat()["drives"]),
             f"{drives} documents",
@@ -100,7 +100,7 @@ class Agent:
     def wait_until(
         self, is_true: Callable[[], bool], what: str, seconds: float = _START_SECONDS
     ) -> None:
-        """AssertionError where that takes longer; FileNotFoundError is not yet."""
+        """Waits for a condition; raises AssertionError on a timeout. FileNotFoundError is retried."""
         until = time.monotonic() + seconds
         while not _or_not_yet(is_true):
             assert self.process.poll() is None, self.log
@@ -118,7 +118,7 @@ class Agent:
         self.process.send_signal(signal.SIGHUP)
 
     def stop(self) -> int:
-        """SIGTERM, and the exit status; what does not end is killed, and TimeoutExpired raised."""
+        """Sends SIGTERM and returns the exit status; kills the process on a timeout and raises."""
         self.process.terminate()
         try:
             return self.process.wait(_STOP_SECONDS)

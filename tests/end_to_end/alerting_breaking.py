@@ -1,4 +1,4 @@
-"""What a host's drives do when they break, for the scenes; and how long it is looked at."""
+"""The ways in which the drives of the scenes fail, and how long each failure lasts."""
 
 from collections.abc import Iterator
 
@@ -33,8 +33,8 @@ LOG = "nvme_smart_health_information_log__"
 
 
 def fills(act: Act) -> Iterator[Until]:
-    """A job on a drive that rests, or the mean of five minutes would hide at first how slow it is,
-    and SSDDiskSaturated would be heard before the page.
+    """Fills an idle drive. On a busy drive the mean of five minutes would hide the latency at first,
+    and SSDDiskSaturated would fire before the severe alert.
     """
     act.host.counters.loads("nvme1n1", io_ms=0)
     yield act.after(GROUP_SECONDS)

@@ -1,4 +1,4 @@
-"""Faults on top of one another: the worst is heard, and holds the others back."""
+"""Scenes with several faults: the worst alert is sent, and inhibits the others."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ from tests.end_to_end.alerting_stage import Act, Until
 
 
 def worse_and_worse(act: Act) -> Iterator[Until]:
-    """Slow, full, hung: one page at a time, of the worst."""
+    """Slow, saturated, hanging: one notification at a time, for the worst state."""
     yield act.after(MANY_REQUESTS_SECONDS)
     yield from fills(act)
     act.host.counters.loads("nvme1n1", **FULL_AND_SLOW)
@@ -31,7 +31,7 @@ def worse_and_worse(act: Act) -> Iterator[Until]:
 
 
 def fails_in_every_way(act: Act) -> Iterator[Until]:
-    """A drive says that it fails, and then it does: hot, worn, unreadable, hung."""
+    """A drive predicts its failure and then fails: hot, worn, unreadable, hanging."""
     failing = {
         f"{LOG}critical_warning": 4,
         "smart_status__passed": False,
@@ -64,8 +64,8 @@ def fails_in_every_way(act: Act) -> Iterator[Until]:
 
 
 def down_with_a_hot_drive(act: Act) -> Iterator[Until]:
-    """Of a host that is down nothing else is said. What ended meanwhile is said afterwards, for
-    Prometheus tells Alertmanager again and again for a quarter of an hour.
+    """A host that is down inhibits its other alerts. The end of an alert during that time is reported
+    afterwards, because Prometheus repeats it to Alertmanager for a quarter of an hour.
     """
     heats(act)
     yield act.fires("SSDTemperatureCritical")

@@ -1,4 +1,4 @@
-"""The counters of a host made of files, which run on while somebody looks."""
+"""Counters of a simulated host that advance while the test runs."""
 
 import os
 import threading
@@ -21,10 +21,10 @@ _PRESSURES = ("proc/pressure/io", "sys/fs/cgroup/system.slice/mysql.service/io.p
 
 
 class Counters:
-    """Those of /proc and of mysqld's control group, below `place`; files are replaced whole.
+    """The counters of /proc and of mysqld's control group, in files below `place`.
 
-    disks: what diskstats gains in a second, all day, by device.
-    stood_still_seconds: the longest time for which they did not run while there was a load.
+    disks: the normal increase of diskstats in a second, by device.
+    stood_still_seconds: the longest time without an update while there was a load.
     """
 
     def __init__(self, place: Path, disks: Mapping[str, growth.Gains]) -> None:
@@ -39,29 +39,30 @@ class Counters:
         self.stood_still_seconds = 0.0
 
     def loads(self, device: str, **gains: int) -> None:
-        """From now on a device does this in a second; what it does all day where none is given."""
+        """Sets the increase of a device's counters in a second; without arguments the normal one."""
         with self._lock:
             self._disks[device] = gains or self._calm[device]
 
     def waits(self, **totals: int) -> None:
-        """From now on tasks, mysqld's among them, wait for I/O so many microseconds a second, some
-        and full; as ever where none is given.
+        """Sets the microseconds per second that tasks, including mysqld's, wait for I/O.
+
+        Without arguments the normal values apply.
         """
         with self._lock:
             self._waiting = {**_HARDLY, **totals}
 
     def computes(self, **cpus: growth.Gains) -> None:
-        """From now on a CPU spends its ticks so; as ever where none is given."""
+        """Sets how CPUs spend their ticks; without arguments they are idle."""
         with self._lock:
             self._cpus = {**_IDLE, **cpus}
 
     def rows(self, changed: Callable[[str], str]) -> None:
-        """Disks come and go in diskstats."""
+        """Changes the rows of diskstats."""
         with self._lock:
             self._rewrite("proc/diskstats", changed)
 
     def grow(self) -> None:
-        """Let them run on to what they are now."""
+        """Advances the counters to the current time."""
         with self._lock:
             calm = self._disks == self._calm and self._cpus == _IDLE
             seconds = time.monotonic() - self._grown_at
@@ -87,7 +88,7 @@ class Counters:
         self._rewrite(file, lambda text: grown(text, whole))
 
     def _whole(self, file: str, who: str, gains: growth.Gains, seconds: float) -> dict[str, int]:
-        """What is gained by now in whole numbers; the rest is carried over."""
+        """Returns the increase in whole numbers; the remainder is carried over."""
         whole = {}
         for what, rate in gains.items():
             if what == "in_flight":
@@ -106,7 +107,7 @@ class Counters:
 
 @contextmanager
 def running(all_counters: Iterable[Counters]) -> Iterator[None]:
-    """Let the counters of several hosts run."""
+    """Advances the counters of several hosts."""
     stopping = threading.Event()
     known = list(all_counters)
 
@@ -125,7 +126,7 @@ def running(all_counters: Iterable[Counters]) -> Iterator[None]:
 
 
 def replace_whole(file: Path, text: str) -> None:
-    """A reader sees the old text or the new one."""
+    """Replaces a file atomically."""
     new = file.parent / f".{file.name}.new"
     new.write_text(text)
     os.replace(new, file)

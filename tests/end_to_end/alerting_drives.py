@@ -1,4 +1,4 @@
-"""The drives of a host made of files: what smartctl and the kernel say of them."""
+"""The drives of a simulated host: output of smartctl and files of the kernel."""
 
 import json
 import os
@@ -16,10 +16,10 @@ VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"
 
 
 class Drives:
-    """Called by the last part of the path that smartctl is told; `program` is the smartctl.
+    """The drives by the last part of their device path; `program` is the stand-in smartctl.
 
-    reports: the file of each drive's report in tests/hosts, as it is while the drive is well. Name,
-    model and serial number become those that the kernel tells.
+    reports: the file in tests/hosts with the report of each healthy drive. Name, model and serial
+    number are replaced by those that the kernel reports.
     """
 
     def __init__(self, place: Path, reports: Mapping[str, str], counters: Counters) -> None:
@@ -41,12 +41,12 @@ class Drives:
         return self._stand_in.program
 
     def identity(self, drive: str) -> tuple[str, str]:
-        """Its model and its serial number."""
+        """Returns the model and the serial number of a drive."""
         report = self._reports[drive]
         return report["model_name"], report["serial_number"]
 
     def says(self, drive: str, **changes: Any) -> None:
-        """From now on it is well but for this, given by key or by `part__key` of a part."""
+        """Sets the report: healthy except for these values, by key or as `part__key`."""
         report = json.loads(json.dumps(self._reports[drive]))
         for name, value in changes.items():
             *parts, key = name.split("__")
@@ -59,7 +59,7 @@ class Drives:
         self._stand_in.does(drive, f"cat {file}\nexit {report['smartctl']['exit_status']}\n")
 
     def counts(self, drive: str, attribute: int, more: int) -> None:
-        """The raw number of a SATA drive's attribute has grown."""
+        """Increases the raw value of a SATA drive's attribute."""
         table = json.loads(json.dumps(self._reports[drive]["ata_smart_attributes"]["table"]))
         for row in table:
             if row["id"] == attribute:
@@ -67,11 +67,11 @@ class Drives:
         self.says(drive, ata_smart_attributes__table=table)
 
     def hangs(self, drive: str) -> None:
-        """smartctl does not come back from it, and takes no notice of SIGTERM."""
+        """Makes smartctl hang at this drive and ignore SIGTERM."""
         self._stand_in.hangs(drive)
 
     def pull(self, device: str, drive: str) -> None:
-        """It is gone from the bus."""
+        """Removes the drive from the bus."""
         sys = self._place / "sys"
         links = [
             link
@@ -89,7 +89,7 @@ class Drives:
         self._scan_finds(each for each in self._reports if each != drive)
 
     def plug(self, device: str, drive: str, serial: str = "") -> None:
-        """It is back; with a serial number it is another drive of the model."""
+        """Inserts the drive again; a serial number makes it another drive of the same model."""
         rows, links = self._pulled.pop(device)
         if serial:
             self._reports[drive]["serial_number"] = serial
@@ -101,7 +101,7 @@ class Drives:
         self._scan_finds(self._reports)
 
     def _own(self, drive: str, report: dict[str, Any]) -> dict[str, Any]:
-        """A report as if it were of this drive, of which the kernel has told."""
+        """Returns a report with the identity that the kernel reports for this drive."""
         report["device"]["name"] = report["device"]["info_name"] = f"/dev/{drive}"
         # They say who a drive is, too.
         for name in ("wwn", "nvme_namespaces"):

@@ -1,4 +1,4 @@
-"""Faults that come and go, each of one kind; `alerting_scenes` has what is heard of them."""
+"""Faults that start and end, each of one kind; `alerting_scenes` lists the expected alerts."""
 
 import time
 from collections.abc import Iterator

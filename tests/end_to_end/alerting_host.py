@@ -1,4 +1,4 @@
-"""A machine of tests/hosts that lives: its counters run, and a test breaks and mends its drives."""
+"""A host of tests/hosts with running counters, whose drives a test breaks and repairs."""
 
 import re
 from collections.abc import Mapping
@@ -75,7 +75,7 @@ SATA = Kind(
 
 
 class Host:
-    """`place` holds it; `flags` tell the exporter of it. Files that change are replaced whole."""
+    """A host in the directory `place`; `flags` configure the exporter for it."""
 
     def __init__(self, name: str, kind: Kind, place: Path) -> None:
         self.name = name
@@ -105,7 +105,7 @@ class Host:
 
 
 def another_disk(host: Host) -> str:
-    """So that one of them can be pulled: a machine without a disk is a fault of its own."""
+    """Adds a second disk, so that one can be removed: a host without disks is another fault."""
     place = host.place / "sys/devices/virtual/block/vda"
     place.mkdir(parents=True)
     for name, value in {"dev": "252:0", "size": "2048"}.items():

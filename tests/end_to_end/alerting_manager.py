@@ -1,4 +1,4 @@
-"""Debian's Alertmanager with the routes of alerts/, asked over its HTTP API."""
+"""Runs Debian's Alertmanager with the routes of alerts/, and queries its HTTP API."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _LISTENS = re.compile(r'msg="Listening on" address=(127\.0\.0\.1:\d+)')
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """An alert that it holds; `by` names those that inhibit it."""
+    """An active alert; `by` names the alerts that inhibit it."""
 
     alert: str
     device: str

@@ -1,4 +1,4 @@
-"""Every scene: the host, the fault that is played on it, and all that is heard of it."""
+"""All scenes: the host, its fault, and the expected notifications."""
 
 import shutil
 
@@ -30,12 +30,12 @@ guard_pressure_ratio = 1
 
 
 def _once(receiver: str, alert: str, device: str) -> tuple[Event, ...]:
-    """It fires and is resolved, each said once."""
+    """An alert that fires and is resolved, with one notification for each."""
     return tuple(Event(receiver, alert, device, status) for status in ("firing", "resolved"))
 
 
 def _probed(host: Host) -> str:
-    """A directory on the data's filesystem, as the kernel of this host has it, and a fio."""
+    """A probe directory on the data's file system of this host, and a stand-in fio."""
     directory = host.place / "probes"
     directory.mkdir()
     (host.place / "rootfs/run/lock").mkdir(parents=True)

@@ -61,7 +61,7 @@ def milliseconds(duration: str) -> int:
 
 
 def duration(text: str, factor: int) -> str:
-    """A duration shortened.
+    """Returns a duration divided by the factor.
 
     Raises:
         ValueError: it is none, or would be no whole number of milliseconds.
@@ -97,7 +97,7 @@ def expression(promql: str, factor: int, scrape_seconds: float) -> str:
 
 
 def text(annotation: str, factor: int, scrape_seconds: float) -> str:
-    """A text with the queries that it asks shortened; its words stay."""
+    """Returns an alert text with shortened queries; the words stay."""
 
     def query(action: re.Match[str]) -> str:
         return _QUOTED.sub(
@@ -111,7 +111,7 @@ def text(annotation: str, factor: int, scrape_seconds: float) -> str:
 
 
 def rules(document: Mapping[str, Any], factor: int, scrape_seconds: float) -> dict[str, Any]:
-    """A rule file shortened."""
+    """Returns a shortened rule file."""
     groups = [
         {
             **_waits(group, _OF_RULES, factor),
@@ -123,7 +123,7 @@ def rules(document: Mapping[str, Any], factor: int, scrape_seconds: float) -> di
 
 
 def routes(document: Mapping[str, Any], factor: int) -> dict[str, Any]:
-    """An Alertmanager configuration shortened."""
+    """Returns a shortened Alertmanager configuration."""
     return {**document, "route": _route(document["route"], factor)}
 
 

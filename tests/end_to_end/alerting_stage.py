@@ -37,7 +37,7 @@ _AT_A_TIME = 3
 
 
 class Until(NamedTuple):
-    """What a play waits for, for people, and whether it is so."""
+    """A condition that a scene waits for, and its description."""
 
     what: str
     is_so: Callable[[], bool]
@@ -45,7 +45,7 @@ class Until(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One alert in one notification: where it goes, and of which device of the scene's host."""
+    """One alert in one notification: its receiver and its device."""
 
     receiver: str
     alert: str
@@ -55,7 +55,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A fault, on a host of its own.
+    """A fault on a separate host.
 
     play: breaks and mends the host, and gives what it waits for.
     events: all that the receiver hears of the host.
@@ -155,7 +155,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Everything that runs."""
+    """All processes of the test."""
 
     acts: tuple[Act, ...]
     receiver: Receiver
@@ -165,7 +165,7 @@ class Stage:
 
 @contextmanager
 def stage(directory: Path, scenes: Sequence[Scene]) -> Iterator[Stage]:
-    """Build it and wait until every host is scraped and every rule was evaluated."""
+    """Starts all processes and waits until every host is scraped and every rule is evaluated."""
     with ExitStack() as stack:
         receiver = stack.enter_context(receiving())
         # Before the hosts live: to read YAML takes a second, in which their counters would stand.
@@ -197,7 +197,7 @@ def stage(directory: Path, scenes: Sequence[Scene]) -> Iterator[Stage]:
 
 
 def perform(acts: Sequence[Act], seconds: float) -> None:
-    """Play all at the same time, each to its end or until so many seconds have passed."""
+    """Plays all scenes concurrently, each to its end or until the timeout in seconds."""
     begun = time.monotonic()
     plays = [(act, act.scene.play(act)) for act in acts]
     waiting = {act.scene.name: next(play, None) for act, play in plays}
@@ -226,7 +226,7 @@ def _write_rules(place: Path) -> None:
 
 
 def _prometheus(rules: Path, manager: str, acts: Sequence[Act]) -> str:
-    """The example's configuration with rules, Alertmanager and targets of ours."""
+    """Returns the example's configuration with the rules, Alertmanager and targets of the test."""
     targets = [
         {"targets": [f"127.0.0.1:{act.daemon.port}"], "labels": {"instance": act.host.name}}
         for act in acts

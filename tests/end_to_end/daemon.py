@@ -1,4 +1,4 @@
-"""The exporter as a process of its own, on a port of its own, with a state of its own."""
+"""Runs the exporter as a process, with its own port and state directory."""
 
 import http.client
 import os
@@ -27,7 +27,7 @@ _OF_A_MANAGER = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer over HTTP; header names are in small letters."""
+    """An HTTP response; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -35,7 +35,7 @@ class Answer:
 
 
 def command(directory: Path, *flags: str, config: str = "", port: int = 0) -> list[str]:
-    """The exporter's arguments; `config` is the text of its configuration file."""
+    """Returns the exporter's arguments; `config` is the text of its configuration file."""
     file = directory / "ssd-exporter.toml"
     file.write_text(config)
     return [
@@ -50,7 +50,7 @@ def command(directory: Path, *flags: str, config: str = "", port: int = 0) -> li
 
 
 def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment that a daemon of a test gets."""
+    """Returns the environment of a daemon under test."""
     plain = {name: value for name, value in os.environ.items() if name not in _OF_A_MANAGER}
     return plain | dict(more or {})
 

@@ -1,4 +1,4 @@
-"""A host made of files: /proc and /sys below a directory, for a daemon to watch."""
+"""A simulated host: /proc and /sys below a directory."""
 
 import os
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ _PRESSURE = (
 
 
 class Host:
-    """`proc` and `sys` as the daemon is told of them by `flags`."""
+    """The directories `proc` and `sys`; `flags` pass them to the daemon."""
 
     def __init__(self, root: Path) -> None:
         self.proc, self.sys = root / "proc", trees.Sys(root / "sys")

@@ -1,4 +1,4 @@
-"""Made-up drives behind a stand-in smartctl, for the daemon and the agent of a test."""
+"""Simulated drives behind a stand-in smartctl, for a daemon or an agent under test."""
 
 import json
 import os

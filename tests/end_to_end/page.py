@@ -1,4 +1,4 @@
-"""A page of metrics as a scraper understands it."""
+"""A page of metrics, parsed as by a scraper."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _FRACTION_OF_SECONDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Every sample by its name and labels; `kinds` are the families' types."""
+    """All samples by name and labels; `kinds` are the types of the families."""
 
     samples: dict[tuple[str, Labels], float]
     kinds: dict[str, str]

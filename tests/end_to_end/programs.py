@@ -1,4 +1,4 @@
-"""Programs that a test runs for real: where one is missing the test cannot be run."""
+"""Checks that a program which a test runs is installed."""
 
 import shutil
 
@@ -6,7 +6,7 @@ from tests.required import lacking
 
 
 def need(*programs: str) -> None:
-    """Skip the test, with the reason, where a program is missing; in CI that is a failure."""
+    """Skips the test with a reason if a program is missing; fails it in CI."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         lacking(f"not installed: {', '.join(missing)}")

@@ -1,4 +1,4 @@
-"""Debian's Prometheus, scraping one target once a second, asked over its HTTP API."""
+"""Runs Debian's Prometheus, which scrapes one target every second, and queries its HTTP API."""
 
 import json
 import re
@@ -24,7 +24,7 @@ scrape_configs:
 
 
 class Series(NamedTuple):
-    """One series of an answer: unix times and values."""
+    """One series of a query result: Unix times and values."""
 
     labels: dict[str, str]
     points: list[tuple[float, float]]

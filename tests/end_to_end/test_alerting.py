@@ -1,4 +1,4 @@
-"""Every fault of a host's drives, from the kernel's files to the pager, and back again.
+"""Every fault of a host's drives, from the kernel's files to the notification, and its end.
 
 Each scene has a host of its own, and all are played at the same time, once for all of the tests:
 two and a half minutes. `alerting_shortened` says how an hour becomes a minute.
@@ -74,9 +74,7 @@ def test_every_fault_has_a_scene() -> None:
 
 
 @every_scene
-def test_the_right_alert_comes_once_and_clears_and_nothing_beside_it(
-    played: Stage, scene: Scene
-) -> None:
+def test_exactly_the_expected_alerts_fire_once_and_resolve(played: Stage, scene: Scene) -> None:
     act = act_of(played, scene.name)
     state = (
         f"heard: {act.events}, waiting for: {act.waits_for!r}, the counters stood still for"
@@ -88,7 +86,7 @@ def test_the_right_alert_comes_once_and_clears_and_nothing_beside_it(
 
 
 @every_scene
-def test_it_says_which_host_which_drive_how_bad_and_what_to_do(played: Stage, scene: Scene) -> None:
+def test_a_notification_names_host_drive_severity_and_runbook(played: Stage, scene: Scene) -> None:
     act = act_of(played, scene.name)
     model, serial = act.drive
     for notice in act.notices:
@@ -107,28 +105,28 @@ def test_it_says_which_host_which_drive_how_bad_and_what_to_do(played: Stage, sc
     assert scene.says in act.notices[0].annotations["description"]
 
 
-def test_of_a_disk_that_gets_worse_the_worst_alone_is_heard(played: Stage) -> None:
-    """Latency under saturated, saturated under severe, all of them under stalled."""
+def test_only_the_worst_alert_of_a_degrading_disk_is_sent(played: Stage) -> None:
+    """Saturated inhibits latency, severe inhibits saturated, and stalled inhibits all of them."""
     held = act_of(played, "worse-and-worse").inhibited
     assert {"SSDWriteLatencyHigh", "SSDIOPressureHigh", "SSDDiskSaturated"} <= held.keys()
     assert {"SSDDiskStalled"} == held["SSDDiskSaturatedSevere"]
     assert "SSDDiskStalled" in held["SSDDiskSaturated"]
 
 
-def test_of_a_drive_that_fails_nothing_more_is_heard(played: Stage) -> None:
+def test_a_failing_drive_inhibits_its_other_alerts(played: Stage) -> None:
     held = act_of(played, "failing").inhibited
     of_it = {"SSDDiskStalled", "SSDMediaErrors", "SSDMediaErrorsRepeated", "SSDSpareExhausted"}
     assert of_it | {"SSDTemperatureCritical"} <= held.keys()
     assert {True} == {"SSDDriveFailing" in by for by in held.values()}
 
 
-def test_of_a_host_that_is_down_nothing_more_is_heard(played: Stage) -> None:
+def test_a_host_that_is_down_inhibits_its_other_alerts(played: Stage) -> None:
     held = act_of(played, "down-and-hot").inhibited
     assert {"SSDTemperatureCritical": {"SSDExporterDown"}} == held
 
 
-def test_no_rule_fails_and_nobody_complains(played: Stage) -> None:
-    """Also while drives are lost and replaced, when a join may find two where it wants one."""
+def test_no_rule_fails_and_no_program_logs_an_error(played: Stage) -> None:
+    """Also while drives are lost and replaced, when a join may find two matches instead of one."""
     assert 0 == played.prometheus.counts("prometheus_rule_evaluation_failures_total")
     assert 0 < played.prometheus.counts("prometheus_rule_evaluations_total")
     assert [] == played.prometheus.complaints

@@ -1,4 +1,4 @@
-"""Rules and routes with their time shortened are the same rules but for the time."""
+"""Shortened rules and routes differ from the originals only in their times."""
 
 import math
 import re
@@ -30,19 +30,19 @@ def test_a_duration_is_shortened(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "5 m", "1.5h", "1q", "-1m", "7ms"])
-def test_what_is_no_duration_or_too_short_is_refused(text: str) -> None:
+def test_an_invalid_or_too_short_duration_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"no duration|no whole number"):
         shortened.duration(text, 60)
 
 
 @given(st.integers(min_value=1, max_value=10**6), st.integers(min_value=1, max_value=1000))
-def test_a_duration_comes_back_by_the_factor(seconds: int, factor: int) -> None:
+def test_a_shortened_duration_times_the_factor_is_the_original(seconds: int, factor: int) -> None:
     long = f"{seconds * factor}s"
     assert 1000 * seconds == shortened.milliseconds(shortened.duration(long, factor))
 
 
 @given(st.text())
-def test_any_text_is_an_expression_or_refused(text: str) -> None:
+def test_any_text_is_shortened_or_rejected(text: str) -> None:
     with suppress(ValueError):
         assert isinstance(shortened.expression(text, 60, SCRAPE), str)
 
@@ -59,26 +59,26 @@ def test_any_text_is_an_expression_or_refused(text: str) -> None:
         ("a5m + b_5m:rate5m", "a5m + b_5m:rate5m"),
     ],
 )
-def test_ranges_steps_and_offsets_are_shortened_and_names_and_texts_are_not(
+def test_ranges_steps_and_offsets_are_shortened_but_not_names_and_strings(
     before: str, after: str
 ) -> None:
     assert after == shortened.expression(before, 60, SCRAPE)
 
 
-def test_a_range_of_fewer_than_four_scrapes_is_refused() -> None:
+def test_a_range_of_fewer_than_four_scrapes_is_rejected() -> None:
     assert "rate(a[2s])" == shortened.expression("rate(a[2m])", 60, 0.5)
     with pytest.raises(ValueError, match="less than 4 scrapes"):
         shortened.expression("rate(a[2m])", 60, 0.51)
 
 
-def test_a_text_keeps_its_words_and_its_queries_are_shortened() -> None:
+def test_the_queries_of_a_text_are_shortened_and_its_words_stay() -> None:
     before = 'In [5m] of {{ $labels.a }}: {{ printf "a{b=%q}[7d:1h]" $labels.b | query }} [1h].'
     after = 'In [5m] of {{ $labels.a }}: {{ printf "a{b=%q}[10080s:60s]" $labels.b | query }} [1h].'
     assert after == shortened.text(before, 60, SCRAPE)
 
 
 def without_times(document: Any) -> Any:
-    """A document with every duration, and every number of `OF_A_RANGE`, replaced by T."""
+    """Returns a document with every duration, and every number of `OF_A_RANGE`, replaced by T."""
     if isinstance(document, list):
         return [without_times(each) for each in document]
     if isinstance(document, dict):
@@ -127,7 +127,7 @@ def test_thresholds_of_a_range_are_shortened_with_it_and_exist() -> None:
 
 
 @pytest.mark.real
-def test_promtool_finds_no_fault_in_shortened_rules(tmp_path: Path) -> None:
+def test_promtool_accepts_shortened_rules(tmp_path: Path) -> None:
     need("promtool")
     files = []
     for path in RULE_FILES:
@@ -143,7 +143,7 @@ def test_promtool_finds_no_fault_in_shortened_rules(tmp_path: Path) -> None:
     assert (0, "") == (done.returncode, done.stderr)
 
 
-def test_a_group_writes_before_what_it_wrote_is_forgotten() -> None:
+def test_a_group_is_evaluated_within_the_lookback_of_prometheus() -> None:
     """Prometheus looks five minutes back for a value. A group of five minutes leaves none between
     the end of those and the end of its evaluation, and an alert's `for` begins again each time.
     """

@@ -1,4 +1,4 @@
-"""Hosts as nobody wants them: thousands of devices, names that bite, devices that flap."""
+"""Extreme hosts: thousands of devices, special characters in names, devices that flap."""
 
 import json
 import threading
@@ -35,7 +35,7 @@ NAMES = (
 
 @contextmanager
 def repeatedly(step: Callable[[int], None], seconds: float) -> Iterator[None]:
-    """Call `step` with 0, 1, 2 ... at this pace, beside the block."""
+    """Calls `step` with 0, 1, 2, ... at this interval while the block runs."""
     over = threading.Event()
 
     def run() -> None:
@@ -53,7 +53,7 @@ def repeatedly(step: Callable[[int], None], seconds: float) -> Iterator[None]:
         thread.join()
 
 
-def test_two_thousand_devices_among_them_names_that_bite_make_a_good_page(tmp_path: Path) -> None:
+def test_two_thousand_devices_with_special_names_make_a_valid_page(tmp_path: Path) -> None:
     host = Host(tmp_path)
     names = [*NAMES, *(f"sd{number}q" for number in range(2000 - len(NAMES)))]
     for number, name in enumerate(names):
@@ -83,7 +83,7 @@ def test_two_thousand_devices_among_them_names_that_bite_make_a_good_page(tmp_pa
     assert memory < 400 << 20
 
 
-def test_names_with_line_breaks_cost_themselves_alone(tmp_path: Path) -> None:
+def test_names_with_line_breaks_affect_only_their_own_samples(tmp_path: Path) -> None:
     """In a model, a mountpoint and a mapped device's name they are shown; a row of diskstats that
     one breaks is lost.
     """
@@ -110,10 +110,10 @@ def test_names_with_line_breaks_cost_themselves_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("renewed", [False, True], ids=["the same", "made anew"])
-def test_a_device_that_comes_and_goes_ten_times_a_second_costs_no_page_and_no_memory(
+def test_a_device_that_flaps_ten_times_a_second_costs_no_page_and_no_memory(
     tmp_path: Path, renewed: bool
 ) -> None:
-    """Either the same disk each time, or another one, with another number of its own in /sys."""
+    """The same disk each time, or a new disk with a new device number in /sys."""
     host = Host(tmp_path)
     for name in ("sda", "sdb"):
         host.sys.disk(f"devices/virtual/block/{name}")

@@ -1,4 +1,4 @@
-"""What the daemon keeps over a restart, as it finds it there."""
+"""The daemon starts with a damaged or later state file, and continues counters."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ FUTURE = '{"version": 999, "drives": []}'
     ["", "{", '{"version": 1', "[]", "\0" * 300, "[" * 100_000, FUTURE],
     ids=["empty", "cut off", "cut off later", "another type", "zeros", "deep", "future"],
 )
-def test_a_state_that_is_not_usable_is_kept_aside_and_begun_anew(tmp_path: Path, kept: str) -> None:
+def test_an_unusable_state_file_is_renamed_and_replaced(tmp_path: Path, kept: str) -> None:
     state = tmp_path / "state"
     state.mkdir()
     (state / "state.json").write_text(kept)
@@ -49,9 +49,7 @@ def test_a_state_that_is_not_usable_is_kept_aside_and_begun_anew(tmp_path: Path,
     ],
     ids=range(8),
 )
-def test_a_state_whose_contents_are_damaged_does_not_keep_it_from_starting(
-    tmp_path: Path, state: str
-) -> None:
+def test_damaged_values_in_the_state_do_not_prevent_the_start(tmp_path: Path, state: str) -> None:
     (tmp_path / "state").mkdir()
     boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     text = state.replace("BOOT_ID", json.dumps(boot_id))
@@ -61,7 +59,7 @@ def test_a_state_whose_contents_are_damaged_does_not_keep_it_from_starting(
     assert 0 <= iowait < 1e9
 
 
-def test_iowait_does_not_step_back_over_a_restart_though_the_kernel_s_own_does(
+def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does(
     tmp_path: Path,
 ) -> None:
     """proc_stat(5) says that it may; Prometheus would count all of it once more.

@@ -32,7 +32,7 @@ GONE = "RIGN000099"
 
 
 def values(page: Page, device: str) -> dict[str, float]:
-    """What a page shows of a drive's own counts and measures."""
+    """Returns the SMART values of a drive on a page."""
     names = (
         *("ssd_smart_temperature_celsius", "ssd_smart_power_on_seconds_total"),
         *("ssd_smart_media_errors_total", "ssd_smart_host_written_bytes_total"),
@@ -47,7 +47,7 @@ def values(page: Page, device: str) -> dict[str, float]:
 
 
 def check_kept(state: Path, known: set[str]) -> None:
-    """What is kept is whole, and no drive of those known before is lost; adds to `known`."""
+    """Asserts that the state is complete and lost no known drive; updates `known`."""
     history = state / "history.sqlite"
     if history.exists() and history.stat().st_size:
         connection = sqlite3.connect(history)
@@ -128,10 +128,10 @@ class Scene:
             each.kill()
 
 
-def test_killed_at_any_moment_no_half_document_is_served_and_nothing_kept_is_lost(
+def test_kill_9_at_any_moment_leaves_complete_documents_and_state(
     tmp_path: Path,
 ) -> None:
-    """Each drive says one of two things; a page shows one of them whole, or neither."""
+    """Each drive has two sets of values; a page shows one complete set or none."""
     chance = random.Random(seed := random.randrange(1 << 32))
     print(f"seed {seed}")
     scene, known = Scene(tmp_path), set[str]()

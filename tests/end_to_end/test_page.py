@@ -1,4 +1,4 @@
-"""What a scraper and a person get over HTTP from a daemon that watches this very host."""
+"""HTTP responses of a daemon that monitors the host of the test."""
 
 import gzip
 import subprocess
@@ -22,7 +22,7 @@ TEXT = "text/plain"
 
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
-    """One that emits everything there is, of every block device of this host."""
+    """A daemon that exports all metrics of every block device of this host."""
     config = "[cpu]\nper_cpu = true\n[disk]\nrequest_sizes = true\ndevice_include = '.'\n"
     place = tmp_path_factory.mktemp("daemon")
     with Daemon(place, "--compat.node-exporter", config=config) as daemon:
@@ -41,7 +41,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         ("\xff;q=;;,,", TEXT),
     ],
 )
-def test_the_format_is_the_one_that_accept_asks_for(daemon: Daemon, accept: str, kind: str) -> None:
+def test_the_accept_header_selects_the_format(daemon: Daemon, accept: str, kind: str) -> None:
     answer = daemon.get("/metrics", Accept=accept)
     assert 200 == answer.status
     assert kind == answer.headers["content-type"].partition(";")[0]
@@ -73,7 +73,7 @@ def test_both_formats_have_the_same_series(daemon: Daemon) -> None:
         ("gzip;q=x", False),
     ],
 )
-def test_the_page_is_packed_for_those_who_accept_it(
+def test_the_page_is_compressed_if_the_client_accepts_it(
     daemon: Daemon, accept_encoding: str, packed: bool
 ) -> None:
     answer = daemon.get("/metrics", Accept_Encoding=accept_encoding)
@@ -83,7 +83,7 @@ def test_the_page_is_packed_for_those_who_accept_it(
     assert Page.parse(body.decode()).value("ssd_sampler_interval_seconds") == 1
 
 
-def test_a_page_is_made_once_a_tick_however_many_ask(daemon: Daemon) -> None:
+def test_a_page_is_rendered_once_per_sample(daemon: Daemon) -> None:
     daemon.next_page()
     first, *others = [daemon.get("/metrics").body for _ in range(5)]
     assert {first} == set(others)
@@ -91,7 +91,7 @@ def test_a_page_is_made_once_a_tick_however_many_ask(daemon: Daemon) -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("flags", [(), ("--compat.node-exporter",)])
-def test_promtool_has_nothing_to_say_about_the_page(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_promtool_accepts_the_page(tmp_path: Path, flags: tuple[str, ...]) -> None:
     need("promtool")
     with Daemon(tmp_path, "--collector.disk.device-include=.", *flags) as daemon:
         daemon.next_page()
@@ -109,7 +109,7 @@ def test_promtool_has_nothing_to_say_about_the_page(tmp_path: Path, flags: tuple
 @pytest.mark.parametrize(
     ("path", "said"), [("/-/healthy", b"Healthy.\n"), ("/-/ready", b"Ready.\n")]
 )
-def test_the_checks_say_that_all_is_well(daemon: Daemon, path: str, said: bytes) -> None:
+def test_the_health_checks_report_success(daemon: Daemon, path: str, said: bytes) -> None:
     answer = daemon.get(path)
     assert (200, said) == (answer.status, answer.body)
 
@@ -125,7 +125,7 @@ def test_the_index_shows_the_devices_and_links_to_the_metrics(daemon: Daemon) ->
     assert [] == [name for name in devices if f"<td>{name}</td>" not in html]
 
 
-def test_a_page_that_is_not_there_is_404_and_what_would_change_something_is_refused(
+def test_an_unknown_page_is_404_and_other_methods_are_rejected(
     daemon: Daemon,
 ) -> None:
     assert 404 == daemon.get("/nowhere").status

@@ -42,7 +42,7 @@ guard_pressure_ratio = 1
 
 
 def settings(directory: Path, often: str = "") -> str:
-    """`often`: what else is set of each profile."""
+    """Returns the settings; `often` contains further keys of each profile."""
     small = "".join(f"[probe.profile.{name}]\nsize_bytes = 8388608\n{often}\n" for name in PROFILES)
     return f"""
         [disk]
@@ -56,7 +56,7 @@ def settings(directory: Path, often: str = "") -> str:
 
 @pytest.fixture
 def flags(tmp_path: Path) -> tuple[str, ...]:
-    """A lock of its own: another probe may run on this host."""
+    """A separate lock directory: another probe may run on this host."""
     need("fio")
     mounts = mountinfo.read_process(Path("/proc"), os.getpid()).value
     mount = mountinfo.mount_containing(mounts, str(tmp_path.resolve()))
@@ -74,7 +74,7 @@ def has_run(page: Page, times: int = 1) -> bool:
 
 
 def has_run_five_times(page: Page, limited: set[str]) -> bool:
-    """Adds to `limited` the profiles of which a run lost most of its time in the host."""
+    """Adds to `limited` the profiles whose run lost most of its time to other processes."""
     for labels, share in page.find("ssd_probe_host_share_ratio"):
         if share > 0.5:
             limited.add(labels["profile"])
@@ -82,7 +82,7 @@ def has_run_five_times(page: Page, limited: set[str]) -> bool:
 
 
 def fios(directory: Path) -> list[int]:
-    """The processes that have the probe's file among their arguments."""
+    """Returns the processes whose arguments contain the probe's file."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -107,7 +107,7 @@ OF_THE_DRIVE = ("running", "written_bytes_total", "write_budget_bytes")
 JUDGED = ("steady_state", "steady_range_ratio", "steady_slope_ratio", "steady_state_info")
 
 
-def test_every_scheduled_profile_gives_its_families_and_is_judged_after_five_runs(
+def test_every_scheduled_profile_has_its_families_and_is_judged_after_five_runs(
     tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     directory = tmp_path / "probe"
@@ -152,7 +152,9 @@ def test_every_scheduled_profile_gives_its_families_and_is_judged_after_five_run
             assert (labels["phase"] == "steady") == is_steady
 
 
-def test_sigterm_ends_the_probe_and_settles_it(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_sigterm_ends_the_probe_and_charges_its_bytes(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     directory = tmp_path / "probe"
     with Daemon(tmp_path / "daemon", *flags, config=settings(directory)) as daemon:
         _await_fio(directory)
@@ -165,7 +167,9 @@ def test_sigterm_ends_the_probe_and_settles_it(tmp_path: Path, flags: tuple[str,
     assert kept["reservation"] is None
 
 
-def test_kill_9_leaves_no_fio_and_no_byte_uncounted(tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_kill_9_leaves_no_fio_process_and_all_bytes_charged(
+    tmp_path: Path, flags: tuple[str, ...]
+) -> None:
     directory, place = tmp_path / "probe", tmp_path / "daemon"
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -196,7 +200,7 @@ def _await_fio(directory: Path) -> None:
 
 
 def _spent(state: Path) -> int:
-    """What is charged, with what is set aside."""
+    """Returns the charged bytes, including reserved ones."""
     kept = json.loads((state / "probe-budget.json").read_text())
     charged: int = sum(each["day_bytes"] for each in kept["spent"].values())
     reservation = kept["reservation"]

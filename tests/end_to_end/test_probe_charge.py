@@ -1,4 +1,4 @@
-"""What an hour of the schedule writes, by the kernel's count for a device that nobody else uses."""
+"""The bytes that an hour of probes writes to an unused device, by the kernel's count."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ SLOT, HOUR = 300.0, 3600.0
 FASTER = dict.fromkeys(ON_BY_DEFAULT, ProfileSettings(rate_iops=1000, size_bytes=8 * MIB))
 
 
-def test_the_device_writes_at_most_what_is_charged_and_half_of_it_at_least(tmp_path: Path) -> None:
+def test_the_device_writes_between_half_of_the_charge_and_the_charge(tmp_path: Path) -> None:
     need("fio")
     try:
         with probed_disk(tmp_path, 64 * MIB, FASTER) as disk:

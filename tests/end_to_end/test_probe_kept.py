@@ -1,4 +1,4 @@
-"""A daemon that finds what it keeps broken, or of a later version: kept aside, begun anew, said."""
+"""A daemon with a damaged or later wear history or budget file renames it and logs this."""
 
 import json
 import sqlite3
@@ -20,7 +20,7 @@ DRIVES = 2
 
 
 @pytest.mark.parametrize("content", [b"rubbish" * 1000, b"", b"SQLite format 3\0" + bytes(4080)])
-def test_a_history_that_is_no_database_is_kept_aside_and_a_new_one_begun(
+def test_a_wear_history_that_is_not_a_database_is_renamed_and_replaced(
     tmp_path: Path, content: bytes
 ) -> None:
     drives = MadeUpDrives(tmp_path / "drives", DRIVES)
@@ -42,7 +42,7 @@ def test_a_history_that_is_no_database_is_kept_aside_and_a_new_one_begun(
         assert [("ok",)] == connection.execute("PRAGMA integrity_check").fetchall()
 
 
-def test_a_budget_of_a_later_version_lets_only_reads_run_today(
+def test_a_budget_of_a_later_version_permits_only_reads_today(
     tmp_path: Path, flags: tuple[str, ...]
 ) -> None:
     directory, place = tmp_path / "probe", tmp_path / "daemon"

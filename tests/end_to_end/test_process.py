@@ -1,4 +1,4 @@
-"""The daemon as a process: what systemd, the shell and the operator see of it."""
+"""The daemon as a process: notifications, signals, exit status and error messages."""
 
 import ctypes
 import signal
@@ -16,7 +16,7 @@ from tests.end_to_end.programs import need
 
 
 class Manager:
-    """The end of the notify socket that systemd holds (sd_notify(3))."""
+    """The service manager's end of the notify socket (sd_notify(3))."""
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -46,7 +46,7 @@ def managed(tmp_path: Path, config: str = "", **more: str) -> Iterator[tuple[Dae
 
 
 def refused(argv: list[str], more: dict[str, str] | None = None) -> str:
-    """The one line that it says when it cannot go on; exit status 2."""
+    """Returns the one line that it prints before it exits with status 2."""
     status, said, complaint = run(argv, more)
     assert (2, "") == (status, said), complaint
     assert complaint.startswith("ssd-exporter: ")
@@ -55,7 +55,7 @@ def refused(argv: list[str], more: dict[str, str] | None = None) -> str:
     return line
 
 
-def test_it_says_ready_when_it_serves_and_stopping_when_it_ends(tmp_path: Path) -> None:
+def test_it_notifies_ready_and_stopping(tmp_path: Path) -> None:
     with managed(tmp_path) as (daemon, manager):
         assert "READY=1" in manager.heard()
         assert 200 == daemon.get("/-/ready").status
@@ -64,7 +64,7 @@ def test_it_says_ready_when_it_serves_and_stopping_when_it_ends(tmp_path: Path) 
         assert 0 == daemon.process.wait(5)
 
 
-def test_it_feeds_the_watchdog_at_least_twice_in_its_time(tmp_path: Path) -> None:
+def test_it_notifies_the_watchdog_at_least_twice_per_timeout(tmp_path: Path) -> None:
     with managed(tmp_path, WATCHDOG_USEC="1200000") as (_, manager):
         assert "READY=1" in manager.heard()
         begin = time.monotonic()
@@ -73,14 +73,14 @@ def test_it_feeds_the_watchdog_at_least_twice_in_its_time(tmp_path: Path) -> Non
         assert time.monotonic() - begin > 0.6  # but does not chatter
 
 
-def test_a_watchdog_meant_for_another_process_is_not_fed(tmp_path: Path) -> None:
+def test_the_watchdog_of_another_process_is_not_notified(tmp_path: Path) -> None:
     with managed(tmp_path, WATCHDOG_USEC="300000", WATCHDOG_PID="1") as (_, manager):
         assert "READY=1" in manager.heard()
         with pytest.raises(TimeoutError):
             manager.heard(1)
 
 
-def test_a_reload_takes_new_settings_over_and_tells_the_manager(tmp_path: Path) -> None:
+def test_a_reload_applies_new_settings_and_notifies_the_manager(tmp_path: Path) -> None:
     with managed(tmp_path) as (daemon, manager):
         assert "READY=1" in manager.heard()
         samples = daemon.page().value("ssd_sampler_samples_total")
@@ -109,7 +109,7 @@ def test_a_reload_takes_new_settings_over_and_tells_the_manager(tmp_path: Path) 
         ("sampler.interval_seconds = 1e9", "between 0.1 and 10"),
     ],
 )
-def test_a_reload_of_bad_settings_keeps_the_old_ones_and_says_so(
+def test_a_reload_of_invalid_settings_keeps_the_old_ones_and_logs_an_error(
     tmp_path: Path, config: str, said: str
 ) -> None:
     with managed(tmp_path, "sampler.interval_seconds = 0.5") as (daemon, manager):
@@ -147,7 +147,7 @@ def test_it_ends_within_a_second_although_clients_hold_connections(
     assert [] == daemon.complaints
 
 
-def test_sigterm_is_heard_whichever_thread_the_kernel_gives_it_to(tmp_path: Path) -> None:
+def test_sigterm_ends_the_daemon_at_whichever_thread_it_arrives(tmp_path: Path) -> None:
     # As where it comes just before the main thread begins to wait: it is not the one that wakes.
     with Daemon(tmp_path) as daemon:
         process = daemon.process.pid
@@ -158,7 +158,7 @@ def test_sigterm_is_heard_whichever_thread_the_kernel_gives_it_to(tmp_path: Path
         assert 0 == daemon.process.wait(2)
 
 
-def test_a_port_in_use_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_with_a_remedy(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         line = refused(command(tmp_path, port=port))
@@ -167,7 +167,7 @@ def test_a_port_in_use_is_named_with_the_remedy(tmp_path: Path) -> None:
     assert "choose another port" in line
 
 
-def test_a_state_directory_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_a_configured_state_directory_that_is_not_writable_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the directory should be")
     line = refused(command(tmp_path))
 
@@ -175,8 +175,8 @@ def test_a_state_directory_that_cannot_be_written_is_named_with_the_remedy(tmp_p
     assert "--state.directory" in line
 
 
-def test_a_state_directory_that_nobody_asked_for_may_be_missing(tmp_path: Path) -> None:
-    """It says what that costs, and watches all the same."""
+def test_an_unwritable_default_state_directory_is_only_logged(tmp_path: Path) -> None:
+    """The warning names the consequence, and the exporter continues."""
     nowhere = tmp_path / "file"
     nowhere.write_text("")
     told = {"STATE_DIRECTORY": str(nowhere / "state")}
@@ -190,7 +190,7 @@ def test_a_state_directory_that_nobody_asked_for_may_be_missing(tmp_path: Path) 
     assert "lost at the next restart" in line
 
 
-def test_a_bad_certificate_is_named_with_its_file_and_the_remedy(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_reported_with_its_file_and_a_remedy(tmp_path: Path) -> None:
     need("openssl")
     key, certificate, web = tmp_path / "web.key", tmp_path / "web.pem", tmp_path / "web.yml"
     subprocess.run(
@@ -229,7 +229,7 @@ def test_a_bad_certificate_is_named_with_its_file_and_the_remedy(tmp_path: Path)
         ("\udc80", ["no TOML"]),
     ],
 )
-def test_a_mistake_in_the_configuration_file_is_one_line_with_the_key_and_the_remedy(
+def test_an_error_in_the_configuration_file_is_one_line_with_key_and_remedy(
     tmp_path: Path, config: str, said: list[str]
 ) -> None:
     argv = command(tmp_path)
@@ -252,7 +252,7 @@ def test_a_mistake_in_the_configuration_file_is_one_line_with_the_key_and_the_re
         ("--path.sysfs=/nowhere", ["path.sysfs", "/nowhere"]),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_line_with_the_flag_and_the_remedy(
+def test_an_error_on_the_command_line_is_one_line_with_flag_and_remedy(
     tmp_path: Path, flag: str, said: list[str]
 ) -> None:
     line = refused([*command(tmp_path), flag])

@@ -45,7 +45,7 @@ OWN = (
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The disk's row of /proc/diskstats (iostats.rst), and when it was read."""
+    """The disk's row of /proc/diskstats (iostats.rst), and the time of the reading."""
 
     unix_seconds: float
     monotonic_seconds: float
@@ -61,14 +61,14 @@ class Reading:
 
 
 def busy_ratio(before: Reading, after: Reading) -> float:
-    """The share of the time with a request in flight, bounded by Little's law."""
+    """Returns the share of time with a request in flight, limited by Little's law."""
     milliseconds = (after.monotonic_seconds - before.monotonic_seconds) * 1000
     growth = min(after.io_ticks - before.io_ticks, after.ticks - before.ticks)
     return min(growth / milliseconds, 1.0)
 
 
 def bucket(busy: float) -> tuple[float, float]:
-    """The edges between which a busy ratio counts."""
+    """Returns the bounds of the bucket that counts a busy ratio."""
     edges = (0.0, *BUSY_RATIO.edges)
     above = max(1, bisect_left(edges, busy))
     return edges[above - 1], edges[above]
@@ -76,7 +76,7 @@ def bucket(busy: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A disk, the daemon that watches it, and the Prometheus that scrapes that."""
+    """A disk, the daemon that monitors it, and the Prometheus that scrapes the daemon."""
 
     disk: SlowDisk
     prometheus: Prometheus
@@ -102,14 +102,14 @@ def scene(slow_disk: SlowDisk, tmp_path: Path) -> Iterator[Scene]:
 
 
 def demand(disk: SlowDisk) -> ExitStack:
-    """More than the disk can do: it is busy all the time."""
+    """Requests more than the disk can do, so it is always busy."""
     stack = ExitStack()
     stack.enter_context(load(disk, Job(depth=8), Job(engine="psync", depth=8)))
     return stack
 
 
 def counters(prometheus: Prometheus) -> Iterator[str]:
-    """The name of every series that only grows."""
+    """Returns the names of all counters."""
     for family, kind in prometheus.kinds().items():
         if kind == "counter":
             # OpenMetrics names the family, and its samples with _total.
@@ -118,7 +118,7 @@ def counters(prometheus: Prometheus) -> Iterator[str]:
             yield from (f"{family}_{part}" for part in ("bucket", "sum", "count"))
 
 
-def test_prometheus_scrapes_counters_that_rise_and_a_histogram_with_the_right_quantiles(
+def test_prometheus_sees_increasing_counters_and_correct_quantiles(
     scene: Scene,
 ) -> None:
     device, prometheus = scene.disk.device, scene.prometheus
@@ -163,7 +163,7 @@ def test_prometheus_scrapes_counters_that_rise_and_a_histogram_with_the_right_qu
         assert least <= shown <= most, (quantile, per_second)
 
 
-def test_restarts_leave_no_spike_in_any_rate(scene: Scene) -> None:
+def test_restarts_cause_no_spike_in_any_rate(scene: Scene) -> None:
     """By SIGKILL and by SIGTERM, while fio keeps every counter of the disk running.
 
     A rate over a restart stays within what it was before, whatever the daemon counts from zero or

@@ -1,4 +1,4 @@
-"""Debian's smartctl asks a drive made of bytes, and all that it says reaches the page."""
+"""Debian's smartctl reads a simulated drive, and all its values are exported."""
 
 import os
 import shutil

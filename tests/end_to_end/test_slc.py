@@ -1,4 +1,4 @@
-"""A real device that becomes slower after so many bytes, found by the real command line."""
+"""The command `slc` on a real device that becomes slower after a number of bytes."""
 
 import json
 import subprocess
@@ -60,7 +60,7 @@ def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
-def test_a_cache_s_end_is_found_and_what_is_back_after_a_rest(
+def test_slc_finds_the_end_of_the_cache_and_its_recovery(
     large_disk: SlowDisk, tmp_path: Path
 ) -> None:
     with (
@@ -91,8 +91,10 @@ def test_a_cache_s_end_is_found_and_what_is_back_after_a_rest(
     assert {"2": rung["recovered_bytes"]} == json.loads(kept.read_text())["recovered_bytes"]
 
 
-def test_a_disk_that_stays_as_it_is_has_no_cache(large_disk: SlowDisk, tmp_path: Path) -> None:
-    """Of a disk of 576 MiB no cache has more than a third."""
+def test_slc_finds_no_cache_on_a_disk_of_constant_speed(
+    large_disk: SlowDisk, tmp_path: Path
+) -> None:
+    """A cache has at most a third of a disk of 576 MiB."""
     with mounted(large_disk, tmp_path / "mnt"):
         large_disk.throttle(write_bps=FAST)
         ended = slc(large_disk, tmp_path, "--bytes=220MiB")

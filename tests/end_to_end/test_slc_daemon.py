@@ -1,4 +1,4 @@
-"""What probes of write caches leave is on the page, without a restart."""
+"""The daemon exports new results of write cache probes without a restart."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ CLIFF = CacheCliff(
 OFTEN = "[survey]\ninterval_seconds = 5\n"
 
 
-def test_a_result_is_shown_without_a_restart_and_a_broken_one_costs_itself(
+def test_a_new_slc_result_is_exported_and_a_damaged_one_is_skipped(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
     device = slow_disk.device
@@ -49,13 +49,15 @@ def test_a_result_is_shown_without_a_restart_and_a_broken_one_costs_itself(
 
 
 def has_run(page: Page) -> bool:
-    """Ended since its end was found, the run is no failure, and none that was aborted."""
+    """A run that stops because it found the end is neither failed nor aborted."""
     found = page.find("ssd_probe_runs_total", profile="slc", result="success")
     return [1.0] == [value for _, value in found]
 
 
-def test_the_daemon_s_own_finds_the_end_of_a_cache(tmp_path: Path, slow_disk: SlowDisk) -> None:
-    """Beside its other profiles, in one slot; the disk is 64 MiB, and so is all else small."""
+def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
+    tmp_path: Path, slow_disk: SlowDisk
+) -> None:
+    """In one slot with the other profiles. The disk has 64 MiB, so all sizes are small."""
     (tmp_path / "root/run/lock").mkdir(parents=True)
     config = f"""
         {OFTEN}

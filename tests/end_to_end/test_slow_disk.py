@@ -1,4 +1,4 @@
-"""The daemon beside fio on a disk that is slow, or hangs, with the kernel's own files."""
+"""The daemon and fio on a real disk that is slow or hangs."""
 
 import time
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ IN_FLIGHT = 32
 
 
 class Growth:
-    """What the counters of a device grew by from one page to another."""
+    """Returns the increase of a device's counters between two pages."""
 
     def __init__(self, device: str, before: Page, after: Page) -> None:
         self._device, self._before, self._after = device, before, after
@@ -44,12 +44,12 @@ def only(disk: SlowDisk) -> str:
 
 
 def iowait_seconds() -> float:
-    """The kernel's own count, in /proc/stat."""
+    """Returns the kernel's counter in /proc/stat."""
     first = Path("/proc/stat").read_text().splitlines()[0]
     return int(first.split()[5]) / 100
 
 
-def test_while_fio_writes_to_a_slow_disk_all_figures_say_so_and_afterwards_they_go_back(
+def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
     device = slow_disk.device
@@ -95,7 +95,7 @@ def test_while_fio_writes_to_a_slow_disk_all_figures_say_so_and_afterwards_they_
     assert pytest.approx(IN_FLIGHT, rel=0.1) == worst
 
 
-def test_a_hang_that_fills_four_seconds_counts_four_stalled_and_busy_ones(
+def test_a_hang_of_four_seconds_counts_four_stalled_and_busy_seconds(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
     """It begins before one sample and ends after another, four seconds later.

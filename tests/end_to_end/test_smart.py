@@ -1,4 +1,4 @@
-"""The daemon as it asks drives itself: one that is sick, one that was swapped, no smartctl."""
+"""The daemon polls drives itself: failing, replaced and hanging drives, and no smartctl."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ def drives(tmp_path: Path) -> MadeUpDrives:
 
 @pytest.fixture
 def end_later() -> Iterator[list[Path]]:
-    """Files with the number of a process that a test may leave behind."""
+    """Files with the ids of processes that a test may leave running."""
     files: list[Path] = []
     yield files
     for file in files:
@@ -40,7 +40,7 @@ def end_later() -> Iterator[list[Path]]:
             os.kill(int(file.read_text()), signal.SIGKILL)
 
 
-def test_one_drive_that_hangs_costs_one_drive_until_it_answers(
+def test_a_hanging_drive_affects_only_itself_until_it_answers(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     drives.hangs("rig7")
@@ -75,7 +75,7 @@ def test_one_drive_that_hangs_costs_one_drive_until_it_answers(
 
 
 def growth(before: Page, after: Page) -> dict[str, float]:
-    """What Prometheus's increase() makes of two scrapes, for the counters of drives."""
+    """Returns Prometheus's increase() over two scrapes for the counters of drives."""
     found = {}
     for (name, labels), value in after.samples.items():
         family = name.removesuffix("_total")
@@ -88,10 +88,10 @@ def growth(before: Page, after: Page) -> dict[str, float]:
     return found
 
 
-def test_a_drive_swapped_under_the_same_name_is_a_new_series_and_no_increase(
+def test_a_replaced_drive_has_new_series_and_causes_no_increase(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """Whether the new one has counted less than the old one, or more."""
+    """The new drive's counters are lower or higher than those of the old one."""
     swapped = {
         "rig0": (smart_reports.ata(0, age=90_000), smart_reports.ata(0, serial="SWAP0")),
         "rig1": (smart_reports.nvme(1), smart_reports.nvme(1, age=90_000, serial="SWAP1")),
@@ -141,7 +141,7 @@ def test_a_drive_swapped_under_the_same_name_is_a_new_series_and_no_increase(
     ],
     ids=["missing", "too old", "prints for ever", "dies", "cut off", "silent"],
 )  # fmt: skip
-def test_a_smartctl_that_is_of_no_use_costs_its_own_values_and_is_said(
+def test_an_unusable_smartctl_costs_only_smart_values_and_is_logged(
     tmp_path: Path, drives: MadeUpDrives, scan: str | None, said: list[str]
 ) -> None:
     flags = [*drives.flags]
@@ -163,7 +163,9 @@ def test_a_smartctl_that_is_of_no_use_costs_its_own_values_and_is_said(
         assert [] == [words for words in said if words not in complaint], complaint
 
 
-def test_a_drive_s_own_trouble_is_its_own(tmp_path: Path, drives: MadeUpDrives) -> None:
+def test_a_failure_of_one_drive_affects_only_that_drive(
+    tmp_path: Path, drives: MadeUpDrives
+) -> None:
     drives.stand_in.prints_forever("rig1")
     drives.stand_in.dies("rig2", "SEGV")
     drives.stand_in.says("rig3", "no JSON at all")
@@ -187,7 +189,7 @@ def test_a_drive_s_own_trouble_is_its_own(tmp_path: Path, drives: MadeUpDrives) 
     assert [] == daemon.complaints
 
 
-def test_sigterm_ends_the_daemon_within_a_second_while_drives_are_asked_and_one_hangs(
+def test_sigterm_ends_the_daemon_within_a_second_while_a_poll_hangs(
     tmp_path: Path, drives: MadeUpDrives, end_later: list[Path]
 ) -> None:
     end_later += [drives.hangs(name) for name in ("rig2", "rig9")]

@@ -1,4 +1,4 @@
-"""A real device that becomes slower after so many bytes, while fio writes all that it takes."""
+"""Falloff detection on a real device that becomes slower after a number of bytes."""
 
 import time
 from contextlib import ExitStack
@@ -30,10 +30,10 @@ def wait_until_written(disk: SlowDisk, size: int) -> None:
         time.sleep(0.005)
 
 
-def test_a_cache_that_ends_under_a_writer_is_found_and_a_flat_disk_is_not(
+def test_a_falloff_is_detected_on_a_cached_disk_and_not_on_a_flat_one(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
-    """With the rules as they are; both disks are written at the same time."""
+    """With the default rules; fio writes to both disks concurrently."""
     with ExitStack() as stack:
         flat = stack.enter_context(SlowDisk(Path("/dev/shm")))
         cached = slow_disk

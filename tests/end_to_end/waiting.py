@@ -1,4 +1,4 @@
-"""Waiting for what a page is to say of drives."""
+"""Waits for a state of the drives on the page."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ SOON = 10.0
 
 
 def up(page: Page) -> dict[str, float]:
-    """Whether each drive answers, by its name."""
+    """Returns for each drive whether it answers, by name."""
     return {labels["device"]: value for labels, value in page.find("ssd_device_up")}
 
 
 def await_page(daemon: Daemon, is_there: Callable[[Page], bool], seconds: float = SOON) -> Page:
-    """The first page of which that is true; AssertionError where there is none in time."""
+    """Returns the first page that meets the condition; raises AssertionError on a timeout."""
     until = time.monotonic() + seconds
     while not is_there(page := daemon.page()):
         assert time.monotonic() < until, (up(page), daemon.log)

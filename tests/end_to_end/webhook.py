@@ -1,4 +1,4 @@
-"""What Alertmanager's notifications go to: an HTTP server that keeps them."""
+"""An HTTP server that receives and records Alertmanager's notifications."""
 
 import json
 import threading
@@ -71,7 +71,7 @@ class Receiver:
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver on a port of its own."""
+    """Runs a receiver on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
