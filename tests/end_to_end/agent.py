@@ -100,7 +100,7 @@ class Agent:
     def wait_until(
         self, is_true: Callable[[], bool], what: str, seconds: float = _START_SECONDS
     ) -> None:
-        """Waits for a condition; raises AssertionError on a timeout. FileNotFoundError is retried."""
+        """Waits for a condition and retries FileNotFoundError; AssertionError on a timeout."""
         until = time.monotonic() + seconds
         while not _or_not_yet(is_true):
             assert self.process.poll() is None, self.log

@@ -33,8 +33,8 @@ LOG = "nvme_smart_health_information_log__"
 
 
 def fills(act: Act) -> Iterator[Until]:
-    """Fills an idle drive. On a busy drive the mean of five minutes would hide the latency at first,
-    and SSDDiskSaturated would fire before the severe alert.
+    """Fills an idle drive. On a busy drive the mean of five minutes would hide the latency at
+    first, and SSDDiskSaturated would fire before the severe alert.
     """
     act.host.counters.loads("nvme1n1", io_ms=0)
     yield act.after(GROUP_SECONDS)

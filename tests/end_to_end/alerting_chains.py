@@ -64,8 +64,8 @@ def fails_in_every_way(act: Act) -> Iterator[Until]:
 
 
 def down_with_a_hot_drive(act: Act) -> Iterator[Until]:
-    """A host that is down inhibits its other alerts. The end of an alert during that time is reported
-    afterwards, because Prometheus repeats it to Alertmanager for a quarter of an hour.
+    """A host that is down inhibits its other alerts. The end of an alert during that time is
+    reported afterwards, because Prometheus repeats it to Alertmanager for a quarter of an hour.
     """
     heats(act)
     yield act.fires("SSDTemperatureCritical")

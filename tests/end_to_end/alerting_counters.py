@@ -39,7 +39,7 @@ class Counters:
         self.stood_still_seconds = 0.0
 
     def loads(self, device: str, **gains: int) -> None:
-        """Sets the increase of a device's counters in a second; without arguments the normal one."""
+        """Sets the increase of a device's counters per second; without arguments the normal one."""
         with self._lock:
             self._disks[device] = gains or self._calm[device]
 

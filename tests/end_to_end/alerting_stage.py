@@ -57,9 +57,9 @@ class Event:
 class Scene:
     """A fault on a separate host.
 
-    play: breaks and mends the host, and gives what it waits for.
-    events: all that the receiver hears of the host.
-    says: what the text of the first alert says, besides its drive.
+    play: breaks and repairs the host, and yields the conditions that it waits for.
+    events: all events that the receiver gets from the host.
+    says: the text of the first alert, besides its drive.
     prepared: changes the host before its exporter starts; more of the exporter's settings.
     """
 
@@ -74,11 +74,11 @@ class Scene:
 
 @dataclass(slots=True)
 class Act:
-    """A scene that is played. waits_for: what it waited for last; empty when it is over.
+    """A running scene.
 
-    again: starts the exporter anew, at its port. drive: model and serial number of the one that
-    breaks, as it was before.
-    inhibited: what Alertmanager held back, by what, at the moments that the play looked.
+    waits_for: the current condition; empty at the end. again: restarts the exporter on its port.
+    drive: model and serial number of the drive that breaks, before its replacement.
+    inhibited: the inhibited alerts, and the alerts that inhibited them, when the play checked.
     """
 
     scene: Scene
@@ -107,7 +107,7 @@ class Act:
         return self._heard(alert, "resolved")
 
     def holds_back(self, by: str, *alerts: str) -> Until:
-        """All of these fire and nobody hears of them, because of one that fires too."""
+        """All of these alerts fire and are inhibited by another one."""
 
         def is_so() -> bool:
             held = [each for each in self._held() if by in each.by]
@@ -117,7 +117,7 @@ class Act:
         return Until(f"{by} holds back {', '.join(alerts)}", is_so)
 
     def is_over(self, *alerts: str) -> Until:
-        """None of these fires any longer, heard of or not."""
+        """None of these alerts fires any longer, inhibited or not."""
 
         def is_so() -> bool:
             return not {each.alert for each in self._held()} & set(alerts)
@@ -129,7 +129,7 @@ class Act:
         return Until(f"{seconds} s to pass", lambda: time.monotonic() >= end)
 
     def replaces(self, device: str, drive: str) -> Iterator[Until]:
-        """As alerts/runbooks/replacing-a-drive.md says: out with it, forget it, in with another."""
+        """Replaces a drive as in alerts/runbooks/replacing-a-drive.md: remove, forget, insert."""
         serial = self.host.drives.identity(drive)[1]
         self.host.drives.pull(device, drive)
         yield Until(f"{serial} to be forgotten", lambda: self._forgets(serial))

@@ -56,7 +56,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(argv: list[str], more: Mapping[str, str] | None = None) -> tuple[int, str, str]:
-    """Run it until it ends: exit status, standard output and standard error.
+    """Runs a program to its end. Returns exit status, standard output and standard error.
 
     Raises:
         TimeoutExpired: it did not end in twenty seconds.
@@ -74,10 +74,10 @@ def run(argv: list[str], more: Mapping[str, str] | None = None) -> tuple[int, st
 
 
 class Daemon:
-    """A context manager that holds a daemon, from its first page to its end.
+    """A context manager that runs a daemon, from its first page to its end.
 
-    `directory` keeps its configuration, its log and its state; another daemon with the same
-    directory takes over from where this one ended. Later flags overrule earlier ones.
+    `directory` contains its configuration, log and state. Another daemon with the same directory
+    continues from this state. Later flags override earlier ones.
 
     Raises:
         RuntimeError: it ended before it served; its own words are in the text.
@@ -112,7 +112,7 @@ class Daemon:
         return self
 
     def launch(self) -> None:
-        """Start it and wait for nothing."""
+        """Starts the daemon without waiting."""
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 self._argv,
@@ -133,16 +133,16 @@ class Daemon:
 
     @property
     def log(self) -> str:
-        """What it has said so far."""
+        """Returns its log so far."""
         return self._log.read_text()
 
     @property
     def complaints(self) -> list[str]:
-        """What it has logged as a warning or an error, and lines that are no log lines."""
+        """Returns warnings, errors, and lines that are not log records."""
         return [line for line in self.log.splitlines() if " level=info " not in line]
 
     def get(self, path: str, method: str = "GET", **headers: str) -> Answer:
-        """One request on a connection of its own; ``Accept_Encoding`` is Accept-Encoding."""
+        """Sends one request on a new connection; ``Accept_Encoding`` is Accept-Encoding."""
         link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             link.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
@@ -153,11 +153,11 @@ class Daemon:
             link.close()
 
     def page(self) -> Page:
-        """The page of the last sample."""
+        """Returns the page of the last sample."""
         return Page.parse(self._text())
 
     def next_page(self, samples: int = 1) -> Page:
-        """The page as soon as so many more samples were taken: a tick has just passed."""
+        """Returns the page right after this number of further samples."""
         wanted = _samples(self._text()) + samples
         while _samples(text := self._text()) < wanted:
             time.sleep(0.02)
@@ -170,7 +170,7 @@ class Daemon:
         return answer.body.decode()
 
     def resident_bytes(self) -> int:
-        """What the process occupies in memory."""
+        """Returns the resident memory of the process in bytes."""
         status = Path("/proc", str(self.process.pid), "statm").read_text()
         return int(status.split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -178,7 +178,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def stop(self) -> int:
-        """SIGTERM, and the exit status; what does not end is killed, and TimeoutExpired raised."""
+        """Sends SIGTERM and returns the exit status; kills the process on a timeout and raises."""
         self.process.terminate()
         try:
             return self.process.wait(_STOP_SECONDS)
@@ -187,12 +187,12 @@ class Daemon:
             raise
 
     def kill(self) -> None:
-        """SIGKILL, as the kernel's OOM killer does it."""
+        """Sends SIGKILL, like the kernel's OOM killer."""
         self.process.kill()
         self.process.wait(_STOP_SECONDS)
 
     def is_serving(self) -> bool:
-        """Whether it has said so; from then on `port` is known."""
+        """Returns True after the daemon logged its address; sets `port`."""
         said = _SERVES.search(self.log)
         if said is not None:
             self.port = int(said[1])

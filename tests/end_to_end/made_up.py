@@ -27,9 +27,9 @@ rescan_seconds = 60
 
 
 class MadeUpDrives:
-    """rig0, rig1, ...: every second one NVMe, the others SATA.
+    """The drives rig0, rig1, ...: every second one is NVMe, the others are SATA.
 
-    The host has no disks in /sys, so these are all that there are.
+    The host has no disks in /sys, so it has no other drives.
     """
 
     def __init__(self, root: Path, count: int = 0) -> None:
@@ -53,14 +53,14 @@ class MadeUpDrives:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What the daemon and the agent are told of this host."""
+        """Returns the flags of a daemon or an agent for this host."""
         return (*self.host.flags, f"--smartctl.path={self.stand_in.program}")
 
     def config(self, source: str = "exec", more: str = "") -> str:
         return CONFIG.format(source=source, directory=self.directory) + more
 
     def plug(self, number: int, report: Mapping[str, Any]) -> str:
-        """A drive that the next scan finds, and what it says; its name."""
+        """Adds a drive and its report for the next scan; returns its name."""
         name = f"rig{number}"
         self.says(name, report)
         self._kinds[name] = str(report["device"]["type"])
@@ -68,12 +68,12 @@ class MadeUpDrives:
         return name
 
     def pull(self, name: str) -> None:
-        """The next scan does not find it."""
+        """Removes a drive from the next scan."""
         del self._kinds[name]
         self._scan_finds()
 
     def says(self, name: str, *reports: Mapping[str, Any]) -> None:
-        """From now on the drive says this; of several, one or the other."""
+        """Sets the report of a drive; of several reports, one is chosen each time."""
         files = []
         for index, report in enumerate(reports):
             new, file = self._reports / f"{name}.new", self._reports / f"{name}.{index}"
@@ -85,7 +85,7 @@ class MadeUpDrives:
         self.stand_in.does(name, script)
 
     def hangs(self, name: str) -> Path:
-        """It takes no notice of SIGTERM; the file names its process, once there is one."""
+        """Makes a drive hang and ignore SIGTERM. The returned file will contain its process id."""
         running = self._root / f"{name}.running"
         self.stand_in.does(name, f"trap '' TERM\necho $$ > {running}\nexec sleep 300\n")
         return running

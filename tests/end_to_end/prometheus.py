@@ -89,16 +89,16 @@ class Prometheus:
 
     @property
     def complaints(self) -> list[str]:
-        """What it logged as a warning or an error."""
+        """Returns the logged warnings and errors."""
         return [line for line in self._log.read_text().splitlines() if " level=info " not in line]
 
     def query(self, expression: str, at: float) -> list[Series]:
-        """The expression's value at a unix time."""
+        """Evaluates an expression at a Unix time."""
         found = self._ask("query", query=expression, time=f"{at:.3f}")["result"]
         return [Series(each["metric"], [_point(each["value"])]) for each in found]
 
     def value(self, expression: str, at: float) -> float:
-        """The value of an expression that is one number at that time."""
+        """Returns the value of an expression with a single result."""
         found = self.query(expression, at)
         if len(found) != 1:
             raise AssertionError(f"{expression}: {len(found)} series, not one")
