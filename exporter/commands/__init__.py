@@ -1,1 +1,1 @@
-"""Commands beside the daemon: one module each, called by `cli`."""
+"""The commands beside the daemon, one module each; see `registry` for the list."""

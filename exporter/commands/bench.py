@@ -55,9 +55,9 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
     cells = request.matrix.cells()
     with measuring(settings, request.options, cells, tools) as measurement:
         runnable = measurement.with_engine(cells)
-        file = _prepared(measurement, runnable, request.matrix, tools.streams.messages)
+        file = _prepare(measurement, runnable, request.matrix, tools.streams.messages)
         started_at = measurement.clock.monotonic()
-        outcomes, problem = _measured(measurement, runnable, file)
+        outcomes, problem = _run_cells(measurement, runnable, file)
         seconds = measurement.clock.monotonic() - started_at
         if not any(outcome.job is not None for outcome in outcomes):
             raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
@@ -78,22 +78,22 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
     return NOT_MEASURED if problem else MEASURED
 
 
-def _prepared(
-    measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, says: TextIO
+def _prepare(
+    measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, messages: TextIO
 ) -> Path:
     """Ask the gate and the user, then create the file. Returns its path."""
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
     fill_bytes = bytes_to_fill(path, name, matrix.size_bytes)
     written = fill_bytes + bench_matrix.written_at_most(cells)
-    _show_plan(cells, fill_bytes, says)
+    _show_plan(cells, fill_bytes, messages)
     measurement.admit(cells[0], written, fill_bytes)
     seconds = bench_matrix.seconds_at_most(cells) + fill_seconds(fill_bytes)
     measurement.consent(written, seconds)
     return measurement.prepare_file(name, matrix.size_bytes, fill=True)
 
 
-def _measured(
+def _run_cells(
     measurement: Measurement, cells: Sequence[Profile], file: Path
 ) -> tuple[list[CellOutcome], str]:
     """The outcome of each cell that ran, and the first problem; empty if there was none."""
@@ -134,7 +134,7 @@ def _measured(
     return outcomes, problem
 
 
-def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
+def _show_plan(cells: Sequence[Profile], fill_bytes: int, messages: TextIO) -> None:
     rows = bench_matrix.plan_rows(cells)
     if fill_bytes:
         fill = f"{fill_seconds(fill_bytes):.0f} s"
@@ -148,10 +148,10 @@ def _show_plan(cells: Sequence[Profile], fill_bytes: int, says: TextIO) -> None:
             (),
             {},
         ),
-        says,
+        messages,
     )
-    says.write("\n")
-    says.flush()
+    messages.write("\n")
+    messages.flush()
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:

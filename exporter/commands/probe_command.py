@@ -61,7 +61,7 @@ def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out:
     request.check()
     chosen = target.select_profiles(request.profile, settings)
     with measuring(settings, request.options, chosen, tools) as measurement:
-        report, problem = _measured(measurement, chosen, settings)
+        report, problem = _measure(measurement, chosen, settings)
     request.deliver(report, out)
     if problem:
         return NOT_MEASURED
@@ -107,7 +107,7 @@ def acknowledge_reboot(
     return 0
 
 
-def _measured(
+def _measure(
     measurement: Measurement, chosen: Sequence[Profile], settings: Settings
 ) -> tuple[Report, str]:
     """The report, and why the run did not finish; empty if it did."""

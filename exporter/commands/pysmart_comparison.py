@@ -17,7 +17,7 @@ _POLL_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
+class Difference:
     """One field in which the two parsers differ. ours: None if our parser has no value.
 
     known_cause: the known defect of pySMART that explains it; empty if the cause is unknown.
@@ -29,16 +29,14 @@ class Disagreement:
     known_cause: str = ""
 
 
-def disagreements(our: DriveReport, theirs: Opinion) -> list[Disagreement]:
+def find_differences(our: DriveReport, theirs: Opinion) -> list[Difference]:
     """The fields in which they differ. A field that pySMART does not have is not compared."""
     mine = dict(_values(our))
     differences = []
     for field, value in theirs.items():
         own = mine.get(field)
         if not _same(field, own, value):
-            differences.append(
-                Disagreement(field, own, value, _known_cause(our, field, own, value))
-            )
+            differences.append(Difference(field, own, value, _known_cause(our, field, own, value)))
     return differences
 
 
@@ -173,7 +171,7 @@ def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, o
             argv = smartctl.arguments(program, address, smartctl.Logs.DAILY)
             argv = ["--json=co" if option == "--json=c" else option for option in argv]
             output = smartctl.report(runner.complete(argv, _POLL_TIMEOUT_SECONDS).output.encode())
-            differences = disagreements(parse_report(output), second_opinion(output))
+            differences = find_differences(parse_report(output), second_opinion(output))
         except SourceError as e:
             out.write(f"  no second opinion: {e}\n")
             continue

@@ -19,7 +19,7 @@ from exporter.commands.common import (
     system_tools,
 )
 from exporter.commands.registry import Command
-from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series
+from exporter.commands.steady_state_report import CompletedRound, Series, SteadyStateResult
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
 from exporter.measurement import run_facts, session, target
@@ -85,9 +85,9 @@ def run(
         )
     (profile,) = target.select_profiles(request.profile or DEFAULT_PROFILE, settings)
     with measuring(settings, request.options, [profile], tools) as measurement:
-        found = _Rounds(measurement, settings, request.max_rounds).judged(profile)
-    status = _deliver(steady_state_report.report(found, _RULES), request, out)
-    return NOT_MEASURED if found.problem else status
+        result = _RoundRunner(measurement, settings, request.max_rounds).run(profile)
+    status = _deliver(steady_state_report.report(result, _RULES), request, out)
+    return NOT_MEASURED if result.problem else status
 
 
 def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
@@ -102,20 +102,20 @@ def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
         raise ConfigError(problem, "run this command as root or as the daemon's user")
     kept: Any = file.load_read_only().get("probe")
     rounds = kept.get("rounds") if isinstance(kept, dict) else None
-    found = list(series(rounds, request.profile))
-    if not found:
+    saved = list(saved_series(rounds, request.profile))
+    if not saved:
         which = f" of {request.profile}" if request.profile else ""
         raise ConfigError(
             f"the daemon has saved no rounds{which} in {state}",
             "set probe.directory so that the daemon runs probes, or omit --kept to run rounds now",
         )
-    drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in found)
+    drives = dict.fromkeys(f"{drive}, firmware {fw or 'unknown'}" for drive, fw, _ in saved)
     report = steady_state_report.report(
-        JudgedSeries(
+        SteadyStateResult(
             "Steady state of the daemon's probes",
-            [each for _, _, each in found],
+            [s for _, _, s in saved],
             (("Drives", "; ".join(drives)), ("Saved in", str(state))),
-            data={"drives": [drive for drive, _, _ in found]},
+            data={"drives": [drive for drive, _, _ in saved]},
         ),
         _RULES,
     )
@@ -129,7 +129,7 @@ def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
     return MEASURED if report.is_good else JUDGED_BAD
 
 
-def series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
+def saved_series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
     """The drive, the firmware and the rounds of each saved profile, or of one profile.
 
     kept: the value of "rounds" in the probe section of the daemon's state file. profile: a name;
@@ -182,7 +182,7 @@ def _when(at: float) -> str:
         return ""
 
 
-class _Rounds:
+class _RoundRunner:
     """Runs the rounds of one profile in one directory."""
 
     def __init__(self, measurement: Measurement, settings: Settings, max_rounds: int) -> None:
@@ -191,22 +191,22 @@ class _Rounds:
         self._max_rounds = max_rounds
         self._done: list[CompletedRound] = []
 
-    def judged(self, profile: Profile) -> JudgedSeries:
+    def run(self, profile: Profile) -> SteadyStateResult:
         """Run rounds until they are steady or the maximum is reached."""
         measurement = self._measurement
         (profile,) = measurement.with_engine([profile])
-        file = self._prepared(profile)
+        file = self._prepare(profile)
         known = measurement.directory.results.profiles[profile.name].steady
         judgement = SteadyState(SteadyPhase.TOO_FEW, None, known.baseline if known else None, None)
         started_at, problem, version = measurement.clock.monotonic(), "", ""
         while len(self._done) < self._max_rounds and judgement.phase is not SteadyPhase.STEADY:
             try:
-                ended = measurement.run([profile], file, self._shows(profile, judgement))
+                ended = measurement.run([profile], file, self._progress_display(profile, judgement))
             except (ConfigError, SourceError) as e:
                 problem = str(e)
                 break
             version = ended.run.fio_version if ended.run else version
-            problem = measurement.problem(ended) or self._take(profile, ended)
+            problem = measurement.problem(ended) or self._record_round(profile, ended)
             if problem:
                 break
             judgement = steady_state(
@@ -220,7 +220,7 @@ class _Rounds:
         under = run_facts.measured_drives(measurement, self._settings)
         seconds = measurement.clock.monotonic() - started_at
         fio = f"{version}, {profile.engine.value}"
-        return JudgedSeries(
+        return SteadyStateResult(
             f"Steady state of {profile.name} on {measurement.location.device}",
             [Series(profile, profile.engine.value, self._done, judgement)],
             tuple(run_facts.facts(measurement, under, seconds=seconds, fio=fio)),
@@ -228,7 +228,7 @@ class _Rounds:
             data=run_facts.data(measurement),
         )
 
-    def _prepared(self, profile: Profile) -> Path:
+    def _prepare(self, profile: Profile) -> Path:
         measurement, directory = self._measurement, self._measurement.directory
         fill_bytes = 0
         if not profile.writes_whole_file:
@@ -246,7 +246,7 @@ class _Rounds:
             retained_bytes=target.retained_bytes([profile], self._settings),
         )
 
-    def _take(self, profile: Profile, ended: RunOutcome) -> str:
+    def _record_round(self, profile: Profile, ended: RunOutcome) -> str:
         """Record the round. Returns why it has no value; empty if it has one."""
         job = ended.job(profile.name)
         value = None if job is None else results.round_value(profile, job)
@@ -256,7 +256,9 @@ class _Rounds:
         self._done.append(CompletedRound(value, is_host_limited(share, _SHARE)))
         return ""
 
-    def _shows(self, profile: Profile, judgement: SteadyState) -> Callable[[GuardSampler], bool]:
+    def _progress_display(
+        self, profile: Profile, judgement: SteadyState
+    ) -> Callable[[GuardSampler], bool]:
         measurement, number = self._measurement, len(self._done) + 1
         words = f"round {number} of at most {self._max_rounds}"
         if self._done:

@@ -38,7 +38,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgedSeries:
+class SteadyStateResult:
     """The content of the report. problem: why the run stopped early; else empty."""
 
     title: str
@@ -49,7 +49,7 @@ class JudgedSeries:
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
-def report(judged: JudgedSeries, rules: SteadyStateRules) -> Report:
+def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
     """The report: a verdict, a chart and a table per series."""
     parts: list[Table | Chart] = []
     for series in judged.series:
@@ -196,7 +196,7 @@ def _table(series: Series) -> Table:
     )
 
 
-def _notes(judged: JudgedSeries) -> Iterator[str]:
+def _notes(judged: SteadyStateResult) -> Iterator[str]:
     if any(series.profile.is_rate_capped for series in judged.series):
         yield (
             "A profile with a rate cap is judged by its mean latency, because the cap keeps its"

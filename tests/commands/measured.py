@@ -107,7 +107,7 @@ class Place:
         )
 
     def on_terminal(self, *arguments: str, answer: str) -> Ended:
-        """On a terminal, where the question is answered; what it says comes together in `said`."""
+        """Run on a terminal and answer the question. `said` has all output."""
         leader, follower = pty.openpty()
         with subprocess.Popen(
             self.argv(*arguments),

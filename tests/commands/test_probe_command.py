@@ -381,7 +381,7 @@ def test_a_created_directory_is_removed_after_a_refusal(shared: Place) -> None:
 
 
 def test_kill_9_leaves_no_fio(shared: Place) -> None:
-    """Of another user than the one who asked, too."""
+    """Also for a user other than the one who ran the command."""
     shared.config.write_text(GATE)
     child = shared.begin("probe", "page_read", where(shared))
     shared.await_fio()

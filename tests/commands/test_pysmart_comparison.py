@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from exporter.commands.pysmart_comparison import Disagreement, disagreements
+from exporter.commands.pysmart_comparison import Difference, find_differences
 from exporter.drives.smart_report import parse_report
 from exporter.smart.second_opinion import second_opinion
 from tests.smart import smartctl_texts
 
 
-def compared(report: dict[str, Any]) -> list[Disagreement]:
-    return disagreements(parse_report(report), second_opinion(report))
+def compared(report: dict[str, Any]) -> list[Difference]:
+    return find_differences(parse_report(report), second_opinion(report))
 
 
 def unexplained(report: dict[str, Any]) -> list[str]:

@@ -53,7 +53,7 @@ real = pytest.mark.real
 
 @real
 def test_a_write_without_a_cliff_is_saved_and_printed_as_json(place: Place) -> None:
-    """This host's disk may do as it likes; what it did is said the same everywhere."""
+    """The result depends on the disk of this host; the JSON has the same keys for every result."""
     page = place.path / "page.html"
     asked = ("slc", str(place.directory), "--bytes=128MiB", "--yes", "--anyway", "--json")
     ended = place.run(*asked, f"--html={page}")
@@ -126,7 +126,7 @@ def test_too_little_free_space_is_an_error(place: Place) -> None:
 @real
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_fio_and_removes_the_file(place: Place, number: signal.Signals) -> None:
-    """It is asked to write more than it can in the time; what it saw is still said."""
+    """The limit is larger than what can be written in the time; the samples are reported anyway."""
     with place.begin("slc", str(place.directory), "--bytes=8GiB", "--yes", "--anyway") as child:
         until = time.monotonic() + 20
         while not place.fios():

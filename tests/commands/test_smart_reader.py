@@ -35,7 +35,7 @@ SCAN = '{"devices":[{"name":"/dev/sda","type":"sat","protocol":"ATA"}]}'
 
 
 class Host:
-    """A host of one SATA drive, and of a virtual disk if asked for."""
+    """A host with one SATA drive, and optionally a virtual disk."""
 
     def __init__(self, place: Path) -> None:
         os.umask(0o022)

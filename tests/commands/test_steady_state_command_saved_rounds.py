@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.commands import steady_state_command
+from exporter.commands.steady_state_command import saved_series
 from exporter.probe import results
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.results import Round, RoundHistory
@@ -26,7 +27,7 @@ def kept(*profiles: Profile, drive: str = "a drive", runs: int = 5) -> Any:
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
 def test_every_profile_is_read_back_as_it_was_judged(profile: Profile) -> None:
-    ((drive, firmware, series),) = steady_state_command.series(kept(profile), None)
+    ((drive, firmware, series),) = saved_series(kept(profile), None)
     assert ("a drive", "1.0", "libaio") == (drive, firmware, series.engine)
     found = series.profile
     assert results.series_key("a drive", "1.0", found, "libaio") == (
@@ -39,19 +40,19 @@ def test_every_profile_is_read_back_as_it_was_judged(profile: Profile) -> None:
 
 def test_one_profile_is_selected() -> None:
     rounds = kept(*PROFILES.values())
-    assert ["fsync"] == [s.profile.name for _, _, s in steady_state_command.series(rounds, "fsync")]
-    assert [] == list(steady_state_command.series(rounds, "other"))
+    assert ["fsync"] == [s.profile.name for _, _, s in saved_series(rounds, "fsync")]
+    assert [] == list(saved_series(rounds, "other"))
 
 
 def test_a_drive_name_may_contain_the_separator() -> None:
     rounds = kept(PROFILES["fsync"], drive="a|b|c")
-    assert ["a|b|c"] == [drive for drive, _, _ in steady_state_command.series(rounds, None)]
+    assert ["a|b|c"] == [drive for drive, _, _ in saved_series(rounds, None)]
 
 
 def test_two_drives_of_one_profile_are_two_series() -> None:
     profile = PROFILES["page_read"]
     rounds = kept(profile, replace(profile, depth=2))
-    assert [1, 2] == [s.profile.depth for _, _, s in steady_state_command.series(rounds, None)]
+    assert [1, 2] == [s.profile.depth for _, _, s in saved_series(rounds, None)]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_two_drives_of_one_profile_are_two_series() -> None:
 )
 def test_an_invalid_key_is_ignored(key: str) -> None:
     (one,) = kept(PROFILES["fsync"]).values()
-    assert [] == list(steady_state_command.series({key: one}, None))
+    assert [] == list(saved_series({key: one}, None))
 
 
 @given(
@@ -69,9 +70,9 @@ def test_an_invalid_key_is_ignored(key: str) -> None:
     )
 )
 def test_any_saved_value_gives_rounds_or_nothing(found: Any) -> None:
-    list(steady_state_command.series(found, None))
+    list(saved_series(found, None))
     (one,) = kept(PROFILES["fsync"]).values()
-    list(steady_state_command.series({"d|f|n|e|read|1|1|1|1|none|1|None": found, "x": one}, None))
+    list(saved_series({"d|f|n|e|read|1|1|1|1|none|1|None": found, "x": one}, None))
 
 
 @given(st.floats())

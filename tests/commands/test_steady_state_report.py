@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporter.commands.steady_state_report import CompletedRound, JudgedSeries, Series, report
+from exporter.commands.steady_state_report import CompletedRound, Series, SteadyStateResult, report
 from exporter.probe.profiles import PROFILES, Profile
 from exporter.probe.results import is_latency_judged
 from exporter.probe.steady_state import SteadyStateRules, SteadyWindow, steady_state
@@ -39,7 +39,7 @@ def series(
 
 
 def said(*found: Series, problem: str = "") -> Report:
-    return report(JudgedSeries("Steady state", found, problem=problem), RULES)
+    return report(SteadyStateResult("Steady state", found, problem=problem), RULES)
 
 
 def chart(found: Report) -> Chart:
