@@ -1,6 +1,6 @@
-"""The probes of one host, put together; no threads, no network.
+"""Assembles the scheduled probes of one host. Starts no threads and uses no network.
 
-Imported only where a directory is named.
+Imported only if probe.directory is set, to save memory.
 """
 
 import platform
@@ -36,15 +36,15 @@ from exporter.probe.slot import ProbeTools
 from exporter.programs.command import Runner
 from exporter.smart.polling_plan import rated_bytes
 
-#: Below the host's /, so that all instances share it, those in containers too.
+#: Below the host's root directory: all instances share it, those in containers too.
 _LOCK_DIRECTORY = "run/lock"
 
 
 class ProbeMonitor:
-    """Who probes (`probe`), and when that was (`windows`).
+    """The scheduler (`probe`), its directories and results, and when probes ran (`windows`).
 
-    state: the directory that budget, marker and lock are kept in. kept: what an earlier run kept
-    of `to_state`. health: of a drive, where it is known. fio: made on the probes' thread.
+    state: the directory of the budget, the pid file and the lock. kept: an earlier result of
+    `to_keep`. health: returns a drive's health, None if unknown. fio: called on the probes' thread.
     """
 
     def __init__(
@@ -84,13 +84,14 @@ class ProbeMonitor:
             drive_condition=self._drive_condition,
             rated_bytes=rated_bytes(settings),
         )
-        its = settings.probe
+        configuration = settings.probe
         chosen = [
-            profiles.configured(name, its.profile)
+            profiles.configured(name, configuration.profile)
             # WatchedFio watches the last profile of a slot, so `slc` comes last.
-            for name in sorted(its.profiles, key=lambda name: name == SLC)
+            for name in sorted(configuration.profiles, key=lambda name: name == SLC)
         ]
-        first = clock.monotonic() + splayed_delay(its.first_delay_seconds, _host(settings))
+        delay = splayed_delay(configuration.first_delay_seconds, _host(settings))
+        first = clock.monotonic() + delay
         self._directories = [
             ProbeDirectory(
                 path,
@@ -100,7 +101,7 @@ class ProbeMonitor:
                 clock=clock,
                 rounds=self._rounds,
             )
-            for path in its.directory
+            for path in configuration.directory
         ]
         self._slc = ScheduledSlc(
             state,
@@ -113,28 +114,28 @@ class ProbeMonitor:
         self.probe = ProbeScheduler(
             self._directories,
             self._tools,
-            its.gate,
+            configuration.gate,
             clock=clock,
             collector_status=collector_status,
-            copy_on_write=its.copy_on_write,
+            copy_on_write=configuration.copy_on_write,
             rated_bytes=self._rated,
         )
 
     def samples(self) -> Iterator[Sample]:
-        """What was found, directory by directory, and whether a fio cannot be ended."""
+        """Yields the results of all directories, and the number of stuck fio processes."""
         yield from smart_collector.agent_samples({"fio": self.probe.stuck}, None)
         seen: set[str] = set()
         for each in self._directories:
             with each.lock:
                 device = each.results.device
-                # A second directory of a drive is not probed, and has nothing to say.
+                # A second directory of a drive is not probed and has no results.
                 if device not in seen:
                     is_running = self.windows.is_running(device)
                     yield from probe_collector.samples(each.results, is_running=is_running)
                 seen.add(device)
 
     def to_state(self) -> dict[str, object]:
-        """Plain values, for the state file."""
+        """Returns JSON values for the state file."""
         ran_at: dict[str, dict[str, float]] = {}
         for each in self._directories:
             with each.lock:
@@ -147,16 +148,16 @@ class ProbeMonitor:
         return {"rounds": rounds, "ran_at": ran_at}
 
     def _tools(self) -> ProbeTools:
-        its = self._settings
-        lock_directory = its.path.rootfs / _LOCK_DIRECTORY
-        fio = self._fio() if self._fio else SystemFio(its.path.fio, self._runner, self._clock)
+        settings = self._settings
+        lock_directory = settings.path.rootfs / _LOCK_DIRECTORY
+        fio = self._fio() if self._fio else SystemFio(settings.path.fio, self._runner, self._clock)
         return ProbeTools(
             self._slc.watched(fio),
             ProbeBudget(
                 self._state,
                 self._clock,
                 self._boot_id,
-                its.probe.budget_bytes_per_day,
+                settings.probe.budget_bytes_per_day,
                 self._rated,
             ),
             HostLock((lock_directory, self._state)),
@@ -180,5 +181,5 @@ class ProbeMonitor:
 
 
 def _host(settings: Settings) -> str:
-    """What tells hosts apart."""
+    """Returns a string that identifies the host."""
     return files.read_attribute(settings.path.rootfs / "etc/machine-id") or platform.node()

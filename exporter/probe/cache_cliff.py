@@ -1,17 +1,13 @@
-"""A long write as it went: how much was written in how long, sample by sample.
+"""Finds the end of a drive's write cache in a long write, and the speed before and after. Pure.
 
-A write cache ends after so many bytes and not after so many seconds, so what is judged is the
-speed over equal amounts of bytes.
+Flash cells written with one bit are fast but few (an SLC cache). After that a drive writes at its
+own speed, or slower while it moves the cached data into cells with three or four bits. Over the
+bytes written since the drive rested, the speed is a step. It is found by two segments of constant
+log speed with the least squares. A step differs from noise by how much it explains, and from the
+slow decline of a drive that becomes hot by comparison with a straight line.
 
-A series of values as a step or as a line: which leaves less unexplained?
-
-Where does a drive's write cache end, and how fast is the drive before and after?
-
-Flash written at one bit a cell is quick and soon used up (an SLC cache); what comes after goes at
-the drive's own speed, or slower still while the cache is folded into the cells at three or four
-bits. Over the bytes written since the drive rested the speed is a step, and the step is found by
-two segments of constant log speed, least squares. A step is told from noise by how much it
-explains, and from the slow decline of a drive that grows hot by comparison with a straight line.
+The cache ends after an amount of bytes and not after a time, so speeds are taken over equal
+amounts of bytes.
 """
 
 import itertools
@@ -25,15 +21,15 @@ from typing import NamedTuple
 MIB = 1 << 20
 GIB = 1 << 30
 
-#: A sample outside is no record of a write; and sums of those within stay finite.
-_MOST_SECONDS, _MOST_BYTES = 1e9, 1e18
+#: Samples outside are not records of a write. Sums of samples inside stay finite.
+_MAX_SECONDS, _MAX_BYTES = 1e9, 1e18
 
-#: No bin is written in less: what a clock says of shorter times is noise, and 0 has no speed.
-_LEAST_SECONDS = 1e-9
+#: Lower bound of a bin's time: shorter times are noise of the clock, and 0 has no speed.
+_MIN_BIN_SECONDS = 1e-9
 
 
 class TraceSample(NamedTuple):
-    """So many bytes were written within so many seconds since the sample before."""
+    """The bytes written in the seconds since the previous sample."""
 
     seconds: float
     written_bytes: float
@@ -41,11 +37,11 @@ class TraceSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinRules:
-    """Into what amounts of bytes a trace is cut.
+    """The sizes of the bins into which a trace is divided.
 
-    bin_bytes: of a trace of `short_bytes` and more; short_bin_bytes: of a shorter one.
-    least_bins: a trace too short for so many is cut finer, down to `least_bin_bytes`.
-    most_bins: a trace too long for so many is cut coarser.
+    bin_bytes: for a trace of `short_bytes` and more; short_bin_bytes: for a shorter one.
+    least_bins: a trace too short for this many gets smaller bins, down to `least_bin_bytes`.
+    most_bins: a trace too long for this many gets larger bins.
     """
 
     bin_bytes: int = 128 * MIB
@@ -56,6 +52,7 @@ class BinRules:
     most_bins: int = 4096
 
     def bin_bytes_for(self, written_bytes: float) -> float:
+        """Returns the bin size for a trace of this length."""
         if written_bytes >= self.short_bytes:
             return max(self.bin_bytes, written_bytes / self.most_bins)
         return max(min(self.short_bin_bytes, written_bytes / self.least_bins), self.least_bin_bytes)
@@ -63,9 +60,7 @@ class BinRules:
 
 @dataclass(frozen=True, slots=True)
 class BinnedTrace:
-    """The speed over each amount of `bin_bytes`, in bytes per second; a rest that fills none is
-    in `written_bytes` only.
-    """
+    """The speed of each bin in bytes per second. A last partial bin is in `written_bytes` only."""
 
     written_bytes: int
     bin_bytes: float
@@ -73,15 +68,15 @@ class BinnedTrace:
 
 
 def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
-    """The trace over equal amounts of bytes.
+    """Returns the trace as speeds over equal amounts of bytes.
 
-    Within a sample the speed is taken as even. A sample with times or bytes that cannot be is left
-    out; one without bytes is time in which the write hung.
+    The speed within a sample is assumed constant. Samples with impossible times or bytes are left
+    out; a sample without bytes is time in which the write hung.
     """
     samples = [
         (seconds, written if written >= 1 else 0)
         for seconds, written in trace
-        if 0 < seconds <= _MOST_SECONDS and 0 <= written <= _MOST_BYTES
+        if 0 < seconds <= _MAX_SECONDS and 0 <= written <= _MAX_BYTES
     ]
     total = sum(written for _, written in samples)
     size = rules.bin_bytes_for(total)
@@ -92,7 +87,7 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
         pace = seconds / written if written else 0.0
         while written >= missing:
             spent += missing * pace
-            speeds.append(size / max(spent, _LEAST_SECONDS))
+            speeds.append(size / max(spent, _MIN_BIN_SECONDS))
             written -= missing
             missing, spent = size, 0.0
         missing -= written
@@ -100,66 +95,19 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
     return BinnedTrace(int(total), size, tuple(speeds))
 
 
-@dataclass(frozen=True, slots=True)
-class FittedLine:
-    """The least-squares line through a series.
-
-    gain: what it rises by from the first value to the last. left: the squares that it leaves.
-    """
-
-    gain: float
-    left: float
-
-
-def best_split(values: Sequence[float], least: int) -> int | None:
-    """Where two segments of constant value fit best, of at least so many values each.
-
-    The index of the first value of the second one; None where there is no room for two. The squares
-    that a split at k saves are A**2 n / (k (n - k)), A the sum of the first k values, all taken
-    from their mean, so one pass over the sums does.
-    """
-    count = len(values)
-    if count < 2 * least:
-        return None
-    mean = math.fsum(values) / count
-    best, most, above = None, -1.0, 0.0
-    for number, value in enumerate(values, 1):
-        above += value - mean
-        if least <= number <= count - least:
-            saved = above * above / (number * (count - number))
-            if saved > most:
-                best, most = number, saved
-    return best
-
-
-def fit_line(values: Sequence[float]) -> FittedLine:
-    """The best line through at least two values."""
-    count = len(values)
-    mean, middle = math.fsum(values) / count, (count - 1) / 2
-    product = math.fsum((number - middle) * (value - mean) for number, value in enumerate(values))
-    slope = product / (count * (count * count - 1) / 12)
-    return FittedLine(slope * (count - 1), max(squared_deviations(values) - slope * product, 0.0))
-
-
-def squared_deviations(values: Sequence[float]) -> float:
-    """The squares that the mean leaves."""
-    mean = math.fsum(values) / len(values)
-    return math.fsum((value - mean) ** 2 for value in values)
-
-
-#: After the cache's end, how much of it is back after so many seconds without a write? Some drives
-#: need seconds, some an hour, and some keep their data in the cache until the room is needed.
+#: Idle times in seconds after which the recovery of the cache is measured. Some drives need
+#: seconds, some an hour, and some keep data in the cache until they need the space.
 RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 
 class CliffResult(str, Enum):
-    """What a trace shows.
+    """The result of a long write.
 
-    cliff: a step down that lasts. ramp: a slow decline, so heat rather than the end of a cache.
-    flat: neither, over more bytes than any cache of this drive could take.
-    budget: neither, over the bytes that might be written: a cache larger than those would look
-        like this, and so would one that had not recovered before.
-    aborted: the write was broken off before a cliff was seen.
+    cliff: a lasting step down. ramp: a slow decline, by heat rather than the end of a cache.
+    flat: neither, over more bytes than any cache of this drive could hold.
+    budget: neither, over the bytes that may be written: the cache may be larger, or may not have
+        recovered before.
+    aborted: the write ended before a cliff.
     """
 
     CLIFF = "cliff"
@@ -171,17 +119,17 @@ class CliffResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class CliffRules:
-    """What makes a step in speed a cliff: each of the first four must hold.
+    """When a step in speed is a cliff: each of the first four conditions must hold.
 
-    falloff_ratio: the median speed after it, of that before. Two thirds: a drive that was seen to
-        go from 410 to 260 MB/s counts, and one from 480 to 400 has lost nothing worth a word.
-    step_gain_ratio: so much of the variance of log speed is gone with the step.
-    line_ratio: the step leaves at most so much of what a straight line leaves. Cliffs leave up to a
-        quarter, thermal ramps more than twice.
-    least_bins: there are at least so many bins on either side.
-    median_bins: the speed of a bin is the median of so many around it.
-    cache_share: no cache is larger than this share of the capacity: that of a drive with three bits
-        a cell that has all its cells to give.
+    falloff_ratio: limit of the median speed after the step, of that before. Two thirds: a measured
+        drive that falls from 410 to 260 MB/s counts, one that falls from 480 to 400 does not.
+    step_gain_ratio: the step explains at least this share of the variance of log speed.
+    line_ratio: the step leaves at most this share of the squares that a straight line leaves.
+        Cliffs leave up to a quarter, thermal ramps more than twice.
+    least_bins: number of bins on either side.
+    median_bins: the speed of a bin is the median of this many around it.
+    cache_share: upper bound of a cache, of the capacity: a drive with three bits per cell that uses
+        all its cells.
     """
 
     falloff_ratio: float = 0.67
@@ -195,7 +143,7 @@ class CliffRules:
 
 @dataclass(frozen=True, slots=True)
 class WritePhase:
-    """From so many bytes on the drive wrote at this median speed."""
+    """From `begin_bytes` on, the drive wrote at this median speed."""
 
     begin_bytes: int
     bytes_per_second: float
@@ -203,12 +151,12 @@ class WritePhase:
 
 @dataclass(frozen=True, slots=True)
 class CacheCliff:
-    """What is known of a write cache; None is unknown.
+    """The result for a write cache; None is unknown.
 
-    phases: of constant speed, two or three with a cliff, else one; none for a ramp.
-    cache_bytes: what was written before the first cliff.
-    cache_min_bytes: no cliff came within so many bytes, of a drive that had rested before.
-    burst, sustained: the median speed of the first phase and of the last.
+    phases: of constant speed: two or three with a cliff, none for a ramp, else one.
+    cache_bytes: bytes written before the first cliff.
+    cache_min_bytes: no cliff came within this many bytes, on a drive that had rested before.
+    burst_bytes_per_second, sustained_bytes_per_second: median speed of the first and last phase.
     """
 
     result: CliffResult
@@ -221,7 +169,7 @@ class CacheCliff:
 
     @property
     def falloff_ratio(self) -> float | None:
-        """The speed at last, of that at first."""
+        """The sustained speed, of the burst speed."""
         if self.burst_bytes_per_second is None or self.sustained_bytes_per_second is None:
             return None
         return self.sustained_bytes_per_second / self.burst_bytes_per_second
@@ -234,10 +182,10 @@ def cache_cliff(
     capacity_bytes: int | None = None,
     was_aborted: bool = False,
 ) -> CacheCliff:
-    """The judgement on one long write to a drive that had rested.
+    """Returns the judgement of one long write to a drive that had rested.
 
-    capacity_bytes: the drive's, to tell `flat` from `budget`.
-    was_aborted: it was broken off for another reason than that a cliff was seen.
+    capacity_bytes: the drive's; it decides between `flat` and `budget`.
+    was_aborted: the write ended for another reason than a detected cliff.
     """
     bins = binned(trace, rules.bins)
     logs = _smoothed(bins.speeds, rules.median_bins)
@@ -276,11 +224,11 @@ def cache_cliff(
 def recovered_bytes(
     trace: Iterable[TraceSample], cliff: CacheCliff, rules: CliffRules
 ) -> int | None:
-    """How much of the cache was back: what a later write made at burst speed, of one drive.
+    """Returns how much of the cache had recovered: the bytes of a later write at burst speed.
 
-    Everything it wrote, where it was fast throughout: then at least so much. None where no cliff
-    was found before, or the later write is too short to tell. The two speeds are known, so a few
-    bins do.
+    If that write was fast throughout, the recovered part is at least the returned value. None if
+    `cliff` contains no cliff, or the later write is too short. The two speeds are known, so a few
+    bins are enough.
     """
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     bins = binned(trace, rules.bins)
@@ -299,10 +247,10 @@ def recovered_bytes(
 def _cuts(
     logs: Sequence[float], speeds: Sequence[float], rules: CliffRules
 ) -> tuple[list[int], bool]:
-    """The bins at which the phases after the first begin; and whether it is a ramp instead.
+    """Returns the bins at which later phases begin, and whether the trace is a ramp instead.
 
-    Both sides of the best split are split once more, before the whole is compared with a line: one
-    step of a drive with three phases fits no better than a line does, two steps do.
+    Both sides of the best split are split once more before the comparison with a line: on a drive
+    with three phases one step fits no better than a line, but two steps do.
     """
     split = best_split(logs, rules.least_bins)
     if split is None:
@@ -341,12 +289,12 @@ def _is_cliff(
 
 
 def _left(logs: Sequence[float], cuts: Sequence[int]) -> float:
-    """The squares that steps at the cuts leave."""
+    """Returns the residual squares of steps at the cuts."""
     return sum(squared_deviations(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
 
 
 def _smoothed(speeds: Sequence[float], width: int) -> list[float]:
-    """Log speeds, each the median of its neighbourhood: a stall of a bin or two is gone."""
+    """Returns log speeds, each the median of its neighbours: removes stalls of a bin or two."""
     logs = [math.log(speed) for speed in speeds]
     reach = width // 2
     return [
@@ -362,3 +310,50 @@ def _phases(bins: BinnedTrace, cuts: Sequence[int]) -> tuple[WritePhase, ...]:
         for begin, end in edges
         if end > begin
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FittedLine:
+    """The least-squares line through a series.
+
+    gain: its rise from the first to the last value. left: the sum of the residual squares.
+    """
+
+    gain: float
+    left: float
+
+
+def best_split(values: Sequence[float], least: int) -> int | None:
+    """Returns where two segments of constant value fit best: the second one's first index.
+
+    least: the minimum length of a segment; None if two do not fit. A split at k reduces the squares
+    by A**2 n / (k (n - k)), where A is the sum of the first k values minus the mean of all. So one
+    pass over the sums is enough.
+    """
+    count = len(values)
+    if count < 2 * least:
+        return None
+    mean = math.fsum(values) / count
+    best, most, above = None, -1.0, 0.0
+    for number, value in enumerate(values, 1):
+        above += value - mean
+        if least <= number <= count - least:
+            saved = above * above / (number * (count - number))
+            if saved > most:
+                best, most = number, saved
+    return best
+
+
+def fit_line(values: Sequence[float]) -> FittedLine:
+    """Returns the best line through at least two values."""
+    count = len(values)
+    mean, middle = math.fsum(values) / count, (count - 1) / 2
+    product = math.fsum((number - middle) * (value - mean) for number, value in enumerate(values))
+    slope = product / (count * (count * count - 1) / 12)
+    return FittedLine(slope * (count - 1), max(squared_deviations(values) - slope * product, 0.0))
+
+
+def squared_deviations(values: Sequence[float]) -> float:
+    """Returns the sum of squared differences from the mean."""
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)

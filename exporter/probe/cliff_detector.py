@@ -1,4 +1,4 @@
-"""When may a write that looks for the end of a write cache stop, to wear the drive no further?"""
+"""Detects the end of a write cache while a probe writes, so that it wears the drive no further."""
 
 import math
 import statistics
@@ -9,20 +9,20 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 
 @dataclass(frozen=True, slots=True)
 class CliffDetectorRules:
-    """A cumulative sum of how much slower than at first the write has become, in log speed.
+    """The parameters of a cumulative sum (CUSUM) of the loss of log speed.
 
-    baseline_seconds: what is normal is learned from the first seconds,
-    baseline_pieces: and from at least so many pieces.
-    drift: what each piece may be slower without adding to the sum: half of the least fall that
-        counts. The spread of the first pieces, where that is more.
-    alarm: the sum at which the write counts as slower; `alarm_spreads` of the first pieces' spread,
-        where that is more. It is over when the sum is back at 0.
-    most_slower: no piece adds more: one that hung is one piece.
-    confirm_bytes: the alarm must last for so many, which is also what the judgement of the whole
-        needs to see after the cliff; or `confirm_share` of a small budget.
-    pieces: so many pieces are in those bytes.
-    sure_ratio: a fall to more than this is left to the judgement of the whole: among many looks at
-        a write that falls by a little less than counts, one would find that it counts.
+    baseline_seconds, baseline_pieces: the normal speed is learned from at least this time and this
+        number of pieces.
+    drift: loss per piece that does not count: half of the smallest fall that counts, or the spread
+        of the first pieces if greater.
+    alarm: the sum at which the write counts as slower, or `alarm_spreads` times the spread of the
+        first pieces if greater. The alarm ends when the sum is 0 again.
+    most_slower: the largest contribution of one piece, so that a hang counts as one piece.
+    confirm_bytes: the alarm must last for this many bytes, or `confirm_share` of a small budget;
+        `cache_cliff` needs as many after the cliff.
+    pieces: number of pieces in those bytes.
+    sure_ratio: the detector does not stop for a fall to more than this ratio. Repeated checks of a
+        slightly smaller fall would once take it for a cliff by chance.
     """
 
     baseline_seconds: float = 2.0
@@ -38,10 +38,10 @@ class CliffDetectorRules:
 
 
 class CliffDetector:
-    """Samples go in as they come, and at the end of the cache a cliff comes out.
+    """Receives samples of a write, and returns the cliff once it is certain.
 
-    The sum says only when to look: whether there is a cliff, and where, `cache_cliff` says of
-    `trace`, all that went in. Where it sees none yet, the write goes on and it is asked again.
+    The sum only decides when to run `cache_cliff` on `trace`, which contains all samples. If that
+    finds no cliff yet, the write continues and is checked again later.
     """
 
     __slots__ = (
@@ -75,13 +75,13 @@ class CliffDetector:
 
     @property
     def is_alarmed(self) -> bool:
-        """The write is slower than at first, or was a moment ago."""
+        """True if the write is slower than at first, or was shortly before."""
         return self._slower >= self._alarm > 0 or self._alarmed_bytes > 0
 
     def observe(self, sample: TraceSample) -> CacheCliff | None:
-        """Take in a sample; the cliff, once there is one and enough was written beyond it.
+        """Add a sample; returns the cliff once there is one and enough was written after it.
 
-        A sample with times or bytes that cannot be counts for nothing.
+        Samples with impossible times or bytes are ignored.
         """
         self.trace.append(sample)
         seconds, written_bytes = sample
@@ -97,7 +97,7 @@ class CliffDetector:
         if self._normal is None:
             self._learn(log_speed, piece_seconds)
         elif self._lasts(self._normal - log_speed, piece_bytes):
-            return self._look()
+            return self._check()
         return None
 
     def _learn(self, log_speed: float, seconds: float) -> None:
@@ -113,9 +113,9 @@ class CliffDetector:
         self._alarm = max(rules.alarm, rules.alarm_spreads * spread)
 
     def _lasts(self, slower: float, piece_bytes: float) -> bool:
-        """The alarm has lasted for long enough, with this piece so much slower than normal."""
+        """Returns True if the alarm lasted long enough. slower: the piece's loss of log speed."""
         added = min(slower, self._rules.most_slower) - self._drift
-        # Bounded above too, so that an alarm after a hang is over soon.
+        # An upper bound too, so that an alarm after a hang ends soon.
         self._slower = min(max(self._slower + added, 0.0), 2 * self._alarm)
         if not self._slower:
             self._alarmed_bytes = 0.0
@@ -123,12 +123,12 @@ class CliffDetector:
             self._alarmed_bytes += piece_bytes
         return self._alarmed_bytes >= self._confirm_bytes
 
-    def _look(self) -> CacheCliff | None:
+    def _check(self) -> CacheCliff | None:
         found = cache_cliff(self.trace, self._cliff_rules)
         if found.cache_bytes is not None and found.falloff_ratio is not None:
             is_sure = found.falloff_ratio <= self._rules.sure_ratio
             if is_sure and found.written_bytes - found.cache_bytes >= self._confirm_bytes:
                 return found
-        # Not at every piece: what is missing is more of what came after.
+        # Check again later, not at every piece: more must be written after the cliff.
         self._alarmed_bytes -= self._confirm_bytes / 4
         return None

@@ -1,10 +1,8 @@
-"""What a probe asks of fio: a closed set of parameters, so that no setting can hurt.
+"""Defines the probe profiles: a closed set of fio parameters with safe bounds.
 
-There are no free arguments of fio: one of them is enough to write to a device node. Results are
-compared only between runs of equal parameters, which is why all of them are labels. Profiles out
-of the configuration are read by `fio_settings`.
-
-Profiles out of the configuration: a changed one of ours, or one of the operator's own.
+There are no free-form fio arguments: a single one could write to a device node. Results are
+compared only between runs with equal parameters, so all parameters are labels. The configuration
+may change the built-in profiles and add others.
 """
 
 import re
@@ -17,12 +15,12 @@ from exporter.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
-#: Of a run that stands for a full one on a host that never rests.
-_SMALLEST_OPERATIONS = 32
+#: Operations of a minimal run, on a host that is always busy.
+_MINIMAL_OPERATIONS = 32
 
 
 class Rw(str, Enum):
-    """What is done, in fio's words; randrw is three reads to a write."""
+    """fio's access pattern (option rw); randrw is three reads per write."""
 
     READ = "read"
     WRITE = "write"
@@ -32,7 +30,7 @@ class Rw(str, Enum):
 
 
 class Sync(str, Enum):
-    """When written data are made to last: after each write by either call, or once at the end."""
+    """When written data is synced: after each write by fsync or fdatasync, or once at the end."""
 
     NONE = "none"
     FSYNC = "fsync"
@@ -41,14 +39,14 @@ class Sync(str, Enum):
 
 
 class Engine(str, Enum):
-    """How requests reach the kernel. psync has one in flight a job, whatever the depth."""
+    """fio's I/O engine. psync has one request in flight per job, whatever the depth."""
 
     PSYNC = "psync"
     LIBAIO = "libaio"
     IO_URING = "io_uring"
 
 
-#: What takes an engine's place where this fio or this kernel has none of it.
+#: The engines to try, in order, if this fio or kernel lacks the configured one.
 _FALLBACKS = {
     Engine.IO_URING: (Engine.IO_URING, Engine.LIBAIO, Engine.PSYNC),
     Engine.LIBAIO: (Engine.LIBAIO, Engine.PSYNC),
@@ -58,13 +56,13 @@ _FALLBACKS = {
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One kind of run.
+    """The parameters of one kind of run.
 
-    depth: requests in flight of each job. jobs: threads, on the same file.
-    number_ios, rate_iops: operations, and operations a second, of each job; None is no cap. Without
+    depth: requests in flight per job. jobs: threads on the same file.
+    number_ios, rate_iops: operations and operations per second of each job; None is no cap. Without
         `number_ios` a job goes over the file once.
-    size_bytes: of the file. runtime_seconds: a ceiling, not the duration.
-    interval_seconds: between two runs; None is on demand only.
+    size_bytes: length of the file. runtime_seconds: a ceiling, not the duration.
+    interval_seconds: time between two runs; None is on demand only.
     """
 
     name: str
@@ -83,20 +81,22 @@ class Profile:
 
     @property
     def writes(self) -> bool:
+        """True if it writes at all."""
         return self.rw not in (Rw.READ, Rw.RANDREAD)
 
     @property
     def is_rate_capped(self) -> bool:
-        """Its IOPS and throughput are the cap's, and no measurement."""
+        """True if its IOPS and throughput are the cap's and not a measurement."""
         return self.rate_iops is not None
 
     @property
     def operations_at_most(self) -> int:
+        """Upper bound of the operations of all jobs."""
         return self.jobs * (self.number_ios or self.size_bytes // self.block_bytes)
 
     @property
     def written_bytes_at_most(self) -> int:
-        """What fio writes, without what the filesystem adds."""
+        """Upper bound of the bytes that fio writes, without what the filesystem adds."""
         return self.operations_at_most * self.block_bytes if self.writes else 0
 
     @property
@@ -112,14 +112,14 @@ class Profile:
         return self.runtime_seconds
 
     def minimal(self) -> "Profile":
-        """The shortest run of the same parameters that still says something."""
-        most = max(1, _SMALLEST_OPERATIONS // self.jobs)
+        """Returns the shortest useful run with the same parameters."""
+        most = max(1, _MINIMAL_OPERATIONS // self.jobs)
         each = self.number_ios or max(1, self.size_bytes // self.block_bytes)
         return replace(self, number_ios=min(each, most))
 
 
-#: Sizes are InnoDB's own: a page has 16 KiB, the redo log is written in 4 KiB and synced. The
-#: first three write 0.3 TB a year together, filesystem included.
+#: The built-in profiles. Block sizes are InnoDB's: pages of 16 KiB, and synced writes of 4 KiB to
+#: the redo log. The first three together write 0.3 TB a year, filesystem included.
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
@@ -175,32 +175,32 @@ PROFILES: Mapping[str, Profile] = {
     )
 }
 
-#: The others are opt-in: they cost bytes.
+#: The profiles that run by default. The others write more, and the operator enables them.
 ON_BY_DEFAULT = ("fsync", "page_read", "page_write")
 
 
-def with_engine(wanted: Profile, available: Collection[str]) -> Profile:
-    """The profile with an engine that this fio has: the wanted one, or the next that is less.
+def with_engine(profile: Profile, available: Collection[str]) -> Profile:
+    """Returns the profile with an engine that this fio has: its own, else the next simpler one.
 
-    With psync the depth is 1 whatever was asked, so it is said so.
+    With psync the depth becomes 1, which is what psync does.
     """
     engine = next(
-        (each for each in _FALLBACKS[wanted.engine] if each.value in available), Engine.PSYNC
+        (each for each in _FALLBACKS[profile.engine] if each.value in available), Engine.PSYNC
     )
-    depth = 1 if engine is Engine.PSYNC else wanted.depth
-    return replace(wanted, engine=engine, depth=depth)
+    depth = 1 if engine is Engine.PSYNC else profile.depth
+    return replace(profile, engine=engine, depth=depth)
 
 
-#: It becomes a label's value and the name of a job; fio reads the name "global" as none.
+#: A profile's name becomes a label's value and a job's name. fio has no job named "global".
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
     """rw, block_bytes, size_bytes, engine, depth, jobs, direct, sync, number_ios, rate_iops,
-    runtime_seconds, interval_seconds: as in `Profile`. What is left out stays as in the profile of
-    that name; a profile of another name begins as page_read. 0 takes the caps number_ios and
-    rate_iops away, and as interval_seconds leaves the profile to be run on demand.
+    runtime_seconds, interval_seconds: as in `Profile`. A missing key keeps the value of the
+    built-in profile of that name; a new name starts from page_read. 0 removes the caps number_ios
+    and rate_iops; interval_seconds = 0 means on demand only.
     """
 
     rw: Rw | None = None
@@ -219,7 +219,7 @@ class ProfileSettings:
 
 _ZERO_IS_NONE = ("number_ios", "rate_iops", "interval_seconds")
 
-#: What a setting may be, ends included.
+#: Allowed values of the settings, both ends included.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "block_bytes": (512, 16 * MIB),
     "size_bytes": (MIB, 64 * GIB),
@@ -233,14 +233,16 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 
 
 def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") -> Profile:
-    """The profile that the settings below `where` describe.
+    """Returns the profile that the settings describe.
+
+    where: the name of the settings' table, for messages.
 
     Raises:
-        ConfigError: a value out of bounds, or a combination that would measure something else.
+        ConfigError: a value is out of bounds, or a combination would measure something else.
     """
     if not _NAME.fullmatch(name) or name == "global":
         raise ConfigError(
-            f"{where} has a profile called {name!r}",
+            f"{where} contains a profile named {name!r}",
             "a name is of a-z, 0-9 and _, begins with a letter, has at most 32, and is not global",
         )
     given = {each.name: getattr(settings, each.name) for each in fields(settings)}
@@ -254,7 +256,7 @@ def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") 
     whole = f"{where}.{name}"
     for key, (least, most) in _BOUNDS.items():
         found = getattr(made, key)
-        # Not "out of bounds": NaN is neither below nor above.
+        # NaN is neither below nor above the bounds, and is refused.
         if found is not None and not least <= found <= most:
             raise ConfigError(f"{whole}.{key} is {found}", f"it must be {least} to {most}")
     for key, wrong, hint in _contradictions(made):
@@ -275,7 +277,7 @@ def configured(name: str, overrides: Mapping[str, ProfileSettings]) -> Profile:
 
 
 def _contradictions(made: Profile) -> tuple[tuple[str, bool, str], ...]:
-    """Keys, whether they contradict the rest, and what to do about it."""
+    """Returns keys, whether each contradicts the others, and a hint."""
     each = (made.number_ios or 1) * made.block_bytes
     return (
         ("block_bytes", made.block_bytes % 512 != 0, "it must be a multiple of 512"),
@@ -287,7 +289,7 @@ def _contradictions(made: Profile) -> tuple[tuple[str, bool, str], ...]:
         (
             "direct",
             not made.direct and made.engine is Engine.LIBAIO,
-            "libaio waits for each request without it: set direct to true, or engine to psync",
+            "without it libaio waits for each request: set direct to true, or engine to psync",
         ),
         (
             "sync",

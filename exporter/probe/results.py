@@ -1,8 +1,5 @@
-"""When probes ran, so that their seconds are not taken for production's.
-
-What the probes of one directory have found, as the page shows it.
-
-The rounds of each profile on each drive, over restarts, and what SNIA's rule says of them.
+"""Stores the results of probes: per directory for the metrics, per series of rounds over restarts,
+and when probes ran.
 """
 
 import math
@@ -19,13 +16,13 @@ from exporter.probe.gate import Reason
 from exporter.probe.profiles import KIB, Profile, Rw, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, SteadyWindow, steady_state
 
-#: The sampler works through what it has read at the latest after 20 s.
+#: How long a window is kept. The sampler processes its readings after 20 s at most.
 _WINDOW_KEPT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeWindow:
-    """A run on some devices; `end` is infinite while it is under way."""
+    """The time of a run on some devices; `end` is infinite while it is under way."""
 
     devices: frozenset[str]
     begin: float
@@ -33,39 +30,43 @@ class ProbeWindow:
 
 
 class ProbeWindows:
-    """The runs of late, in monotonic seconds. One thread notes them, others ask."""
+    """When recent probes ran, in monotonic seconds, so that their load is not taken for production.
+
+    One thread writes, any thread reads.
+    """
 
     def __init__(self) -> None:
         self._windows: tuple[ProbeWindow, ...] = ()
 
     def begin(self, devices: Collection[str], now: float) -> None:
-        """A run begins on these devices: the one that is probed and the drives below it."""
+        """Record the start of a run. devices: the probed device and the drives below it."""
         kept = tuple(each for each in self._windows if each.end > now - _WINDOW_KEPT_SECONDS)
         self._windows = (*kept, ProbeWindow(frozenset(devices), now))
 
     def end(self, now: float) -> None:
+        """Record the end of the run."""
         self._windows = tuple(
             replace(each, end=now) if each.end == float("inf") else each for each in self._windows
         )
 
     def covers(self, device: str, begin: float, end: float) -> bool:
-        """Whether a probe ran on the device in a part of that time."""
-        # Asked of every busy device and second, and hardly ever was there one.
+        """Returns True if a probe ran on the device in a part of that time."""
+        # Called for every busy device and second, and nearly always without a window.
         return bool(self._windows) and any(
             device in each.devices and each.begin < end and begin < each.end
             for each in self._windows
         )
 
     def is_running(self, device: str) -> bool:
+        """Returns True while a probe runs on the device."""
         return any(each.end == float("inf") and device in each.devices for each in self._windows)
 
 
 @dataclass(slots=True)
 class ProfileResults:
-    """One profile; None is not known. Times are unix seconds.
+    """The results of one profile; None is unknown. Times are unix seconds.
 
-    ran: the profile as it ran last, with the engine that there was. engine: its name, for fio's
-    engines are not all.
+    ran: the profile of the last run, with the engine that was used. engine: that engine's name.
     """
 
     profile: Profile
@@ -85,7 +86,7 @@ class ProfileResults:
     skips: int = 0
 
     def record_job(self, job: JobResult) -> None:
-        """Take in a job that succeeded."""
+        """Record a job that succeeded."""
         self.last = job.ops
         self.seconds = job.seconds
         for op, found in job.ops.items():
@@ -96,7 +97,7 @@ class ProfileResults:
 
 @dataclass(slots=True)
 class DirectoryResults:
-    """All profiles of a directory, and its drive; `device` is empty until that is known."""
+    """The results of all profiles of a directory. device: empty until it is located."""
 
     profiles: dict[str, ProfileResults]
     device: str = ""
@@ -107,19 +108,19 @@ class DirectoryResults:
     left: WriteLimits | None = None
 
 
-#: Five weekly rounds.
+#: How long rounds are kept: five weekly ones.
 _ROUND_KEPT_SECONDS = 35 * 86_400.0
-_MOST_ROUNDS = 64
-_MOST_KEYS = 64
-_LONGEST_KEY = 512
+_MAX_ROUNDS = 64
+_MAX_SERIES = 64
+_MAX_KEY_LENGTH = 512
 
-#: From this block size on bytes per second are what counts, below it operations.
+#: From this block size on, bytes per second are judged; below it, IOPS.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a run measured. at: unix seconds. is_host_limited: it says nothing of the drive."""
+    """One run's value. at: unix seconds. is_host_limited: the host and not the drive limited it."""
 
     at: float
     value: float
@@ -133,42 +134,43 @@ class _Series:
 
 
 class RoundHistory:
-    """Every profile's rounds by `key`: other labels, another drive or firmware begin anew."""
+    """The rounds of each series by `series_key`: a new drive, firmware or label starts a series."""
 
     def __init__(self, kept: Any = None) -> None:
         self._rules = SteadyStateRules()
         self._series: dict[str, _Series] = {}
         for key, found in kept.items() if isinstance(kept, Mapping) else ():
             series = _series(found)
-            if isinstance(key, str) and len(key) <= _LONGEST_KEY and series is not None:
+            if isinstance(key, str) and len(key) <= _MAX_KEY_LENGTH and series is not None:
                 self._series[key] = series
 
     def add(self, key: str, one: Round, *, lower_is_better: bool) -> SteadyState:
-        """One more round, and the judgement after it."""
-        series = self._series.setdefault(key[:_LONGEST_KEY], _Series())
-        # Of a clock that ran ahead, or of long ago.
+        """Add a round; returns the judgement after it."""
+        series = self._series.setdefault(key[:_MAX_KEY_LENGTH], _Series())
+        # Drops rounds that are too old, or dated in the future by a wrong clock.
         series.rounds = [
             each for each in series.rounds if one.at - _ROUND_KEPT_SECONDS <= each.at <= one.at
         ]
         series.rounds.append(one)
-        del series.rounds[:-_MOST_ROUNDS]
+        del series.rounds[:-_MAX_ROUNDS]
         found = self._judged(series, lower_is_better=lower_is_better)
         series.baseline = found.baseline
-        while len(self._series) > _MOST_KEYS:
+        while len(self._series) > _MAX_SERIES:
             del self._series[min(self._series, key=lambda k: self._series[k].rounds[-1].at)]
         return found
 
     def known(self, key: str, *, lower_is_better: bool) -> SteadyState | None:
-        """The judgement as it was; None where no round is known."""
-        series = self._series.get(key[:_LONGEST_KEY])
+        """Returns the last judgement; None without a round."""
+        series = self._series.get(key[:_MAX_KEY_LENGTH])
         return None if series is None else self._judged(series, lower_is_better=lower_is_better)
 
     def last_at(self, key: str) -> float | None:
-        series = self._series.get(key[:_LONGEST_KEY])
+        """Returns when the last round was, in unix seconds; None without a round."""
+        series = self._series.get(key[:_MAX_KEY_LENGTH])
         return series.rounds[-1].at if series and series.rounds else None
 
     def to_state(self) -> dict[str, object]:
-        """Plain values. For other threads too."""
+        """Returns JSON values for the state file. Any thread may call it."""
         return {
             key: {
                 "rounds": [astuple(each) for each in tuple(series.rounds)],
@@ -187,19 +189,19 @@ class RoundHistory:
 
 
 def main_op(profile: Profile) -> Op:
-    """The operation that a profile is about."""
+    """Returns the operation that a profile measures."""
     if profile.sync in (Sync.FSYNC, Sync.FDATASYNC):
         return Op.SYNC
     return Op.WRITE if profile.rw in (Rw.WRITE, Rw.RANDWRITE) else Op.READ
 
 
 def is_latency_judged(profile: Profile) -> bool:
-    """What is judged is the mean latency: a capped rate is the cap's, and syncs have none."""
+    """Returns True if the mean latency is judged: a capped rate is constant, syncs have no rate."""
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
 def round_value(profile: Profile, job: JobResult) -> float | None:
-    """What a run says of the drive, in one number; None where it says nothing."""
+    """Returns the judged value of a run; None if fio did not report it."""
     found = job.ops.get(main_op(profile))
     if found is None:
         return None
@@ -211,7 +213,7 @@ def round_value(profile: Profile, job: JobResult) -> float | None:
 
 
 def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
-    """Everything that must be alike for two rounds to be compared."""
+    """Returns all that must be equal for two rounds to be compared, as one string."""
     labels = (
         *(drive, firmware, profile.name, engine, profile.rw.value, profile.block_bytes),
         *(profile.depth, profile.jobs, int(profile.direct), profile.sync.value),
@@ -227,7 +229,7 @@ def _series(found: Any) -> _Series | None:
         return None
     rounds = [
         Round(float(row[0]), float(row[1]), row[2])
-        for row in rows[-_MOST_ROUNDS:]
+        for row in rows[-_MAX_ROUNDS:]
         if isinstance(row, list)
         and len(row) == 3
         and _is_number(row[0])

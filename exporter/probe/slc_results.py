@@ -1,14 +1,7 @@
-"""What a probe of a write cache found, as it is kept: one JSON document for each drive. Pure.
+"""Saves the results of write-cache probes in the state directory, one JSON file per drive.
 
-The results of write-cache probes in the state directory, one file for each drive.
-
-A command leaves them there and a daemon that runs beside it shows them. Each is written whole, so
-that whoever is killed leaves the old one or the new one.
-
-What probes of write caches have left, for the page.
-
-Apart from `slc`, which judges them, with statistics, decimal and hashlib: 4 MB that a daemon does
-without.
+The command and the daemon save results, and the daemon shows them. Each file is replaced as a
+whole: after a kill it contains the old or the new result.
 """
 
 import json
@@ -28,13 +21,13 @@ from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
 
 VERSION = 1
 
-_MOST_BYTES = 1 << 62
-_MOST_SECONDS = 1e12
-_MOST_PHASES = 16
-_MOST_DRIVES = 64
-#: Each is a series.
+_MAX_BYTES = 1 << 62
+_MAX_SECONDS = 1e12
+_MAX_PHASES = 16
+_MAX_DRIVES = 64
+#: Maximum number of idle times in a result; each is a series on the metrics page.
 MAX_IDLE_TIMES = 8
-#: What an idle time may be.
+#: Maximum idle time, in seconds.
 MAX_IDLE_SECONDS = 86_400
 
 
@@ -42,9 +35,8 @@ MAX_IDLE_SECONDS = 86_400
 class SlcResult:
     """The last probe of a drive's write cache.
 
-    drives: the identities of the drives below the directory, most often one. device: the kernel's
-    name that they had then. at: unix seconds.
-    recovered_bytes: how much of the cache was back, by seconds without a write.
+    drives: the identities of the drives below the directory, usually one. device: its name at that
+    time. at: unix seconds. recovered_bytes: recovered part of the cache, by idle time in seconds.
     """
 
     drives: tuple[str, ...]
@@ -55,35 +47,36 @@ class SlcResult:
 
 
 def serialize(result: SlcResult) -> str:
+    """Returns the result as JSON."""
     return json.dumps({"version": VERSION, **asdict(result)}, default=_plain, indent=1) + "\n"
 
 
 def parse(text: str) -> Parsed[SlcResult]:
-    """What `to_text` made; a field that is not usable is left out, and is a fault.
+    """Parses what `serialize` returned; invalid fields are left out and reported as faults.
 
     Raises:
-        ParseError: it is none, of a later version, or does not say of which drive or what it is.
+        ParseError: not a result, another version, or without drives, time or result.
     """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as e:
-        raise ParseError(f"no JSON: {e}"[:200]) from e
+        raise ParseError(f"not JSON: {e}"[:200]) from e
     if not isinstance(found, Mapping) or found.get("version") != VERSION:
         version = found.get("version") if isinstance(found, Mapping) else None
-        raise ParseError(f"of version {version!r:.20}, not {VERSION}")
+        raise ParseError(f"version {version!r:.20} instead of {VERSION}")
     its = Fields(found)
     drives = _drives(its.get("drives"))
-    device, at = its.text("device"), its.number("at", maximum=_MOST_SECONDS)
+    device, at = its.text("device"), its.number("at", maximum=_MAX_SECONDS)
     word = its.text("cliff", "result")
     result = next((each for each in CliffResult if each.value == word), None)
     if not drives or device is None or at is None or result is None:
-        raise ParseError("it does not say which drive it is of, when it was, or what was found")
+        raise ParseError("drives, device, time or result is missing")
     cliff = CacheCliff(
         result,
-        its.integer("cliff", "written_bytes", maximum=_MOST_BYTES) or 0,
+        its.integer("cliff", "written_bytes", maximum=_MAX_BYTES) or 0,
         tuple(_phases(its)),
-        cache_bytes=its.integer("cliff", "cache_bytes", maximum=_MOST_BYTES),
-        cache_min_bytes=its.integer("cliff", "cache_min_bytes", maximum=_MOST_BYTES),
+        cache_bytes=its.integer("cliff", "cache_bytes", maximum=_MAX_BYTES),
+        cache_min_bytes=its.integer("cliff", "cache_min_bytes", maximum=_MAX_BYTES),
         burst_bytes_per_second=_speed(its, "cliff", "burst_bytes_per_second"),
         sustained_bytes_per_second=_speed(its, "cliff", "sustained_bytes_per_second"),
     )
@@ -94,10 +87,9 @@ def parse(text: str) -> Parsed[SlcResult]:
 
 
 def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
-    """Whether a result is kept in place of an earlier one.
+    """Returns True if a result replaces an earlier one.
 
-    A probe that was ended before it saw anything takes nothing away that one before it has found;
-    how old that is, its time says.
+    An aborted probe without a result does not replace an earlier result, whose time shows its age.
     """
     if result.cliff.result is not CliffResult.ABORTED or earlier is None:
         return True
@@ -105,10 +97,10 @@ def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
 
 
 def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> dict[str, SlcResult]:
-    """The results of the drives that are there, by the label that each has now.
+    """Returns the results of the present drives, by their current device labels.
 
-    identities: of the devices by their names. A drive goes by its identity over all of its names;
-    several under one filesystem keep the name that they had, as long as all are there.
+    identities: by device name. A single drive is found by its identity, whatever its name is now.
+    Several drives under one filesystem keep their label while all of them are present.
     """
     names: dict[str, str] = {}
     for name, identity in identities.items():
@@ -123,9 +115,9 @@ def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> di
 
 
 def _phases(its: Fields) -> Iterator[WritePhase]:
-    for row in its.rows("cliff", "phases", maximum=_MOST_PHASES):
+    for row in its.rows("cliff", "phases", maximum=_MAX_PHASES):
         begin, speed = (
-            row.integer("begin_bytes", maximum=_MOST_BYTES),
+            row.integer("begin_bytes", maximum=_MAX_BYTES),
             _speed(row, "bytes_per_second"),
         )
         if begin is not None and speed is not None:
@@ -140,7 +132,7 @@ def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
         return
     for key in list(found)[:MAX_IDLE_TIMES]:
         seconds = int(key) if key.isascii() and key.isdecimal() and len(key) <= 9 else -1
-        size = its.integer("recovered_bytes", key, maximum=_MOST_BYTES)
+        size = its.integer("recovered_bytes", key, maximum=_MAX_BYTES)
         if not 0 <= seconds <= MAX_IDLE_SECONDS:
             its.fault(("recovered_bytes",), key)
         elif size is not None:
@@ -148,8 +140,8 @@ def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
 
 
 def _speed(its: Fields, *path: str) -> float | None:
-    speed = its.number(*path, maximum=_MOST_BYTES)
-    # Nothing is written at no speed, and the ratio of two would not be finite.
+    speed = its.number(*path, maximum=_MAX_BYTES)
+    # A speed of 0 is impossible, and the ratio of two speeds must be finite.
     if speed is not None and not (speed > 0 and math.isfinite(1 / speed)):
         its.fault(path, speed)
         return None
@@ -157,8 +149,8 @@ def _speed(its: Fields, *path: str) -> float | None:
 
 
 def _drives(found: object) -> tuple[str, ...]:
-    """As they are, spaces and all, for they are compared; none where one is not usable."""
-    if not isinstance(found, list) or len(found) > _MOST_DRIVES:
+    """Returns the identities unchanged, because they are compared; empty if one is invalid."""
+    if not isinstance(found, list) or len(found) > _MAX_DRIVES:
         return ()
     drives = tuple(each for each in found if isinstance(each, str) and 0 < len(each) < 1024)
     return drives if len(drives) == len(found) else ()
@@ -169,23 +161,23 @@ def _plain(value: object) -> object:
 
 
 _PREFIX, _SUFFIX = "slc-", ".json"
-_LARGEST_BYTES = 64 << 10
-_MOST_FILES = 1024
+_MAX_FILE_BYTES = 64 << 10
+_MAX_FILES = 1024
 
 
 def save(directory: Path, result: SlcResult) -> Path:
-    """Keep the result of a drive, in place of an earlier one.
+    """Save the result of a drive and replace an earlier one; returns the file.
 
     Raises:
-        OSError: the directory is not there, full, or not to be written.
+        OSError: the directory does not exist, is full, or cannot be written.
     """
     path = directory / _name(result.drives)
     parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # One name, so that what a kill leaves half written is written over the next time.
+        # A fixed name: the next save replaces what a kill left half-written.
         temporary = f".{path.name}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        # Root may leave it for a daemon that is somebody else, and is to read it.
+        # Readable for all: root may save it for a daemon that runs as another user.
         descriptor = os.open(temporary, flags, 0o644, dir_fd=parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(serialize(result))
@@ -199,7 +191,7 @@ def save(directory: Path, result: SlcResult) -> Path:
 
 
 def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
-    """The result of these drives; None where there is none, or none that can be read."""
+    """Returns the result of these drives; None if there is none or it cannot be read."""
     try:
         return _read(directory / _name(drives)).value
     except (SourceError, FileNotFoundError):
@@ -207,7 +199,7 @@ def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
 
 
 def read_all(directory: Path) -> Parsed[list[SlcResult]]:
-    """The results of all drives; a file that cannot be read costs its own only.
+    """Returns the results of all drives; an unreadable file is a fault and is left out.
 
     Raises:
         ReadError: the directory cannot be listed.
@@ -222,7 +214,7 @@ def read_all(directory: Path) -> Parsed[list[SlcResult]]:
         raise ReadError(f"{directory}: {e.strerror or e}") from e
     found: list[SlcResult] = []
     faults: list[SourceError] = []
-    for name in names[:_MOST_FILES]:
+    for name in names[:_MAX_FILES]:
         path = directory / name
         try:
             parsed = _read(path)
@@ -237,35 +229,35 @@ def read_all(directory: Path) -> Parsed[list[SlcResult]]:
 
 
 def _read(path: Path) -> Parsed[SlcResult]:
-    """Raises SourceError, and FileNotFoundError where there is none."""
+    """Raises SourceError, or FileNotFoundError without a file."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ReadError(f"{path} is no regular file: remove it")
-            content = file.read(_LARGEST_BYTES + 1)
+                raise ReadError(f"{path} is not a regular file: remove it")
+            content = file.read(_MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         raise
     except OSError as e:
-        raise ReadError(f"{path}: {e.strerror or e}; remove it, or mend its rights") from e
-    if len(content) > _LARGEST_BYTES:
-        raise ParseError(f"{path}: larger than {_LARGEST_BYTES} bytes; remove it")
+        raise ReadError(f"{path}: {e.strerror or e}; remove it, or correct its permissions") from e
+    if len(content) > _MAX_FILE_BYTES:
+        raise ParseError(f"{path}: larger than {_MAX_FILE_BYTES} bytes; remove it")
     try:
         return parse(content.decode("utf-8", "replace"))
     except ParseError as e:
-        raise ParseError(f"{path}: {e}; the next ssd-exporter slc writes it anew") from e
+        raise ParseError(f"{path}: {e}; the next ssd-exporter slc replaces it") from e
 
 
 def _name(drives: Sequence[str]) -> str:
-    """A serial number may hold anything, and several may be too long for a file's name."""
-    import hashlib  # noqa: PLC0415  with libcrypto it takes 3 MB, and only who writes needs it
+    """Returns the file name: a digest, because serial numbers may be long or contain anything."""
+    import hashlib  # noqa: PLC0415  it takes 3 MB with libcrypto, and only writers need it
 
     digest = hashlib.sha256("\0".join(drives).encode("utf-8", "surrogateescape")).hexdigest()
     return f"{_PREFIX}{digest[:32]}{_SUFFIX}"
 
 
 class SlcResultStore:
-    """The results in a state directory, whoever left them there. `results` is for the page."""
+    """Caches the results of a state directory for the metrics page."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -273,7 +265,7 @@ class SlcResultStore:
         self._found: tuple[SlcResult, ...] = ()
 
     def look(self) -> Parsed[None]:
-        """Read them all; on a thread that may wait for a disk.
+        """Read all results, on a thread that may wait for a disk.
 
         Raises:
             ReadError: the directory cannot be listed.
@@ -284,9 +276,9 @@ class SlcResultStore:
         return Parsed(None, found.faults)
 
     def results(self, identities: Callable[[], Mapping[str, str]]) -> dict[str, SlcResult]:
-        """By the label that each drive has now.
+        """Returns the cached results by current device label.
 
-        identities: of the devices by their names; asked only where there is a result.
+        identities: returns identities by device name; called only if there is a result.
         """
         with self._lock:
             found = self._found

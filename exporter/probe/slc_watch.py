@@ -1,12 +1,8 @@
-"""A long write as it goes: fio under watch, ended as soon as the end of a write cache is certain.
+"""Watches fio while it writes to find the end of a write cache, and ends it once that is certain.
 
-What fio has written is asked of the kernel ten times a second; fio's own log tells it only when fio
-has ended. Where the kernel does not say it of a process, or not to us, the device's own counter
-does, which holds what others write too.
-
-The probe of a write cache: what is judged of a long write, and what is kept of it.
-
-The profile `slc` among the daemon's own: watched, judged and kept as the command's.
+The bytes that fio has written are read from /proc/<pid>/io ten times a second: fio's own log is
+complete only after fio has ended. If that file cannot be read, the device's counter is used, which
+includes the writes of others.
 """
 
 import logging
@@ -28,23 +24,27 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.programs.child import End, Finished
 
+log = logging.getLogger(__name__)
+
+RULES = CliffRules()
+WATCH_RULES = CliffDetectorRules()
+
 #: The profile whose writes are watched.
 SLC_PROFILE = "slc"
 
-_LOOK_SECONDS = 0.1
+_SAMPLE_SECONDS = 0.1
 
-#: fio's exit status after a signal that it has caught: it has said what it did till then.
+#: fio's exit status after a caught signal: its report covers the time until then.
 _TERMINATED_STATUS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedWrite:
-    """A write that is over.
+    """A watched write that has ended.
 
-    samples: without the time before the first byte. file: that was written.
-    was_interrupted: somebody else than the watch ended it, or it failed.
-    is_device_total: what was counted is all that the device wrote. problem: why nothing was, for
-    people.
+    samples: without the time before the first byte. file: the written file. was_interrupted: not
+    the watch but something else ended it, or it failed. is_device_total: the samples count all
+    writes of the device. problem: why there are no samples, as a message.
     """
 
     profile: Profile
@@ -55,19 +55,18 @@ class WatchedWrite:
     problem: str = ""
 
 
-#: Takes a sample, and says whether enough was seen.
+#: Receives a sample; returns True once the write may end.
 StopCondition = Callable[[TraceSample], bool]
 
 
 class WatchedFio:
-    """The same fio, which runs profiles as it does, but for a watched one.
+    """Wraps a `Fio` and watches the writes of the profile `slc`; other profiles run as before.
 
-    may_stop is told of each sample of a watched write, and says when it has seen enough. The run
-    has then ended well, for who waits for it: fio is ended and what it says is taken.
-    begin: makes a `may_stop` for a run of the profile on the file.
-    over: is told of each watched write once it is over, before `wait` returns.
-    device_bytes: what the device below the file has written since boot; None where that is not
-    known.
+    A watched write ends when its stop condition returns True. fio is then ended, and the run counts
+    as successful for the caller of `wait`.
+    begin: returns the stop condition for a run of the profile on the file.
+    over: receives each watched write after its end, before `wait` returns.
+    device_bytes: returns what the device below a file has written since boot; None is unknown.
     """
 
     def __init__(
@@ -103,10 +102,10 @@ class WatchedFio:
         pid = self._fio.start(profiles, file, limit_seconds)
         self._run = None
         last = profiles[-1] if profiles else None
-        # With a number of operations it is the smallest run of a busy host, and shows no cliff.
+        # A number of operations means a minimal run on a busy host, which shows no cliff.
         is_whole = last is not None and last.name == SLC_PROFILE and last.number_ios is None
         if pid is not None and last is not None and is_whole:
-            # They run one after the other, and all that they write is known before.
+            # The profiles run one after the other, and the earlier ones write a known amount.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
             counters = _Counters(self._proc / str(pid) / "io", lambda: self._device_bytes(file))
             self._run = _WatchedRun(
@@ -125,13 +124,13 @@ class WatchedFio:
             return self._fio.wait(seconds)
         until = self._clock.monotonic() + seconds
         while (left := until - self._clock.monotonic()) > 0:
-            finished = self._fio.wait(min(left, _LOOK_SECONDS))
+            finished = self._fio.wait(min(left, _SAMPLE_SECONDS))
             if finished is not None:
                 self._run = None
                 finished = run.finished(finished)
                 self._over(run.written(finished))
                 return finished
-            if run.look():
+            if run.sample():
                 self._fio.end()
         return None
 
@@ -145,7 +144,7 @@ class WatchedFio:
 
 
 class _Counters:
-    """What was written since it was made: by the process, else by the device."""
+    """Counts the bytes written since its creation: by the process, else by the device."""
 
     def __init__(self, process: Path, device_bytes: Callable[[], int | None]) -> None:
         self._process = process
@@ -160,8 +159,8 @@ class _Counters:
             try:
                 count = written_bytes(files.read(self._process))
             except SourceError as e:
-                self.problem = f"what fio writes cannot be seen: {e}"
-                # Gone, where it could be read before: not another count in the middle of a write.
+                self.problem = f"fio's written bytes cannot be read: {e}"
+                # The process has ended if it was readable before: do not change the counter then.
                 self.is_device_total = not self._has_process
             else:
                 self._has_process = True
@@ -171,7 +170,7 @@ class _Counters:
 
 
 class _WatchedRun:
-    """One watched write, which begins once `before` bytes have been written."""
+    """One watched write. It starts after the `before` bytes of the earlier profiles."""
 
     def __init__(
         self,
@@ -194,8 +193,8 @@ class _WatchedRun:
         self._has_seen_enough = False
         self.was_interrupted = False
 
-    def look(self) -> bool:
-        """Take a sample; True the first time that enough has been seen."""
+    def sample(self) -> bool:
+        """Add a sample; returns True once, when the stop condition is met."""
         count, now = self._counters.count(), self._clock.monotonic()
         if count is None:
             return False
@@ -214,9 +213,9 @@ class _WatchedRun:
         return True
 
     def finished(self, finished: Finished) -> Finished:
-        """How it ended, for who waits: well, where it was ended since it had done its work.
+        """Returns fio's end, as a success if the watch ended it.
 
-        Not so well where it had to be killed: what it would have said is lost.
+        Not if fio had to be killed: its report is lost then.
         """
         if not self._has_seen_enough or finished.end is not End.TIMED_OUT:
             return finished
@@ -224,6 +223,7 @@ class _WatchedRun:
         return replace(finished, end=End.EXITED, status=status, message="")
 
     def written(self, finished: Finished) -> WatchedWrite:
+        """Returns the watched write after its end."""
         good = finished.end is End.EXITED and finished.status == 0
         return WatchedWrite(
             self._profile,
@@ -236,10 +236,10 @@ class _WatchedRun:
 
 
 def written_bytes(text: str) -> int:
-    """What a process with all its threads has sent to block devices: /proc/<pid>/io, proc(5).
+    """Returns write_bytes of /proc/<pid>/io: bytes that all threads sent to block devices, proc(5).
 
     Raises:
-        ParseError: it does not say.
+        ParseError: the text has no valid write_bytes.
     """
     for line in text.splitlines():
         name, _, value = line.partition(":")
@@ -248,30 +248,26 @@ def written_bytes(text: str) -> int:
                 return files.parse_counter(value)
             except ValueError as e:
                 raise ParseError(f"/proc/<pid>/io: write_bytes: {e}") from e
-    raise ParseError("/proc/<pid>/io: it has no write_bytes")
-
-
-RULES = CliffRules()
-WATCH_RULES = CliffDetectorRules()
+    raise ParseError("/proc/<pid>/io has no write_bytes")
 
 
 def new_detector(profile: Profile) -> CliffDetector:
-    """Says when a write may end: the end of a cache is certain, and more would only wear it."""
+    """Returns a new detector for a run of the profile."""
     return CliffDetector(WATCH_RULES, RULES, profile.written_bytes_at_most)
 
 
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
-    """What a write that is over shows of a drive of that size."""
+    """Returns the judgement of a write that has ended. capacity_bytes: the drive's."""
     return cache_cliff(
         written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_interrupted
     )
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Write a result down; or, where an earlier one says more and stands, that one.
+    """Save a result, unless an earlier one says more; returns that earlier one, else None.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the result cannot be written.
     """
     earlier = slc_results.read_result(directory, result.drives)
     if slc_results.supersedes(result, earlier):
@@ -280,13 +276,10 @@ def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
     return earlier
 
 
-log = logging.getLogger(__name__)
-
-
 class ScheduledSlc:
-    """Of all directories; on the probes' thread.
+    """Watches, judges and saves the daemon's `slc` runs in all directories. On the probes' thread.
 
-    state: where results are kept. identity: under which a drive is known over its names.
+    state: the directory of the results. identity: returns a drive's stable identity.
     """
 
     def __init__(
@@ -307,7 +300,7 @@ class ScheduledSlc:
         self._identity = identity
 
     def watched(self, fio: Fio) -> Fio:
-        """The same fio, whose runs of the profile are watched and kept."""
+        """Returns a wrapped fio whose `slc` runs are watched, and their results saved."""
         return WatchedFio(
             fio,
             self._clock,
@@ -317,22 +310,26 @@ class ScheduledSlc:
         )
 
     def _keep(self, written: WatchedWrite) -> None:
-        its = self._of(written.file)
-        if its is None or its.location is None:
+        directory = self._directory_of(written.file)
+        if directory is None or directory.location is None:
             return
-        device, leaves = its.location.device, its.location.leaves
+        device, leaves = directory.location.device, directory.location.leaves
         if not written.samples:
-            log.warning("the write cache of %s is not judged: %s", device, written.problem)
+            log.warning("no result for the write cache of %s: %s", device, written.problem)
             return
         cliff = judge_write(written, self._capacity_bytes(device))
         drives = tuple(map(self._identity, leaves or (device,)))
         try:
             save_result(self._state, SlcResult(drives, device, self._clock.wall(), cliff))
         except OSError as e:
-            log.warning("%s: the result is not kept: %s", self._state, e.strerror or e)
-        log.info("the write cache of %s: %s", device, cliff.result.value)
+            log.warning(
+                "%s: the result of the write-cache probe cannot be saved: %s",
+                self._state,
+                e.strerror or e,
+            )
+        log.info("write cache of %s: %s", device, cliff.result.value)
 
-    def _of(self, file: Path) -> ProbeDirectory | None:
+    def _directory_of(self, file: Path) -> ProbeDirectory | None:
         return next((each for each in self._directories if each.path == file.parent), None)
 
     def _capacity_bytes(self, device: str) -> int | None:
@@ -341,14 +338,14 @@ class ScheduledSlc:
         return None if known is None else known.block.capacity_bytes
 
     def _device_bytes(self, file: Path) -> int | None:
-        its = self._of(file)
-        if its is None or its.location is None:
+        directory = self._directory_of(file)
+        if directory is None or directory.location is None:
             return None
         try:
             lines = diskstats.read(self._proc).value
         except SourceError:
             return None
-        disk = diskstats.records_by_device(lines.values()).get(its.location.device)
+        disk = diskstats.records_by_device(lines.values()).get(directory.location.device)
         return None if disk is None else disk.written_sectors * SECTOR_BYTES
 
 

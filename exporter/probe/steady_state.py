@@ -1,13 +1,12 @@
-"""Is a drive in steady state, and is it still the one it was in before?
+"""Judges whether a drive is in steady state, and whether it is still at the same level. Pure.
 
-The rule is that of SNIA's Solid State Storage Performance Test Specification, 2.0.2: over the last
-five rounds the values stay within 20 % of their average, and the best line through them rises or
-falls by no more than 10 % of it over the window.
+The rule is from SNIA's Solid State Storage Performance Test Specification 2.0.2: over the last five
+rounds all values stay within 20 % of their average, and the best line through them rises or falls
+by at most 10 % of it over the window.
 
-The rounds are a probe's own history, oldest first: one profile on one drive, every label alike,
-none of them aborted or bound by the host. What is judged is up to the caller: IOPS or bytes per
-second, or the mean latency where the profile caps its rate, for a capped rate is a constant and
-says nothing of the drive.
+The rounds are the history of one profile on one drive with equal labels, oldest first, without
+aborted and host-limited runs. The caller chooses the value: IOPS, bytes per second, or the mean
+latency if the profile caps its rate, because a capped rate does not measure the drive.
 """
 
 import math
@@ -15,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-#: A value outside is no measurement of anything; and sums of those within stay finite.
-_LEAST, _MOST = 1e-12, 1e18
+#: Values outside are not measurements. Sums of values inside stay finite.
+_MIN_VALUE, _MAX_VALUE = 1e-12, 1e18
 
 
 class SteadyPhase(str, Enum):
-    """Where a drive stands.
+    """The state of a drive.
 
-    transition: it has not been steady yet since it, its firmware or its profile is new.
-    unsteady: it has been, and is no more, or it is steady at a level that is lastingly worse.
-    too_few: there are fewer rounds than the window takes.
+    transition: not steady yet since the drive, its firmware or its profile is new.
+    unsteady: no longer steady, or steady at a level that is lastingly worse.
+    too_few: fewer rounds than the window has.
     """
 
     TRANSITION = "transition"
@@ -35,17 +34,15 @@ class SteadyPhase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateRules:
-    """SNIA's criteria, and when a round is worse than those that were steady.
+    """SNIA's criteria, and when a round is worse than the steady ones. Ratios are of the average.
 
-    rounds: the window.
-    range_ratio: the largest less the smallest value, of the average.
-    slope_ratio: what the best line rises or falls by from the first round to the last, of the
-        average.
-    worse_ratio: a round is outside where it is worse than the steady average by more than this,
-        the range that SNIA allows,
-    deviations: and by more than so many standard deviations of the steady window.
-    worse_rounds: so many in a row make it lasting. One odd round is noise: on virtual machines
-        cells of one table differ by a factor of two.
+    rounds: length of the window.
+    range_ratio: limit of the difference between the largest and the smallest value.
+    slope_ratio: limit of the rise or fall of the best line over the window.
+    worse_ratio, deviations: a round is worse if it differs from the steady average by more than
+        this ratio (SNIA's range) and by more than this many standard deviations.
+    worse_rounds: this many worse rounds in a row are lasting. A single one is noise: on virtual
+        machines equal runs differ by a factor of two.
     """
 
     rounds: int = 5
@@ -58,10 +55,10 @@ class SteadyStateRules:
 
 @dataclass(frozen=True, slots=True)
 class SteadyWindow:
-    """Some rounds in the unit of their values.
+    """Statistics of some rounds, in the unit of their values.
 
-    deviation: the standard deviation of the values (n - 1).
-    excursion: what the least-squares line gains from the first round to the last; below 0 it falls.
+    deviation: standard deviation (n - 1). excursion: rise of the least-squares line from the first
+    to the last round; negative if it falls.
     """
 
     mean: float
@@ -72,28 +69,30 @@ class SteadyWindow:
 
     @property
     def range_ratio(self) -> float:
+        """The difference between the largest and the smallest value, of the average."""
         return (self.most - self.least) / self.mean
 
     @property
     def slope_ratio(self) -> float:
+        """The rise or fall of the best line over the window, of the average."""
         return abs(self.excursion) / self.mean
 
     @property
     def fit(self) -> tuple[float, float]:
-        """The line at the first round and at the last."""
+        """The values of the best line at the first and the last round."""
         return self.mean - self.excursion / 2, self.mean + self.excursion / 2
 
     def is_steady(self, rules: SteadyStateRules) -> bool:
+        """Returns True if the window meets SNIA's criteria."""
         return self.range_ratio <= rules.range_ratio and self.slope_ratio <= rules.slope_ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far the last round lies off the steady average.
+    """The distance of the last round from the steady average.
 
-    ratio: 0.1 is a tenth above it, -0.1 below; which of both is worse depends on the value.
-    rounds_worse: so many of the last rounds were worse than the steady window allows, in a row.
-    is_lasting: they are enough to say so.
+    ratio: 0.1 is 10 % above it; whether above or below is worse depends on the value.
+    rounds_worse: number of worse rounds in a row up to the last. is_lasting: there are enough.
     """
 
     ratio: float
@@ -103,11 +102,11 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The judgement after one more round.
+    """The judgement after a round.
 
-    window: the last rounds; None where there are too few.
-    baseline: the steady window to measure the next rounds against. It is for the caller to keep.
-    deviation: None where there is no baseline.
+    window: the last rounds; None if there are too few.
+    baseline: the steady window to compare the next rounds with; the caller stores it.
+    deviation: None without a baseline.
     """
 
     phase: SteadyPhase
@@ -123,12 +122,11 @@ def steady_state(
     rules: SteadyStateRules,
     baseline: SteadyWindow | None = None,
 ) -> SteadyState:
-    """The phase after these rounds, of which the last comes last.
+    """Returns the judgement of these rounds, oldest first.
 
-    baseline: what the judgement before this one gave; None for a drive, a firmware or a profile
-        that is new. The first steady window becomes the baseline and stays it: one that moved
-        along would take in a slow decay. To accept a new level, pass a steady `window` as the
-        baseline, and let the operator see that.
+    baseline: the one of the previous judgement; None for a new drive, firmware or profile. The
+        first steady window stays the baseline: a moving baseline would hide a slow decay. To accept
+        a new level, pass a steady `window`, and show that to the operator.
     """
     rounds = _measured(values)
     now = window(rounds, rules)
@@ -146,7 +144,7 @@ def steady_state(
 
 
 def window(values: Sequence[float], rules: SteadyStateRules) -> SteadyWindow | None:
-    """The last rounds and the best line through them; None where there are too few."""
+    """Returns the statistics of the last rounds; None if there are too few."""
     rounds = _measured(values)[-rules.rounds :]
     if len(rounds) < rules.rounds or len(rounds) < 2:
         return None
@@ -171,7 +169,7 @@ def deviation(
     lower_is_better: bool,
     rules: SteadyStateRules,
 ) -> Deviation | None:
-    """How far the last round lies off the baseline, and for how long; None without a round."""
+    """Returns how far and for how long the last rounds differ from the baseline; None if empty."""
     rounds = _measured(values)
     if not rounds:
         return None
@@ -186,4 +184,4 @@ def deviation(
 
 
 def _measured(values: Sequence[float]) -> list[float]:
-    return [value for value in values if _LEAST <= value <= _MOST]
+    return [value for value in values if _MIN_VALUE <= value <= _MAX_VALUE]

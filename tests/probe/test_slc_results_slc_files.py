@@ -48,7 +48,7 @@ def test_a_broken_file_costs_its_own_drive_and_is_said(tmp_path: Path) -> None:
     assert [RESULT] == found.value
     (fault,) = found.faults
     assert str(path) in str(fault)
-    assert "the next ssd-exporter slc writes it anew" in str(fault)
+    assert "the next ssd-exporter slc replaces it" in str(fault)
     assert read_result(tmp_path, OTHER.drives) is None
     save(tmp_path, OTHER)
     assert () == read_all(tmp_path).faults

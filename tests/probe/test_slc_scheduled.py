@@ -68,7 +68,7 @@ def test_a_state_directory_that_is_gone_costs_the_result_only(
     rig = Scheduled(tmp_path)
     rig.slc._state = tmp_path / "none"
     rig.over(WatchedWrite(SLC, rig.file, FALLS, was_interrupted=False))
-    assert "the result is not kept" in caplog.text
+    assert "cannot be saved" in caplog.text
 
 
 def test_a_file_of_no_directory_of_ours_is_nobody_s(tmp_path: Path) -> None:

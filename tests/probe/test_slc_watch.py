@@ -206,7 +206,7 @@ def test_where_nothing_can_be_seen_it_is_said_why(tmp_path: Path) -> None:
     watching.run(meanwhile=lambda: void(watching.inner.counter.write_text("rchar: 1\n")))
     (written,) = watching.over
     assert () == written.samples
-    assert "it has no write_bytes" in written.problem
+    assert "has no write_bytes" in written.problem
 
 
 def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
