@@ -168,11 +168,8 @@ def _redact_mount(line: str, redactor: Redactor) -> str:
     fstype = fstype if _FILESYSTEM.fullmatch(fstype) else "unknown"
     parts = (
         *(_number_or_zero(number), _number_or_zero(parent), device),
-        *(
-            _redact_path(root, redactor),
-            _redact_path(mountpoint, redactor),
-            _redact_options(options, redactor),
-        ),
+        *(_redact_path(root, redactor), _redact_path(mountpoint, redactor)),
+        _redact_options(options, redactor),
         *(*kept, "-", fstype, _redact_source(source, fstype, redactor)),
         _redact_options(super_options, redactor),
     )
@@ -189,7 +186,10 @@ def _redact_path(field: str, redactor: Redactor) -> str:
 
 
 def _redact_source(source: str, fstype: str, redactor: Redactor) -> str:
-    """Returns the redacted path of a device; other sources name servers or shares, so not those."""
+    """Returns the redacted path of a device, or the type of the filesystem for other sources.
+
+    Other sources, such as those of NFS, contain names of servers and shares.
+    """
     return _redact_path(source, redactor) if source.startswith("/dev/") else fstype
 
 
