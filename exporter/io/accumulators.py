@@ -42,12 +42,12 @@ class WeightedHistogram:
         self._sum = 0.0
 
     def observe(self, value: float, weight: float) -> None:
-        """Add an observation. A value equal to a bucket's upper bound belongs to that bucket."""
+        """Adds an observation. A value equal to a bucket's upper bound belongs to that bucket."""
         self._weights[bisect_left(self._edges, value)] += weight
         self._sum += value * weight
 
     def observe_zero(self, weight: float) -> None:
-        """Do the same as `observe(0.0, weight)`, but faster: most devices are idle."""
+        """Does the same as `observe(0.0, weight)`, but faster: most devices are idle."""
         self._weights[0] += weight
 
     def buckets(self) -> Buckets:
@@ -70,7 +70,7 @@ class RollingMax:
         self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
-        """Add a value that is not negative, at a time that does not decrease."""
+        """Adds a value that is not negative, at a time that does not decrease."""
         if now < self._step_ends:
             if value > self._largest:  # noqa: PLR1730  half the time of max(), 4 per device and second
                 self._largest = value
@@ -83,7 +83,7 @@ class RollingMax:
         self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
-        """Return the maximum, or None if the window has no observation."""
+        """Returns the maximum, or None if the window has no observation."""
         first = max(0, int(now / self._step_seconds) - _WINDOW_STEPS)
         if self._step < first:
             return None
@@ -110,7 +110,7 @@ class RollingMode(Generic[V]):
         self._recent: deque[tuple[float, float, V]] = deque()
 
     def observe(self, now: float, seconds: float, value: V) -> None:
-        """Add a value that lasted for the `seconds` before `now`."""
+        """Adds a value that lasted for the `seconds` before `now`."""
         self._recent.append((now, seconds, value))
         self._drop_expired(now)
 
@@ -144,7 +144,7 @@ class MonotonicCounter:
         self._from_zero = from_zero
 
     def advance(self, reading: float) -> float:
-        """Record a reading of the source and return the counter's value."""
+        """Records a reading of the source and returns the counter's value."""
         if self._from_zero:
             self._offset, self._from_zero = -reading, False
         value = reading + self._offset
@@ -164,7 +164,7 @@ class MonotonicCounter:
 
 
 def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
-    """Return plain values for the state file.
+    """Returns plain values for the state file.
 
     at_end: the exporter is stopping and exposes no later value.
     """
@@ -177,7 +177,7 @@ def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> d
 
 
 def restored_counter(stored: Any, boot_id: str) -> MonotonicCounter:
-    """Return a counter that continues from `stored`, which may be any value from a damaged file.
+    """Returns a counter that continues from `stored`, which may be any value from a damaged file.
 
     If the earlier run of this boot was killed, it may have exposed a larger value than it stored.
     The counter then starts at 0. Prometheus would read a value one second smaller as a reset, and

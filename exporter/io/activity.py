@@ -54,7 +54,7 @@ class DiskRules:
 
 @dataclass(frozen=True, slots=True)
 class DiskContext:
-    """What the rest of the host did in the same interval.
+    """The activity of the rest of the host in the same interval.
 
     is_cpu_bound: a CPU is saturated by interrupts; False if the CPUs are not sampled.
     pressure_ratio: the share of the time in which some task waited for I/O; None without PSI.
@@ -134,33 +134,33 @@ class DiskActivity:
         self._update_falloff_tracker()
 
     def enable_request_sizes(self) -> None:
-        """Start the histograms of request sizes, if they are not running yet."""
+        """Starts the histograms of request sizes, if they are not running yet."""
         if self.read_size is None:
             self.read_size = WeightedHistogram(metrics.READ_SIZE)
             self.write_size = WeightedHistogram(metrics.WRITE_SIZE)
 
     def reconfigure(self, rules: DiskRules) -> None:
-        """Apply new settings. An open write burst is forgotten if its rules have changed."""
+        """Applies new settings. An open write burst is forgotten if its rules have changed."""
         before, self._rules = self._rules, rules
         self._await_limits = self._current_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
             self.falloffs.reconfigure(rules.write_falloff)
 
     def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
-        """Replace the description and the baselines, after a survey."""
+        """Replaces the description and the baselines, after a survey."""
         self.drive, self.baselines = drive, baselines
         self._await_limits = self._current_limits()
         self._update_falloff_tracker()
 
     def record_idle(self, seconds: float) -> None:
-        """Record `seconds` without any request."""
+        """Records `seconds` without any request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
     ) -> None:
-        """Record and judge the interval that ended at `now`.
+        """Records and judges the interval that ended at `now`.
 
         is_probed: a probe ran on the device. The interval then counts neither as saturated nor as
             a falloff.
@@ -296,7 +296,7 @@ class CpuActivity:
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
 
     def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
-        """Advance the idle and iowait counters to this sample."""
+        """Advances the idle and iowait counters to this sample."""
         if sampled.total is not None:
             self.idle.advance(sampled.total.idle)
             self.iowait.advance(sampled.total.iowait)
@@ -306,7 +306,7 @@ class CpuActivity:
                 self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
 
     def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
-        """Record the interval of `seconds` that ended at `now`."""
+        """Records the interval of `seconds` that ended at `now`."""
         if (hottest := shares.hottest) is None:
             return
         self.hottest = hottest

@@ -59,7 +59,7 @@ class Baseline:
 
     @classmethod
     def restored(cls, rules: BaselineRules, bins: Iterable[tuple[int, float]]) -> "Baseline":
-        """Return a baseline from the pairs that `weights` returned.
+        """Returns a baseline from the pairs that `weights` returned.
 
         Raises:
             ValueError: a bin or a weight is out of range.
@@ -78,11 +78,11 @@ class Baseline:
         return self._median
 
     def weights(self) -> Iterator[tuple[int, float]]:
-        """Return the bins and their weights, for the state file."""
+        """Returns the bins and their weights, for the state file."""
         return iter(sorted(self.bins.items()))
 
     def observe(self, operations: int, seconds: float) -> bool:
-        """Add the operations of a calm interval and the sum of their times.
+        """Adds the operations of a calm interval and the sum of their times.
 
         Returns True if this changed the baseline.
         """
@@ -143,7 +143,7 @@ class Baselines:
                 )
 
     def for_drive(self, identity: str) -> DriveBaselines:
-        """Return the drive's baselines; empty ones for a drive that was never seen."""
+        """Returns the drive's baselines; empty ones for a drive that was never seen."""
         baselines = self._by_identity.pop(identity, None)
         if baselines is None:
             baselines = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
@@ -154,13 +154,13 @@ class Baselines:
         return baselines
 
     def reconfigure(self, rules: BaselineRules) -> None:
-        """Apply new settings to all baselines."""
+        """Applies new settings to all baselines."""
         self._rules = rules
         for drive in self._by_identity.values():
             drive.read.rules = drive.write.rules = rules
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain values for the state file, without drives that have no observation."""
+        """Returns plain values for the state file, without drives that have no observation."""
         return {
             identity: {
                 "read": [list(pair) for pair in drive.read.weights()],
@@ -192,6 +192,6 @@ def _bin(seconds: float) -> int:
 
 
 def _bin_seconds(index: int) -> float:
-    """Return the geometric middle of a bin, rounded to two digits: the bins have no more."""
+    """Returns the geometric middle of a bin, rounded to two digits: the bins have no more."""
     middle = _MIN_SECONDS * math.exp((index + 0.5) * _LOG_BIN_WIDTH)
     return float(f"{middle:.2g}")

@@ -33,6 +33,6 @@ class Drive:
 
 
 def drive_from_name(device: str) -> Drive:
-    """Return what the device name reveals, for use until the first survey."""
+    """Returns what the device name reveals, for use until the first survey."""
     kind = DriveClass.NVME if device.startswith("nvme") else DriveClass.SSD
     return Drive(device, kind, leaf=not device.startswith(("dm-", "md")))

@@ -21,7 +21,7 @@ _new = tuple.__new__
 
 
 class DiskInterval(NamedTuple):
-    """What one device did between two samples; `disk_interval` makes it.
+    """The I/O of one device between two samples, made by `disk_interval`.
 
     The kernel adds an operation and its time to its counters when the operation *completes*
     (https://docs.kernel.org/admin-guide/iostats.html). A long operation counts entirely in the
@@ -55,7 +55,7 @@ class DiskInterval(NamedTuple):
 def disk_interval(
     previous: DiskStats, current: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
-    """Return the differences of two records, each corrected for its own counter wrap.
+    """Returns the differences of two records, each corrected for its own counter wrap.
 
     Returns None if the two records are of different devices. Then the device number changed, or an
     operation count decreased or grew impossibly fast, which happens only when the device was
@@ -196,7 +196,7 @@ class CpuInterval(NamedTuple):
 def cpu_interval(
     previous: Mapping[int, CpuTimes], current: Mapping[int, CpuTimes]
 ) -> CpuInterval | None:
-    """Return the shares of each CPU that is in both samples; None if no time passed on any.
+    """Returns the shares of each CPU that is in both samples; None if no time passed on any.
 
     A time that decreased counts as 0. iowait and idle decrease on idle CPUs (proc_stat(5) calls
     iowait unreliable), and a CPU that was offline restarts its counts.

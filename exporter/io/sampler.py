@@ -67,7 +67,7 @@ class CounterFiles:
         self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
     def read(self, *, check_replaced: bool = True) -> RawSample:
-        """Read all files. Never raises: a read error is part of the file's `RawFile`.
+        """Reads all files. Never raises: a read error is part of the file's `RawFile`.
 
         check_replaced: also detect that a path now leads to another file.
         """
@@ -145,7 +145,7 @@ class Sampler:
         self.gaps = 0
 
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
-        """Apply the result of a survey: the drive of each device."""
+        """Applies the result of a survey: the drive of each device."""
         with self._lock:
             if self._are_new(drives):
                 self._flush()
@@ -170,7 +170,7 @@ class Sampler:
         )
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Call `callback` whenever a device appears, disappears or is created again."""
+        """Calls `callback` whenever a device appears, disappears or is created again."""
         self._on_change = callback
 
     def reconfigure(
@@ -182,7 +182,7 @@ class Sampler:
         per_cpu: bool,
         request_sizes: bool,
     ) -> None:
-        """Apply new settings to the sampler and to all devices."""
+        """Applies new settings to the sampler and to all devices."""
         with self.flushed():
             self._rules, self._wanted, self.interval = rules, wanted, interval
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
@@ -195,7 +195,7 @@ class Sampler:
                     activity.enable_request_sizes()
 
     def tick(self) -> None:
-        """Take one sample. Collectors see it within `flushed`."""
+        """Takes one sample. Collectors see it within `flushed`."""
         sample = self._sources.read(check_replaced=not self._pending)
         with self._lock:
             self._pending.append(sample)
@@ -211,7 +211,7 @@ class Sampler:
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
-        """Process all pending samples and hold the lock, so that nothing changes meanwhile."""
+        """Processes all pending samples and holds the lock, so that nothing changes meanwhile."""
         with self._lock:
             self._flush()
             yield

@@ -30,7 +30,7 @@ class SlowdownEvidence:
 
 
 def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
-    """Combine the link speed from the kernel with the health from the last SMART poll.
+    """Combines the link speed from the kernel with the health from the last SMART poll.
 
     The link speed from SMART is used only if the kernel reports none: it may be an hour old.
     """
@@ -61,7 +61,7 @@ def slowdown_verdict(
     link_max_bytes_per_second: float | None = None,
     is_sudden: bool = True,
 ) -> Verdict | None:
-    """Return why a drive became slower during a write, or None if unknown.
+    """Returns why a drive became slower during a write, or None if unknown.
 
     Every argument that is None is unknown.
 

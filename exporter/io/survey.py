@@ -46,7 +46,7 @@ class TopologySurvey:
         self.refreshed_at_unix_time: float | None = None
 
     def refresh(self) -> None:
-        """Read the topology again. Parts that cannot change are read only for new devices."""
+        """Reads the topology again. Parts that cannot change are read only for new devices."""
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._server_search_is_due(now)
         with_queues = now - self._queues_read_at >= _QUEUE_SECONDS
@@ -74,7 +74,7 @@ class TopologySurvey:
         self._on_drives(drives_from_topology(current, self.settings.device))
 
     def _server_search_is_due(self, now: float) -> bool:
-        """Return True if the search interval has passed or a known server has ended."""
+        """Returns True if the search interval has passed or a known server has ended."""
         servers = () if self.topology is None else self.topology.servers
         interval = _SERVER_SEARCH_SECONDS if servers else _FIRST_SERVER_SEARCH_SECONDS
         return now - self._servers_searched_at >= interval or not all(
@@ -85,7 +85,7 @@ class TopologySurvey:
 def drives_from_topology(
     current: Topology, overrides: Mapping[str, DeviceSettings]
 ) -> dict[str, Drive]:
-    """Return the drive of each block device, by device name.
+    """Returns the drive of each block device, by device name.
 
     overrides: settings of single devices, by device name.
     """

@@ -87,7 +87,7 @@ class AwaitLimits:
 
 
 def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None) -> float:
-    """Return the await in seconds from which one direction is slow.
+    """Returns the await in seconds from which one direction is slow.
 
     baseline_seconds: the drive's learned await; None while there is none.
     """
@@ -96,7 +96,7 @@ def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: floa
 
 
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
-    """Return True if reads and writes together took at least as long as at their limits.
+    """Returns True if reads and writes together took at least as long as at their limits.
 
     Both directions are summed, so that a few slow reads among thousands of fast writes do not
     decide. False if no read and no write completed.
@@ -110,7 +110,7 @@ def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
 def device_is_full(
     disk: DiskInterval, kind: DriveClass, limits: AwaitLimits, rules: SaturationRules
 ) -> bool:
-    """Return True if the device was busy, its queue was filled and its requests were slow."""
+    """Returns True if the device was busy, its queue was filled and its requests were slow."""
     return (
         disk.busy_ratio >= rules.busy_ratio
         and disk.queue_depth >= rules.queue_depth[kind]
@@ -119,7 +119,7 @@ def device_is_full(
 
 
 def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
-    """Return whether tasks on the host waited for I/O; None without PSI.
+    """Returns whether tasks on the host waited for I/O; None without PSI.
 
     PSI does not count tasks in io_getevents(2): a load of only libaio reads as 0.
     """
@@ -127,12 +127,12 @@ def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> b
 
 
 def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
-    """Return True if the device is full and tasks wait for I/O; without PSI, if it is full."""
+    """Returns True if the device is full and tasks wait for I/O; without PSI, if it is full."""
     return is_full and is_waited_for is not False
 
 
 def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Return True if some CPU spent its time in interrupts and had no idle time left."""
+    """Returns True if some CPU spent its time in interrupts and had no idle time left."""
     return any(
         share.softirq >= rules.softirq_ratio and share.idle <= rules.idle_ratio
         for share in cpu.cpus.values()
@@ -140,7 +140,7 @@ def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
 
 
 def cpu_is_bottleneck(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Return True if some CPU is saturated by interrupts and the host has little iowait."""
+    """Returns True if some CPU is saturated by interrupts and the host has little iowait."""
     return cpu.host.iowait <= rules.iowait_ratio and softirq_is_saturated(cpu, rules)
 
 
@@ -154,7 +154,7 @@ def bottleneck_verdict(
     rules: VerdictRules,
     slowed_by: Verdict | None = None,
 ) -> Verdict:
-    """Return the verdict for one interval.
+    """Returns the verdict for one interval.
 
     slowed_by: why the device became slower during the current write; None if it did not, or if the
         cause is unknown.

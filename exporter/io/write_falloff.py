@@ -145,7 +145,7 @@ class WriteFalloffDetector:
         self._reset()
 
     def observe(self, now: float, disk: DiskInterval) -> WriteFalloff | None:
-        """Record the interval that ended at `now`, in seconds of any monotonic clock.
+        """Records the interval that ended at `now`, in seconds of any monotonic clock.
 
         Returns the falloff in the interval that confirms it, once per burst; else None.
         """
@@ -188,7 +188,7 @@ class WriteFalloffDetector:
         self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
-        """Record an interval below saturation. It also fills the write cache."""
+        """Records an interval below saturation. It also fills the write cache."""
         if now - self._saturated_at >= self._rules.rest_seconds:
             self._reset()
             return
@@ -247,7 +247,7 @@ class WriteFalloffDetector:
 
 
 def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None:
-    """Return the samples near or above the 75th percentile of throughput; None without writes.
+    """Returns the samples near or above the 75th percentile of throughput; None without writes.
 
     Slower samples are left out: on a fast drive with a small cache, one of the first three samples
     may be slow already.
@@ -265,7 +265,7 @@ def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _W
 
 
 def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
-    """Return the falloff, whose exact time lies somewhere within the first slow interval."""
+    """Returns the falloff, whose exact time lies somewhere within the first slow interval."""
     fast, sustained = reference.bytes_per_second, slow.bytes_per_second
     burst_bytes = float(slow.before_bytes)
     if (first := slow.first) is not None and slow.seconds > first.seconds:
@@ -306,12 +306,12 @@ class WriteFalloffTracker:
         self.reconfigure(rules)
 
     def reconfigure(self, rules: WriteFalloffRules) -> None:
-        """Apply new settings. An open burst is forgotten."""
+        """Applies new settings. An open burst is forgotten."""
         self.busy_ratio = rules.busy_ratio
         self.burst = WriteFalloffDetector(rules)
 
     def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
-        """Record the interval that ended at `now`.
+        """Records the interval that ended at `now`.
 
         Returns the cause while the drive is slow after a falloff; None if it is not, or if the
         cause is unknown.

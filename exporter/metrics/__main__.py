@@ -16,7 +16,7 @@ is never 0.** `device` is the kernel's name of the block device, as in node_expo
 
 
 def document() -> str:
-    """Return the text of METRICS.md."""
+    """Returns the text of METRICS.md."""
     parts = [_HEAD]
     for title, subject in catalogue.SUBJECTS:
         parts.append(f"\n## {title}\n\n| family | type | labels | meaning |\n|---|---|---|---|\n")

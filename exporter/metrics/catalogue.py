@@ -26,7 +26,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
 
 
 def families(subject: ModuleType) -> Iterator[MetricDesc]:
-    """Return the families of one subject, in the order of the module."""
+    """Returns the families of one subject, in the order of the module."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
             yield from _in(value)

@@ -21,7 +21,7 @@ _PACKAGE = "prometheus_client"
 
 
 def _modules(*names: str) -> tuple[ModuleType, ...]:
-    """Import modules of the package without its `__init__`.
+    """Imports modules of the package without its `__init__`.
 
     Imports the complete package if it is already imported, or if a module requires it.
     """

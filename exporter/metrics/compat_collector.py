@@ -10,7 +10,7 @@ from exporter.metrics.desc import MetricDesc, Sample
 
 
 def disk_samples(sampler: Sampler) -> Iterator[Sample]:
-    """Return node_disk_*: the counters of ssd_disk_*, but discards in sectors."""
+    """Returns node_disk_*: the counters of ssd_disk_*, but discards in sectors."""
     for name, record in (sampler.disks or {}).items():
         for desc, count in disk_collector.COUNTERS:
             value = count(record)
@@ -20,7 +20,7 @@ def disk_samples(sampler: Sampler) -> Iterator[Sample]:
 
 
 def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
-    """Return node_cpu_seconds_total, with idle and iowait that never decrease."""
+    """Returns node_cpu_seconds_total, with idle and iowait that never decrease."""
     if sampler.stat is None:
         return
     for number, times in sampler.stat.cpus.items():

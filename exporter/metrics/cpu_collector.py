@@ -25,7 +25,7 @@ from exporter.metrics.desc import Sample
 
 
 def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
-    """Return the CPU time and its rolling maxima, from the last sample."""
+    """Returns the CPU time and its rolling maxima, from the last sample."""
     if sampler.stat is None:
         return
     cpu = sampler.cpu
@@ -58,7 +58,7 @@ def _modes(
 
 
 def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
-    """Return the softirqs by vector, and by CPU if enabled."""
+    """Returns the softirqs by vector, and by CPU if enabled."""
     for vector, counts in softirqs.items():
         yield metrics.SOFTIRQS(sum(counts.values()), vector)
     if per_cpu:
@@ -68,7 +68,7 @@ def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
 
 
 def softnet_samples(softnet: SoftnetCounters) -> Iterator[Sample]:
-    """Return the counters of the network backlog."""
+    """Returns the counters of the network backlog."""
     yield metrics.SOFTNET_DROPPED(softnet.dropped)
     yield metrics.SOFTNET_SQUEEZED(softnet.times_squeezed)
 
@@ -77,7 +77,7 @@ _RESOURCES = ("io", "cpu", "memory", "irq")
 
 
 def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
-    """Return the host's pressure by resource (io, cpu, memory, irq), as far as the kernel has it.
+    """Returns the host's pressure by resource (io, cpu, memory, irq), as far as the kernel has it.
 
     Raises:
         NotAvailable: the kernel has no pressure stall information.
@@ -100,7 +100,7 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
 
 
 def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) -> Iterator[Sample]:
-    """Return waiting and stalled time by resource, and if enabled under node_exporter's names."""
+    """Returns waiting and stalled time by resource, and if enabled under node_exporter's names."""
     for resource, stalls in pressures.items():
         for kind, seconds in (
             ("waiting", stalls.waiting_seconds),
@@ -124,7 +124,7 @@ class CgroupUsage:
 
 
 def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
-    """Return the control groups of these names, spelt as in /proc/<pid>/cgroup.
+    """Returns the control groups of these names, spelt as in /proc/<pid>/cgroup.
 
     Groups that no longer exist are omitted. So are the root group, which is the whole host, and
     names that lead out of the tree (a cgroup namespace shows such names).
@@ -157,7 +157,7 @@ def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
 
 
 def cgroup_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) -> Iterator[Sample]:
-    """Return pressure and bytes by group.
+    """Returns pressure and bytes by group.
 
     devices: the names of the exposed devices, by "major:minor".
     """

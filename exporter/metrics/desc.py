@@ -49,7 +49,7 @@ class MetricDesc:
     def each(
         self, series: Sequence[tuple[str, ...]], values: Iterable[float | Buckets | None]
     ) -> list[Sample]:
-        """Return a sample for each series whose value is not None.
+        """Returns a sample for each series whose value is not None.
 
         This takes a third of the time of calling the description for each series.
         """

@@ -14,7 +14,7 @@ from exporter.metrics.desc import Sample
 
 
 def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
-    """Return mounts and roles of the wanted drives, and ssd_filesystem_* of mounts with a role."""
+    """Returns mounts and roles of the wanted drives, and ssd_filesystem_* of mounts with a role."""
     role_mountpoints = {role.mountpoint for role in topology.roles}
     for filesystem in topology.filesystems:
         for device in filter(wanted, filesystem.devices):
@@ -44,7 +44,7 @@ _UNKNOWN = DriveIdentity()
 def samples(
     topology: Topology, wanted: Callable[[str], bool], drives: Mapping[str, DriveIdentity]
 ) -> Iterator[Sample]:
-    """Return the samples of every wanted drive, and of md arrays on wanted drives.
+    """Returns the samples of every wanted drive, and of md arrays on wanted drives.
 
     drives: the identities from SMART, by device name. They take precedence over the kernel's, which
         describe the bridge if the drive is behind a USB bridge.
@@ -59,7 +59,7 @@ def samples(
 
 
 def model_name(kernel: DeviceIdentity) -> str:
-    """Return the full model name. SCSI has the vendor in a separate field, ATA and NVMe do not."""
+    """Returns the full model name. SCSI has the vendor in a separate field, ATA and NVMe do not."""
     return " ".join(filter(None, (kernel.vendor, kernel.model)))
 
 

@@ -36,7 +36,7 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
 def samples(
     sampler: Sampler, now: float, rules: SaturationRules, *, request_sizes: bool
 ) -> Iterator[Sample]:
-    """Return the samples of all devices of the last sample, one family after the other."""
+    """Returns the samples of all devices of the last sample, one family after the other."""
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:

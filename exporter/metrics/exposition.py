@@ -26,7 +26,7 @@ _PLACEHOLDERS: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
 def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
-    """Return the page: families in the order of their first sample, each family and series once.
+    """Returns the page: families in the order of their first sample, each family and series once.
 
     If a series occurs twice, its last value is used: Prometheus rejects a page with duplicates.
     """
@@ -49,7 +49,7 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 
 
 def number(value: float) -> str:
-    """Return a float with twelve digits.
+    """Returns a float with twelve digits.
 
     That is 0.1 ms in a year of seconds, without rounding errors in further digits.
     """
@@ -94,7 +94,7 @@ def _line(desc: MetricDesc, labels: tuple[str, ...], kind: type) -> str:
 
 
 def _histogram(desc: MetricDesc, labels: tuple[str, ...], _kind: type) -> str:
-    """Return the template of all lines of a histogram.
+    """Returns the template of all lines of a histogram.
 
     Weights are rendered as integers, because OpenMetrics 1.0 allows no other bucket values. The
     stored weights are not rounded, so the error is at most half a second and does not accumulate.

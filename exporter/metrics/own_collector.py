@@ -25,7 +25,7 @@ def samples(
     surveyed_at_unix_time: float | None,
     versions: tuple[str, ...],
 ) -> Iterator[Sample]:
-    """Return the status of the collectors and of the sampler.
+    """Returns the status of the collectors and of the sampler.
 
     versions: the label values of ssd_exporter_build_info.
     """
@@ -45,7 +45,7 @@ def samples(
 
 
 def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
-    """Return the samples of prometheus_client's ProcessCollector that are in the catalogue."""
+    """Returns the samples of prometheus_client's ProcessCollector that are in the catalogue."""
     for family in families:
         for sample in family.samples:
             if desc := metrics.PROCESS.get(sample.name):
@@ -53,10 +53,10 @@ def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
 
 
 def boot_id(proc: Path) -> str:
-    """Return the kernel's random ID of this boot; empty if unknown."""
+    """Returns the kernel's random ID of this boot; empty if unknown."""
     return files.read_attribute(proc / "sys" / "kernel" / "random" / "boot_id") or ""
 
 
 def kernel_release(proc: Path) -> str:
-    """Return the kernel release, as printed by uname -r; empty if unknown."""
+    """Returns the kernel release, as printed by uname -r; empty if unknown."""
     return files.read_attribute(proc / "sys" / "kernel" / "osrelease") or ""

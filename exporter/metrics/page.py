@@ -37,7 +37,7 @@ class PageCache:
         self._bodies: dict[tuple[bool, bool], bytes] = {}
 
     def page(self, accept: str, accept_encoding: str) -> Page:
-        """Return the page in the format and encoding that the client prefers."""
+        """Returns the page in the format and encoding that the client prefers."""
         openmetrics = _prefers_openmetrics(accept)
         compressed = _accepts_gzip(accept_encoding)
         return Page(
@@ -67,7 +67,7 @@ class PageCache:
 
 
 def _prefers_openmetrics(accept: str) -> bool:
-    """Return True if OpenMetrics 1 is accepted with at least the quality of the text format.
+    """Returns True if OpenMetrics 1 is accepted with at least the quality of the text format.
 
     prometheus_client's choose_encoder raises on version=x and returns version=2 on request.
     """
@@ -87,7 +87,7 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _choices(header: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Parse an Accept header: yields each name with its parameters and its quality (default 1)."""
+    """Parses an Accept header: yields each name with its parameters and its quality (default 1)."""
     for choice in header.split(","):
         name, *rest = (part.strip().lower() for part in choice.split(";"))
         parameters = dict(parameter.split("=", 1) for parameter in rest if "=" in parameter)

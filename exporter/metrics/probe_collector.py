@@ -11,7 +11,7 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState
 
 
 def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
-    """Return the results of one directory; none while its device is unknown."""
+    """Returns the results of one directory; none while its device is unknown."""
     device = directory.device
     if not device:
         return
@@ -97,7 +97,7 @@ def _info(profile: ProfileResults, directory: DirectoryResults, name: str) -> Sa
 
 
 def slc_samples(results: Mapping[str, SlcResult]) -> Iterator[Sample]:
-    """Return the last result of each device.
+    """Returns the last result of each device.
 
     results: the results by device name.
     """

@@ -90,7 +90,7 @@ class SmartCollector:
 def drive_samples(
     drive: WatchedDrive, *, raw_attributes: bool, attribute_values: bool
 ) -> list[Sample]:
-    """Return the poll status of one drive, and its health if a recent poll succeeded."""
+    """Returns the poll status of one drive, and its health if a recent poll succeeded."""
     labels = drive.label, drive.serial
     result = list(_poll_status(drive, labels))
     if drive.health is not None:
@@ -105,7 +105,7 @@ def drive_samples(
 
 
 def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sample]:
-    """Return the identity of a drive without a block device, and the block devices on top of it.
+    """Returns the identity of a drive without a block device, and the block devices on top of it.
 
     shown: the block devices that `device_collector` exposes. A missing drive has no samples.
     """
@@ -141,7 +141,7 @@ def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sam
 
 
 def agent_samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iterator[Sample]:
-    """Return the samples that do not belong to a single drive.
+    """Returns the samples that do not belong to a single drive.
 
     stuck: the number of processes that cannot be killed, by program.
     heartbeat_unix_time: time of the agent's last heartbeat; None without an agent.
@@ -191,7 +191,7 @@ def _health(
 
 
 def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
-    """Return the families with one series per drive."""
+    """Returns the families with one series per drive."""
     for desc, field in _FLAGS:
         flag = getattr(health, field)
         yield desc, None if flag is None else int(flag)
@@ -208,7 +208,7 @@ def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | No
 
 
 def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sample]:
-    """Return the families with several series per drive."""
+    """Returns the families with several series per drive."""
     for sensor, celsius in health.temperatures.items():
         yield metrics.TEMPERATURE(celsius, *labels, sensor)
     for level, seconds in (
@@ -234,7 +234,7 @@ def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sampl
 
 
 def _by_name(health: DriveHealth) -> dict[tuple[str, str], AtaAttribute]:
-    """Return the table's rows by ID and name. A damaged table may contain a row twice."""
+    """Returns the table's rows by ID and name. A damaged table may contain a row twice."""
     return {(str(row.id), row.name): row for row in health.attributes}
 
 
