@@ -28,7 +28,7 @@ _VOLATILE_BACKUP = 1 << 4
 
 #: Temperature sensors in the log.
 _MAX_SENSORS = 8
-#: Keys of an object of sensors that are read.
+#: Keys that are read if the sensors are a JSON object.
 _MAX_SENSOR_KEYS = 64
 _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 
@@ -39,11 +39,11 @@ _MAX_PERCENT_USED = 255
 def nvme_health(fields: Fields) -> DriveHealth:
     """The health values of an NVMe drive in a smartctl report."""
     warning = fields.integer(_LOG, "critical_warning", maximum=255)
-    verdict = smart_passed(fields)
+    passed = smart_passed(fields)
     spare_percent, threshold_percent = _spare_percent(fields)
     cycles = counter(fields, _LOG, "power_cycles")
     return DriveHealth(
-        healthy=verdict if verdict is not None or warning is None else warning == 0,
+        healthy=passed if passed is not None or warning is None else warning == 0,
         endurance=_endurance(fields),
         spare_ratio=_ratio(spare_percent),
         spare_threshold_ratio=_ratio(threshold_percent),
@@ -71,7 +71,10 @@ def nvme_health(fields: Fields) -> DriveHealth:
 
 
 def _spare_percent(fields: Fields) -> tuple[int | None, int | None]:
-    """Available spare and its threshold in percent. Both are 0 on a drive without spare blocks."""
+    """Available spare and its threshold in percent.
+
+    Both are None if the drive reports 0 for both, because it then has no spare blocks.
+    """
     spare = fields.integer(_LOG, "available_spare", maximum=100)
     threshold = fields.integer(_LOG, "available_spare_threshold", maximum=100)
     return (None, None) if spare == threshold == 0 else (spare, threshold)
