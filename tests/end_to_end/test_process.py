@@ -102,7 +102,7 @@ def test_a_reload_applies_new_settings_and_notifies_the_manager(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "expected"),
     [
         ("sampler.interval_second = 2", "did you mean interval_seconds?"),
         ("[sampler", "is not valid TOML"),
@@ -110,7 +110,7 @@ def test_a_reload_applies_new_settings_and_notifies_the_manager(tmp_path: Path) 
     ],
 )
 def test_a_reload_of_invalid_settings_keeps_the_old_ones_and_logs_an_error(
-    tmp_path: Path, config: str, said: str
+    tmp_path: Path, config: str, expected: str
 ) -> None:
     with managed(tmp_path, "sampler.interval_seconds = 0.5") as (daemon, manager):
         assert "READY=1" in manager.heard()
@@ -122,7 +122,7 @@ def test_a_reload_of_invalid_settings_keeps_the_old_ones_and_logs_an_error(
 
     assert 0.5 == page.value("ssd_sampler_interval_seconds")
     (complaint,) = daemon.complaints
-    assert said in complaint
+    assert expected in complaint
     assert "previous settings remain active" in complaint
 
 
@@ -211,7 +211,7 @@ def test_an_invalid_certificate_is_reported_with_its_file_and_a_remedy(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("config", "said"),
+    ("config", "expected"),
     [
         ("sampler.interval_second = 2", ["sampler.interval_second", "did you mean"]),
         ("[smapler]", ["smapler", "did you mean sampler?"]),
@@ -225,21 +225,21 @@ def test_an_invalid_certificate_is_reported_with_its_file_and_a_remedy(tmp_path:
         ("log.level = 'loud'", ["log.level", "debug"]),
         ("[device.sda]\nclass = 'tape'", ["device.sda.class", "nvme, ssd, rotational"]),
         ("[rules.saturation]\nbusy_ratio = 7", ["rules.saturation.busy_ratio", "0 and 1"]),
-        ("x = ", ["no TOML"]),
-        ("\udc80", ["no TOML"]),
+        ("x = ", ["not valid TOML"]),
+        ("\udc80", ["not valid TOML"]),
     ],
 )
 def test_an_error_in_the_configuration_file_is_one_line_with_key_and_remedy(
-    tmp_path: Path, config: str, said: list[str]
+    tmp_path: Path, config: str, expected: list[str]
 ) -> None:
     argv = command(tmp_path)
     (tmp_path / "ssd-exporter.toml").write_bytes(config.encode(errors="surrogateescape"))
     line = refused(argv)
-    assert [] == [word for word in said if word not in line], line
+    assert [] == [word for word in expected if word not in line], line
 
 
 @pytest.mark.parametrize(
-    ("flag", "said"),
+    ("flag", "expected"),
     [
         ("--config.file=/nowhere.toml", ["/nowhere.toml", "No such file", "--config.file"]),
         ("--config.file=/", ["/", "directory", "--config.file"]),
@@ -253,7 +253,7 @@ def test_an_error_in_the_configuration_file_is_one_line_with_key_and_remedy(
     ],
 )
 def test_an_error_on_the_command_line_is_one_line_with_flag_and_remedy(
-    tmp_path: Path, flag: str, said: list[str]
+    tmp_path: Path, flag: str, expected: list[str]
 ) -> None:
     line = refused([*command(tmp_path), flag])
-    assert [] == [word for word in said if word not in line], line
+    assert [] == [word for word in expected if word not in line], line
