@@ -1,7 +1,4 @@
-"""What an address says by itself: a slot of a controller, or a drive that the kernel knows.
-
-Telling whether two addresses lead to one physical drive, once the drives have answered.
-"""
+"""Interprets smartctl addresses: controller slots, attachment points, and duplicates of a drive."""
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
@@ -15,7 +12,7 @@ from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart.smartctl import Address
 
-#: Types of which one path serves several drives, told apart by what follows: smartctl(8), -d.
+#: Types with several drives at one path, which a number in the type selects: smartctl(8), -d.
 _SLOTTED = frozenset(
     {
         *("megaraid", "cciss", "aacraid", "areca", "3ware", "hpt", "sssraid", "intelliprop"),
@@ -25,15 +22,15 @@ _SLOTTED = frozenset(
 
 _RANGE = re.compile(r"(?<=[,/])(\d{1,4})-(\d{1,4})(?![^,/])", re.ASCII)
 
-#: More drives than one controller has.
-_MOST_OF_A_RANGE = 256
+#: Limit of drives in a configured range; no controller has more.
+_MAX_RANGE = 256
 
 
 class AttachmentPoint(NamedTuple):
-    """Where a drive sits: two addresses of one seat are one drive.
+    """Where a drive is attached. Two addresses with one attachment point lead to one drive.
 
-    `place` is what /sys shows of it, or the path; `slot` as in smartctl's type ("megaraid,3"),
-    empty for a drive that has the place for itself.
+    place: its path in /sys, or the device path. slot: as in smartctl's type ("megaraid,3"); empty
+    for a drive that is alone at its place.
     """
 
     place: str
@@ -41,7 +38,7 @@ class AttachmentPoint(NamedTuple):
 
 
 def slot(address: Address) -> str:
-    """The part of the type that tells one drive of a controller from the others; else empty.
+    """The part of the type that selects one drive of a controller; else empty.
 
     >>> slot(Address("/dev/bus/0", "sat+megaraid,3"))
     'megaraid,3'
@@ -51,36 +48,36 @@ def slot(address: Address) -> str:
 
 
 def attachment_point(address: Address, known: DeviceNodes) -> AttachmentPoint:
-    """Two volumes of one host lead to the same slots, so with a slot the place is the host's."""
-    place, its_slot = known.sysfs_path(address.path), slot(address)
+    """The attachment point. With a slot its place is the SCSI host: its volumes share the slots."""
+    place, own_slot = known.sysfs_path(address.path), slot(address)
     if place is None:
-        return AttachmentPoint(address.path, its_slot)
+        return AttachmentPoint(address.path, own_slot)
     return AttachmentPoint(
-        str((device_nodes.scsi_host(place) or place) if its_slot else place), its_slot
+        str((device_nodes.scsi_host(place) or place) if own_slot else place), own_slot
     )
 
 
 def is_direct(address: Address, known: DeviceNodes) -> bool:
-    """Whether the kernel has this drive as a block device or NVMe controller of its own."""
+    """Whether the drive is a block device or NVMe controller of the kernel."""
     name = address.path.removeprefix("/dev/")
     owns = name in known.blocks or name in known.controllers
     return owns and not slot(address)
 
 
 def expanded(path: str, kind: str) -> Iterator[Address]:
-    """The addresses that a configured drive stands for: "cciss,0-3" is four.
+    """The addresses of a configured drive: "cciss,0-3" yields four.
 
     Raises:
-        ConfigError: a range runs backwards, or there are more drives than a controller has.
+        ConfigError: a range is descending, or has more drives than a controller.
     """
     pieces: list[list[str]] = []
     end, count = 0, 1
     for match in _RANGE.finditer(kind):
         first, last = int(match[1]), int(match[2])
         count *= last - first + 1
-        if first > last or count > _MOST_OF_A_RANGE:
+        if first > last or count > _MAX_RANGE:
             raise ConfigError(
-                f"the type {kind!r} of {path} names no drives, or more than {_MOST_OF_A_RANGE}",
+                f"the type {kind!r} of {path} names no drives, or more than {_MAX_RANGE}",
                 'write a range upwards, as in "cciss,0-3"',
             )
         pieces += [[kind[end : match.start()]], [str(n) for n in range(first, last + 1)]]
@@ -91,11 +88,11 @@ def expanded(path: str, kind: str) -> Iterator[Address]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Who answered at an address.
+    """The identity that answered at an address.
 
-    `direct` says that the kernel has the drive as a block device or NVMe controller of its own.
-    `weight` is how much its report says of its health: the more, the sooner it stands for the
-    drive. Keep it from changing between polls, for the drive's label follows.
+    is_direct: the result of `is_direct`.
+    weight: amount of health data in the report. The address with the most is polled. It must not
+    change between polls, because the drive's label depends on it.
     """
 
     address: Address
@@ -108,11 +105,10 @@ class Answer:
 def is_same_drive(one: Answer, other: Answer) -> bool:
     """Whether two addresses lead to one drive.
 
-    Equal WWNs say yes, different ones no, whatever the serial numbers. Without them equal serial
-    number, model and capacity say yes where at least one of the two leads through a controller:
-    cheap drives share serial numbers, so two disks that the kernel itself tells apart are two.
-    So are two slots of one controller; and so are two disks with one WWN and different serial
-    numbers, for there are NVMe drives that all have the same (NVME_QUIRK_BOGUS_NID of Linux).
+    Two slots of one controller are two drives. If both have a WWN, equal WWNs mean one drive.
+    The exception is two kernel devices with different serial numbers: some NVMe drives all have the
+    same WWN (NVME_QUIRK_BOGUS_NID of Linux). Without WWNs, equal serial number, model and capacity
+    mean one drive, unless both are kernel devices: cheap drives share serial numbers.
     """
     a, b = one.identity, other.identity
     if _are_two_slots(one.attachment_point, other.attachment_point):
@@ -128,11 +124,11 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
 
 
 def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
-    """The answers by drive, each drive's best address first: in every group all are the same.
+    """The answers grouped by drive, with each drive's best address first.
 
-    Being the same does not carry over: a drive without WWN may resemble two that differ. What is
-    the same as two that differ stays by itself, so that no drive is hidden behind another.
-    The best is the one of most weight, then a direct one, then the first.
+    `is_same_drive` is not transitive: a drive without WWN may match two that differ. Such an answer
+    forms a group of its own, so that no drive hides another. The best address is the one with the
+    greatest weight, then a direct one, then the first.
     """
     same: list[set[int]] = [{index} for index in range(len(answers))]
     for bucket in _buckets(answers):
@@ -142,8 +138,8 @@ def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
                 same[k].add(i)
     clear = [all(same[i] <= same[k] for k in same[i]) for i in range(len(answers))]
     groups: list[tuple[Answer, ...]] = []
-    for i, its in enumerate(same):
-        members = sorted(k for k in its if clear[k]) if clear[i] else [i]
+    for i, matches in enumerate(same):
+        members = sorted(k for k in matches if clear[k]) if clear[i] else [i]
         if members[0] == i:
             group = [answers[k] for k in members]
             groups.append(tuple(sorted(group, key=lambda a: (-a.weight, not a.is_direct))))
@@ -151,10 +147,10 @@ def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
 
 
 def usable_wwn(wwn: str | None) -> str | None:
-    """A WWN in small letters; None where it is no name, but a field that nobody filled in."""
+    """A WWN in lower case; None if the field is not filled in, as naa.5000000000000000."""
     text = (wwn or "").strip().lower()
     digits = text.rpartition(".")[2]
-    # The first digit is the kind of name: naa.5000000000000000 is empty.
+    # The first digit is the kind of name.
     return text if len(set(digits[1:])) > 1 else None
 
 
@@ -164,7 +160,7 @@ def _are_two_slots(one: AttachmentPoint, other: AttachmentPoint) -> bool:
 
 
 def _buckets(answers: Sequence[Answer]) -> Iterator[list[int]]:
-    """Those with something in common, so that a thousand drives are not a million pairs."""
+    """Indices of answers with equal WWN or serial number, to avoid comparing all pairs."""
     found: dict[Hashable, list[int]] = {}
     for index, answer in enumerate(answers):
         who = answer.identity

@@ -1,7 +1,7 @@
-"""Which drives there are to ask: what smartctl's scan gives, what it overlooks, what is configured.
+"""Finds the drives to poll: by smartctl's scan, in /sys where it overlooks them, and by settings.
 
-smartctl --scan-open knows no disk hidden behind mptsas or hpsa, no slot of cciss, aacraid, areca
-and 3ware, and of /dev/nvme* the first hundred alone (lib/os_linux.cpp of smartmontools).
+smartctl --scan-open does not find disks hidden behind mptsas or hpsa, slots of cciss, aacraid,
+areca and 3ware controllers, and more than a hundred /dev/nvme* (lib/os_linux.cpp of smartmontools).
 
 Which drives smartctl finds: by opening each, and where that fails by a list of what there is.
 """
@@ -27,14 +27,14 @@ from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
-#: What a type given without a scan tells of the protocol.
+#: The protocol of a configured type.
 _BY_TYPE = (
     (re.compile(r"(?:nvme|snt)[^/]*", re.ASCII), Protocol.NVME),
     (re.compile(r"(?:ata|sat|usb)(?!,auto).*", re.ASCII), Protocol.ATA),
     (re.compile(r"scsi", re.ASCII), Protocol.SCSI),
 )
 
-#: What smartctl answers to a controller's volume: that its drives have another type.
+#: smartctl's message for a controller's volume: its drives have another type.
 _CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
 
 
@@ -43,11 +43,11 @@ _MADE = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """What is different for one drive; None and empty are as for all.
+    """Settings of one drive. None and an empty text mean the settings of all drives.
 
-    type: smartctl's -d, instead of what was found; a block device that nothing finds is asked
-    where its type is said here.
-    off: never ask this drive.
+    type: smartctl's -d option, instead of the type that was found. With a type, a block device is
+    polled that no scan finds.
+    off: never poll this drive.
     """
 
     type: str = ""
@@ -58,12 +58,12 @@ class Override:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the drives are asked.
+    """The settings that select the drives to poll.
 
-    include, exclude: regular expressions searched in "PATH" and in "PATH TYPE" of what is found;
-    neither applies to a drive that is configured.
-    drives: what no scan finds, as path and type; a range stands for several ("cciss,0-3").
-    overrides: by device label, path, or path and type with a space between; the last is strongest.
+    include, exclude: regular expressions searched in "PATH" and in "PATH TYPE" of drives that were
+    found. Neither applies to configured drives.
+    drives: configured drives as path and type. A range names several ("cciss,0-3").
+    overrides: by device label, by path, or by "PATH TYPE"; a later one of these takes precedence.
     """
 
     include: str = ""
@@ -74,12 +74,12 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A drive to ask.
+    """A drive that may be polled.
 
-    adapter: a PCI function that its commands share with others, else the path.
-    protocol: a guess, None where only the drive itself can tell.
-    volume: this may be a RAID volume, whose drives have addresses of their own: that it does not
-    answer is no failure.
+    adapter: the PCI function that the drive shares with others, else its path.
+    protocol: presumed protocol; None if only the drive can report it.
+    volume: True if this may be a RAID volume, whose drives have addresses of their own. A volume
+    that does not answer is not a failure.
     """
 
     address: Address
@@ -94,12 +94,12 @@ class Candidate:
 def find_candidates(
     sys: Path, root: Path, scanned: Iterable[Scanned], selection: Selection
 ) -> tuple[tuple[Candidate, ...], DeviceNodes]:
-    """The drives there are now, and the nodes that they were found by.
+    """The drives that are present, and the device nodes that they were found by.
 
-    `root` is the / in which smartctl runs: names such as /dev/disk/by-id/... are links there.
+    root: the / in which smartctl runs. Names such as /dev/disk/by-id/... are links there.
 
     Raises:
-        ConfigError: a configured range is none; `addressing.expanded` tells at start.
+        ConfigError: a configured range is invalid; `config_validation` checks it at the start.
     """
     known = device_nodes.read(sys, root)
     configured = [
@@ -111,7 +111,7 @@ def find_candidates(
 
 
 def device_names(sys: Path) -> frozenset[str]:
-    """What changes when a drive comes or goes; not the devices that others are made of."""
+    """Names that change when a drive is added or removed, without stacked and virtual devices."""
     blocks = (name for name in files.list_names(sys / "block") if not _MADE.match(name))
     return frozenset((*blocks, *files.list_names(sys / "class" / "nvme")))
 
@@ -122,29 +122,29 @@ def candidates(
     configured: Sequence[Address],
     selection: Selection,
 ) -> tuple[Candidate, ...]:
-    """One candidate for each seat; of two addresses of one, the configured or else the first."""
-    seats: dict[AttachmentPoint, Candidate] = {}
+    """One candidate per attachment point: the configured address, else the first that was found."""
+    by_point: dict[AttachmentPoint, Candidate] = {}
     found = [*_scanned(scanned), *_overlooked(known)]
     for row in (*found, *_named(selection.overrides, known, {row.address.path for row in found})):
         if _is_wanted(row.address, selection):
-            seats.setdefault(
+            by_point.setdefault(
                 addressing.attachment_point(row.address, known), _candidate(row, known)
             )
     for address in configured:
-        _add_configured(seats, address, known)
-    shown = labels([each.address for each in seats.values()], known)
-    volumes = _volumes(seats, known)
+        _add_configured(by_point, address, known)
+    shown = labels([each.address for each in by_point.values()], known)
+    volumes = _volumes(by_point, known)
     return tuple(
-        replace(made, volume=made.volume or seat in volumes)
-        for seat, each in seats.items()
+        replace(made, volume=made.volume or point in volumes)
+        for point, each in by_point.items()
         if (made := _overridden(each, shown[each.address], selection.overrides)) is not None
     )
 
 
 def _scanned(rows: Iterable[Scanned]) -> list[Scanned]:
-    # What asks by writing to the volume is for the operator alone to try.
+    # Types that are accessed by writes to the volume must be configured.
     harmless = [row for row in rows if may_be_killed(row.address.type)]
-    # A disk's own node before its generic one, which a later smartctl may list as well.
+    # A disk's own node comes before its generic one, which a later smartctl may list as well.
     return sorted(harmless, key=lambda row: row.address.path.startswith("/dev/sg"))
 
 
@@ -154,7 +154,7 @@ def _overlooked(known: DeviceNodes) -> Iterator[Scanned]:
             yield Scanned(Address(f"/dev/{name}", "nvme"), Protocol.NVME.value)
     for each in known.generics:
         if each.is_hidden_disk and each.name in known.present:
-            # Without a type smartctl finds out whether an ATA drive is behind the SCSI address.
+            # Without a type smartctl detects an ATA drive behind the SCSI address.
             protocol = Protocol.ATA if each.vendor == "ATA" else Protocol.SCSI
             yield Scanned(Address(f"/dev/{each.name}"), protocol.value)
 
@@ -162,7 +162,7 @@ def _overlooked(known: DeviceNodes) -> Iterator[Scanned]:
 def _named(
     overrides: Mapping[str, Override], known: DeviceNodes, found: Collection[str]
 ) -> Iterator[Scanned]:
-    """Drives that nothing finds, but that somebody knows the type of: those in USB enclosures."""
+    """Block devices with a configured type that no scan finds, such as those in USB enclosures."""
     for name, override in overrides.items():
         path = f"/dev/{name.removeprefix('/dev/')}"
         if override.type and path not in found and known.sysfs_path(path) is not None:
@@ -175,14 +175,14 @@ def _candidate(row: Scanned, known: DeviceNodes) -> Candidate:
     return Candidate(
         row.address,
         _adapter(row.address, known),
-        # A controller's drives are called SCSI before they are asked, also those that are SATA.
+        # A controller reports its drives as SCSI before they are polled, also SATA drives.
         None if behind else said,
         volume=_CONTROLLER.search(row.open_error) is not None,
     )
 
 
 def _is_wanted(address: Address, selection: Selection) -> bool:
-    # The second holds the first, but for a pattern that ends in "$".
+    # The second contains the first, but a pattern may end in "$".
     texts = (address.path, f"{address.path} {address.type}")
 
     def matches(pattern: str) -> bool:
@@ -194,21 +194,21 @@ def _is_wanted(address: Address, selection: Selection) -> bool:
 
 
 def _add_configured(
-    seats: dict[AttachmentPoint, Candidate], address: Address, known: DeviceNodes
+    by_point: dict[AttachmentPoint, Candidate], address: Address, known: DeviceNodes
 ) -> None:
-    seat = addressing.attachment_point(address, known)
-    before = seats.get(seat)
+    point = addressing.attachment_point(address, known)
+    before = by_point.get(point)
     if before is not None and before.configured:
-        if seat.slot or before.address.type == address.type:
+        if point.slot or before.address.type == address.type:
             return
         # Two types at one path are the two drives of a dock: usbjmicron,0 and usbjmicron,1.
-        seat = AttachmentPoint(seat.place, address.type)
+        point = AttachmentPoint(point.place, address.type)
     elif before is not None and not address.type:
         address = Address(address.path, before.address.type)
     guess = None if addressing.slot(address) else _guess(address.type)
     if guess is None and before is not None:
         guess = before.protocol
-    seats[seat] = Candidate(address, _adapter(address, known), guess, configured=True)
+    by_point[point] = Candidate(address, _adapter(address, known), guess, configured=True)
 
 
 def _guess(kind: str) -> Protocol | None:
@@ -221,18 +221,20 @@ def _adapter(address: Address, known: DeviceNodes) -> str:
 
 
 def _volumes(
-    seats: Mapping[AttachmentPoint, Candidate], known: DeviceNodes
+    by_point: Mapping[AttachmentPoint, Candidate], known: DeviceNodes
 ) -> set[AttachmentPoint]:
-    """The seats of block devices on a SCSI host whose drives are also reached otherwise."""
-    hosts = {seat: _host(each.address, known) for seat, each in seats.items()}
-    direct = {seat for seat, each in seats.items() if addressing.is_direct(each.address, known)}
-    behind = {host for seat, host in hosts.items() if seat not in direct and host is not None}
+    """The block devices on a SCSI host whose drives also have addresses in controller slots."""
+    hosts = {point: _host(each.address, known) for point, each in by_point.items()}
+    direct = {
+        point for point, each in by_point.items() if addressing.is_direct(each.address, known)
+    }
+    behind = {host for point, host in hosts.items() if point not in direct and host is not None}
     return {
-        seat
-        for seat in direct
-        # What is seen on a link of its own is a drive, also beside volumes.
-        if hosts[seat] in behind
-        and scsi_sysfs.parse_attachment(Path(), PurePath(seat.place)).transport == "scsi"
+        point
+        for point in direct
+        # A device on a link of its own is a drive, also beside volumes.
+        if hosts[point] in behind
+        and scsi_sysfs.parse_attachment(Path(), PurePath(point.place)).transport == "scsi"
     }
 
 
@@ -267,22 +269,22 @@ def _overridden(
 
 log = logging.getLogger(__name__)
 
-#: So long may a look for drives take. It opens each, and one that hangs holds it up.
+#: Timeout of a scan that opens each drive. It hangs with the first drive that hangs.
 _SCAN_SECONDS = 30.0
 
-#: So long may the look take that opens no drive.
+#: Timeout of a scan that opens no drive.
 _LISTING_SECONDS = 10.0
 
 
 class Scanner:
-    """The looks for drives that `poll` runs, and what the last ones found.
+    """Runs scans on the scheduler, and keeps the result of the last ones.
 
-    rows: what was found. at: when that was last complete, in seconds of Unix time; None before.
-    problem: why the drives could not be opened to find out their types, for people; else empty.
+    rows: the drives that were found. at: when the last complete scan ended, in seconds of Unix
+    time; None before the first. problem: why the last scan failed, for people; else empty.
     """
 
-    def __init__(self, poll: PollScheduler, clock: Clock, *, sys: Path, root: Path) -> None:
-        self._poll = poll
+    def __init__(self, scheduler: PollScheduler, clock: Clock, *, sys: Path, root: Path) -> None:
+        self._scheduler = scheduler
         self._clock = clock
         self._sys = sys
         self._root = root
@@ -293,18 +295,18 @@ class Scanner:
 
     @property
     def is_settled(self) -> bool:
-        """A look has ended, and no other one is to find what it has not."""
+        """Whether a scan has ended and no second one runs to complete it."""
         return (self.at is not None or bool(self.problem)) and not self._is_listing
 
     def start(self) -> bool:
-        """Look for drives; False where an earlier look is still under way."""
-        if self._poll.start_scan(_SCAN_SECONDS):
+        """Start a scan; False if the last one still runs."""
+        if self._scheduler.start_scan(_SCAN_SECONDS):
             return True
-        # One that cannot be ended holds up no look that opens nothing.
-        return self._poll.is_scan_stuck and self._list()
+        # A scan that cannot be ended does not prevent one that opens no drive.
+        return self._scheduler.is_scan_stuck and self._list()
 
     def receive(self, scan: Finished) -> None:
-        """What a look has found, as `SmartPoll.take_scan` gives it."""
+        """Record the result of a scan, from `PollScheduler.take_scan`."""
         if scan.key == LISTING:
             self._take_listing(scan)
             return
@@ -314,24 +316,24 @@ class Scanner:
                 self.rows = smartctl.parse_scan(scan.output)
                 self.at = self._clock.wall()
             except ParseError as e:
-                # That it is too old, or was killed.
+                # smartctl is too old, or was killed.
                 problem = poll_result(scan)[1] or str(e)
         elif scan.end is End.NOT_STARTED:
             problem += "; install smartmontools or set --smartctl.path"
         if problem:
-            # A drive that hangs holds up the scan, and must not hide the others.
+            # A drive that hangs blocks the scan. The other drives must still be found.
             self.rows += _unscanned(device_nodes.read(self._sys, self._root), self.rows)
             if scan.end is not End.NOT_STARTED:
                 self._list()
-        self._say(problem and f"looking for drives failed: {problem}")
+        self._log(problem and f"scanning for drives failed: {problem}")
 
     def _list(self) -> bool:
-        begun = self._poll.start_scan(_LISTING_SECONDS, LISTING)
+        begun = self._scheduler.start_scan(_LISTING_SECONDS, LISTING)
         self._is_listing |= begun
         return begun
 
     def _take_listing(self, listing: Finished) -> None:
-        """What there is; that the drives could not be opened stays the problem."""
+        """Record a scan that opened no drive. The problem of the one that did remains."""
         self._is_listing = False
         if listing.end is not End.EXITED:
             return
@@ -343,21 +345,21 @@ class Scanner:
         self.rows = _typed(listed, self.rows)
         self.at = self._clock.wall()
 
-    def _say(self, problem: str) -> None:
+    def _log(self, problem: str) -> None:
         if problem and problem != self.problem:
             log.warning("%s", problem)
         self.problem = problem
 
 
 def _unscanned(known: DeviceNodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
-    """The other SCSI disks of /sys; smartctl is left to find out what each of them is."""
+    """The other SCSI disks in /sys, without a type; smartctl detects it."""
     names = sorted(name for name in known.blocks & known.present if name.startswith("sd"))
     found = {row.address.path for row in scanned}
     return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in found)
 
 
 def _typed(listed: Iterable[Scanned], known: Iterable[Scanned]) -> tuple[Scanned, ...]:
-    """What was listed; of what type it is, an earlier look that opened the drives knows better."""
+    """The drives listed without opening them, with the types of an earlier scan that did."""
     before: dict[str, list[Scanned]] = {}
     for row in known:
         before.setdefault(row.address.path, []).append(row)
@@ -368,7 +370,7 @@ def _typed(listed: Iterable[Scanned], known: Iterable[Scanned]) -> tuple[Scanned
         elif row.address.path in before:
             found += before[row.address.path]
         elif row.address.type == "scsi":
-            # What --scan calls every disk that it has not opened, SATA or SAS.
+            # --scan reports this type for every disk, SATA or SAS.
             found.append(Scanned(Address(row.address.path)))
         else:
             found.append(row)

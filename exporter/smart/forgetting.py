@@ -1,8 +1,8 @@
-"""How a running daemon is told to forget a missing drive: by an empty file in its directory.
+"""Requests to forget a missing drive: empty files in the daemon's state directory.
 
-The file's name says which, so there is nothing in it that could be half written, and no request is
-lost to another. The daemon forgets, saves its state and then removes the file: killed in between it
-forgets once more, which changes nothing.
+The file's name contains the drive's name, so that a request cannot be half written or lost. The
+daemon drops the drive, saves its state and then removes the file. If it is killed in between, it
+repeats this.
 """
 
 import logging
@@ -17,21 +17,21 @@ from exporter.smart.inventory import Inventory, KnownDrive
 log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"forget-[\w.~%-]{1,240}", re.ASCII)
-_MOST_REQUESTS = 1024
+_MAX_REQUESTS = 1024
 
 #: File names have at most 255 bytes; the longest serial number of a drive has 252.
-_LONGEST_NAME = 240
+_MAX_NAME_CHARACTERS = 240
 
 
 def request(directory: Path, name: str) -> None:
-    """Ask that the drives of a serial number (or WWN, or label: `KnownDrive.names`) be forgotten.
+    """Request to forget the drives with a name of `KnownDrive.names`.
 
     Raises:
-        OSError: the state directory is not there, full, or not to be written.
+        OSError: the state directory is missing, full, or not writable.
     """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # Root may ask in a directory of another user's: what lies there is not followed.
+        # Root may write in a directory of another user: links in it are not followed.
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         os.close(os.open(_file_name(name), flags, 0o600, dir_fd=descriptor))
         os.fsync(descriptor)
@@ -40,18 +40,17 @@ def request(directory: Path, name: str) -> None:
 
 
 def requests(directory: Path) -> tuple[str, ...]:
-    """The names of the files of what has been asked for and not been done."""
+    """The file names of all requests."""
     try:
-        return tuple(sorted(filter(_NAME.fullmatch, os.listdir(directory)))[:_MOST_REQUESTS])
+        return tuple(sorted(filter(_NAME.fullmatch, os.listdir(directory)))[:_MAX_REQUESTS])
     except OSError:
         return ()
 
 
 def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
-    """Forget what is asked for; how many drives that was.
+    """Forget the drives that are named by requests; returns their number.
 
-    Only a complete look tells which drives are missing, so this waits for `Inventory.is_complete`.
-    A drive that is there is not forgotten, for it would be back at once; that is said.
+    Call it after `Inventory.is_complete`. For a drive that is present it logs a warning instead.
     """
 
     def is_meant(drive: KnownDrive) -> bool:
@@ -61,12 +60,12 @@ def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
         return 0
     count = inventory.forget(is_meant)
     for drive in filter(is_meant, inventory.drives):
-        log.warning("%s (%s) is not forgotten: it is there", drive.label, drive.names[0])
+        log.warning("%s (%s) is not forgotten: it is present", drive.label, drive.names[0])
     return count
 
 
 def remove(directory: Path, fulfilled: Iterable[str]) -> None:
-    """To be called when the inventory without the forgotten drives has been saved."""
+    """Remove the files of requests, after the inventory has been saved."""
     for file_name in fulfilled:
         try:
             os.unlink(directory / file_name)
@@ -77,4 +76,4 @@ def remove(directory: Path, fulfilled: Iterable[str]) -> None:
 
 
 def _file_name(name: str) -> str:
-    return f"forget-{quote(name, safe='', errors='backslashreplace')[:_LONGEST_NAME]}"
+    return f"forget-{quote(name, safe='', errors='backslashreplace')[:_MAX_NAME_CHARACTERS]}"

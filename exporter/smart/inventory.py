@@ -1,7 +1,4 @@
-"""A drive that has answered here before, and how it passes through the kept state.
-
-The drives ever seen here, so that one that vanished is missed, also over a reboot.
-"""
+"""The inventory of all drives ever seen: a missing drive is reported also after a reboot."""
 
 import logging
 import math
@@ -13,17 +10,17 @@ from exporter.drives.health import DriveIdentity
 from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
-_LONGEST_TEXT = 256
+_MAX_TEXT_CHARACTERS = 256
 
-#: The year 5138; a damaged number would make a drive the last to go for ever.
-_LATEST_UNIX_TIME = 1e11
+#: Limit of instants in a state file: the year 5138. A larger one would keep a drive for ever.
+_MAX_UNIX_TIME = 1e11
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDrive:
-    """A drive that has answered here before, as it was last seen.
+    """A drive that has answered before, as it was last seen.
 
-    path, type: its address then. missing: a complete look did not find it.
+    path, type: its address then. missing: True if a complete scan did not find it.
     """
 
     label: str
@@ -39,7 +36,7 @@ class KnownDrive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it may be forgotten by: serial number or WWN; where it has none, its label."""
+        """The names by which it can be forgotten: serial number and WWN; without both its label."""
         return tuple(name for name in (self.serial, self.wwn) if name) or (self.label,)
 
     def to_state(self) -> dict[str, Any]:
@@ -64,7 +61,7 @@ def restored(row: Any) -> KnownDrive | None:
             usable = isinstance(value, bool)
         else:
             usable = value is None or (isinstance(value, str) and value != "")
-        if not usable or (isinstance(value, str) and len(value) > _LONGEST_TEXT):
+        if not usable or (isinstance(value, str) and len(value) > _MAX_TEXT_CHARACTERS):
             return None
     return KnownDrive(**values)
 
@@ -72,18 +69,18 @@ def restored(row: Any) -> KnownDrive | None:
 def _is_time(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and 0 <= value < _LATEST_UNIX_TIME
+    return math.isfinite(value) and 0 <= value < _MAX_UNIX_TIME
 
 
 log = logging.getLogger(__name__)
 
-#: More drives than any host has, with those that were replaced.
-_MOST_DRIVES = 8192
+#: Limit of drives in the inventory, replaced ones included.
+_MAX_DRIVES = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A drive that is there; `identity` is None as long as it has not answered."""
+    """A drive that is present; `identity` is None if it has not answered."""
 
     address: Address
     label: str
@@ -102,13 +99,16 @@ class Inventory:
         found = [drive for row in rows if (drive := restored(row)) is not None]
         if len(found) < len(rows) or not isinstance(kept, list | None):
             lost = f"{len(rows) - len(found)} of {len(rows)} drives of" if rows else "all of"
-            log.warning("%s the kept inventory cannot be used: they are not missed", lost)
-        self._drives = _bounded(_told_apart(found))
+            log.warning(
+                "%s the kept inventory cannot be used: they are not reported as missing",
+                lost,
+            )
+        self._drives = _bounded(_with_unique_names(found))
         self._is_complete = False
 
     @property
     def is_complete(self) -> bool:
-        """Whether a complete look has told, since the start, which drives are missing."""
+        """Whether a complete scan since the start has determined which drives are missing."""
         return self._is_complete
 
     @property
@@ -120,35 +120,35 @@ class Inventory:
         return tuple(drive for drive in self._drives if drive.missing)
 
     def named(self, name: str) -> tuple[KnownDrive, ...]:
-        """The drives of a serial number or WWN; of a label, where a drive has neither."""
+        """The drives with this serial number or WWN, or label if a drive has neither."""
         return tuple(drive for drive in self._drives if name in drive.names)
 
     def at(self, address: Address) -> KnownDrive | None:
-        """The drive that is there, also where it has not answered since the start."""
+        """The drive at an address, also if it has not answered since the start; or None."""
         there = (d for d in self._drives if not d.missing and (d.path, d.type) == address)
         return next(there, None)
 
     def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
-        """Note the drives that are there: one sighting for each, whatever its addresses.
+        """Record the drives that are present, with one sighting each.
 
-        complete: a scan has succeeded, and each drive that it found has been asked since: what
-        is not among the sightings is missing. A drive that does not answer is taken for the one
-        that was last at its address.
+        complete: True if a scan has succeeded, and each drive that it found was polled since.
+        Drives without a sighting are then missing. A drive that does not answer is taken for the
+        one that was last at its address.
         """
         waiting = list(sightings)
         left = list(self._drives)
         now: list[KnownDrive] = []
-        for suits in (_same_there, _same, _silent_there):
-            waiting = _assigned(waiting, left, now, suits, unix_time)
+        for matches in (_same_there, _same, _silent_there):
+            waiting = _assigned(waiting, left, now, matches, unix_time)
         now += (_seen(s, None, unix_time) for s in waiting if s.identity is not None)
         now += (replace(drive, missing=drive.missing or complete) for drive in left)
-        self._drives = _bounded(_told_apart(now))
+        self._drives = _bounded(_with_unique_names(now))
         self._is_complete = self._is_complete or complete
 
     def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
-        """Drop the missing drives that are meant, and say how many they were.
+        """Drop the missing drives for which `is_meant` is True, and return their number.
 
-        A drive that is there stays: it would be back at once.
+        A drive that is present is not dropped: it would be added again at once.
         """
         before = len(self._drives)
         self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
@@ -163,10 +163,10 @@ def _assigned(
     sightings: Iterable[Sighting],
     left: list[KnownDrive],
     now: list[KnownDrive],
-    suits: Callable[[Sighting, KnownDrive], bool],
+    matches: Callable[[Sighting, KnownDrive], bool],
     unix_time: float,
 ) -> list[Sighting]:
-    """Moves from `left` to `now` what suits a sighting; the sightings without are the rest."""
+    """Move the drives that match a sighting from `left` to `now`; returns the other sightings."""
     by_hint: dict[str, list[KnownDrive]] = {}
     for drive in left:
         for hint in (f"{drive.path} {drive.type}", *drive.names):
@@ -175,7 +175,7 @@ def _assigned(
     rest: list[Sighting] = []
     for sighting in sightings:
         near = (drive for hint in _hints(sighting) for drive in by_hint.get(hint, ()))
-        found = next((d for d in near if id(d) not in taken and suits(sighting, d)), None)
+        found = next((d for d in near if id(d) not in taken and matches(sighting, d)), None)
         if found is None:
             rest.append(sighting)
         else:
@@ -237,11 +237,11 @@ def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> Kn
     )
 
 
-def _told_apart(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
-    """No two of one label and serial number, which is all that the page tells drives apart by.
+def _with_unique_names(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
+    """The drives with unique pairs of label and serial number, as the metrics need them.
 
-    The one that was seen later keeps the label, the other is called by its WWN too. If it has no
-    WWN either, nobody could tell it from the first: it is dropped.
+    Of two equal pairs, the drive that was seen later keeps the label. The WWN is appended to the
+    other label. Without a WWN the other drive is dropped.
     """
     found: dict[tuple[str, str | None], KnownDrive] = {}
     for drive in sorted(drives, key=lambda d: (d.missing, -d.last_seen_unix_time)):
@@ -255,5 +255,5 @@ def _told_apart(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
 
 
 def _bounded(drives: list[KnownDrive]) -> list[KnownDrive]:
-    """Those missing for longest go first: `_told_apart` puts them last."""
-    return drives[:_MOST_DRIVES]
+    """The drives up to the limit. `_with_unique_names` puts those missing for longest last."""
+    return drives[:_MAX_DRIVES]

@@ -1,15 +1,15 @@
-"""What the settings say of asking drives, as the plain values that the poller takes."""
+"""Builds the polling plan from the settings."""
 
 from exporter.config import DeviceSettings, Settings
 from exporter.smart.discovery import Override
 from exporter.smart.poller import PollingPlan
 
-#: A device whose type is this is left alone.
+#: The `smart_type` of a device that must not be polled.
 OFF = "off"
 
 
 def of(settings: Settings) -> PollingPlan:
-    """The plan that these settings make."""
+    """The polling plan of these settings."""
     smart = settings.smart
     return PollingPlan(
         program=settings.path.smartctl,
@@ -27,7 +27,7 @@ def of(settings: Settings) -> PollingPlan:
 
 
 def rated_bytes(settings: Settings) -> dict[str, int]:
-    """How much each drive's maker lets be written, where somebody configured it, by label."""
+    """The configured rated endurance in bytes, by label."""
     return {
         name: int(device.rated_bytes_written)
         for name, device in settings.device.items()

@@ -239,7 +239,7 @@ def test_a_problem_outranks_unpolled_drives_which_are_counted() -> None:
 
 
 def test_a_failed_scan_is_shown_and_at_least_a_warning() -> None:
-    why = "looking for drives failed: it took too long"
+    why = "scanning for drives failed: it took too long"
     status, text = printed([drive()], problem=why)
     assert (1, f"SSD WARNING - {why}") == (status, text.partition("\n")[0])
     status, text = printed([drive(worn(0.95))], problem=why)

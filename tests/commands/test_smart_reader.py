@@ -361,7 +361,7 @@ def test_a_failed_scan_is_reported(host: Host) -> None:
     host.stand_in.does("--scan-open", "echo garbage")
     host.stand_in.says("sda", GOOD)
     host.ask()
-    assert host.answers.problem.startswith("looking for drives failed")
+    assert host.answers.problem.startswith("scanning for drives failed")
 
 
 def on_fakes(host: Host, smartctl: Smartctl, **smart: Any) -> Answers:

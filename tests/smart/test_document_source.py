@@ -103,8 +103,8 @@ def test_a_silent_agents_drives_are_shown_until_they_are_too_old(tmp_path: Path)
 
 def test_the_agents_problem_is_ours(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
-    daemon.agent_says(daemon.document(SDA), problem="looking for drives failed: no such program")
-    assert "looking for drives failed: no such program" in daemon.step().problem
+    daemon.agent_says(daemon.document(SDA), problem="scanning for drives failed: no such program")
+    assert "scanning for drives failed: no such program" in daemon.step().problem
     daemon.agent_says(daemon.document(SDA))
     assert "" == daemon.step().problem
 

@@ -56,7 +56,7 @@ def test_a_drive_that_is_there_is_not_forgotten_and_that_is_said(
     forgetting.request(tmp_path, "S1")
     assert 0 == forgetting.fulfil(inventory, forgetting.requests(tmp_path))
     assert ["S1"] == serials(inventory)
-    assert "sd0 (S1) is not forgotten: it is there" in caplog.text
+    assert "sd0 (S1) is not forgotten: it is present" in caplog.text
 
 
 def test_a_request_outlives_a_daemon_that_is_killed_before_it_saved(tmp_path: Path) -> None:

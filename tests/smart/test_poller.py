@@ -150,7 +150,7 @@ def test_a_scan_that_hangs_hides_no_drive(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(60)
     assert {("/dev/nvme0", "nvme"), ("/dev/sda", "")} == set(asked.listed)
     assert "success" == asked.of("/dev/sda")[0].result
-    assert "looking for drives failed: it took too long and was ended" == asked.rolls[-1].problem
+    assert "scanning for drives failed: it took too long and was ended" == asked.rolls[-1].problem
     assert asked.polling.is_settled
 
 
@@ -209,7 +209,7 @@ def test_without_smartctl_the_message_says_what_to_install(sys: Sys) -> None:
     smartctl.says("/dev/sda", "", scripted_smartctl.MISSING)
     asked = Asking(sys, smartctl).go_on(5)
     expected = (
-        "looking for drives failed: smartctl: no such program; "
+        "scanning for drives failed: smartctl: no such program; "
         "install smartmontools or set --smartctl.path"
     )
     assert expected == asked.rolls[-1].problem
@@ -223,7 +223,7 @@ def test_a_scan_that_prints_nonsense_is_a_problem(
 ) -> None:
     smartctl.scan = Finished(None, End.EXITED, 1, output, seconds=0.1)
     asked = Asking(sys, smartctl).go_on(5)
-    assert asked.rolls[-1].problem.startswith("looking for drives failed: smartctl")
+    assert asked.rolls[-1].problem.startswith("scanning for drives failed: smartctl")
     assert asked.rolls[-1].scanned_at is None
 
 
@@ -435,7 +435,7 @@ def test_where_a_scan_fails_a_listing_tells_which_drives_there_are(
     asked = Asking(sys, smartctl).go_on(60)
     assert {("/dev/sda", ""), ("/dev/nvme0", "nvme"), MEGARAID[:2]} == set(asked.listed)
     assert asked.rolls[-1].scanned_at is not None
-    assert asked.rolls[-1].problem.startswith("looking for drives failed: it ")
+    assert asked.rolls[-1].problem.startswith("scanning for drives failed: it ")
     assert ("smartctl", "--json=c", "--scan") in smartctl.calls
     assert asked.polling.is_settled
 
