@@ -272,15 +272,15 @@ def test_probes_accept_several_directories_and_custom_profiles() -> None:
     [
         (
             Settings(smart=SmartSettings(drive=(SmartDrive("sda", "sat"),))),
-            r"^smart\.drive: 'sda': a drive is named by an absolute path; ",
+            r"^smart\.drive: 'sda': the path of a drive must be absolute; ",
         ),
         (
             Settings(smart=SmartSettings(drive=(SmartDrive("/dev/sda", "sat --all"),))),
-            r"^smart\.drive: .*'sat --all' is no device type",
+            r"^smart\.drive: .*'sat --all' is not a device type",
         ),
         (
             Settings(device={"sda": DeviceSettings(smart_type="sat;reboot")}),
-            r"^device\.sda\.smart_type: .*'sat;reboot' is no device type",
+            r"^device\.sda\.smart_type: .*'sat;reboot' is not a device type",
         ),
         (
             Settings(smart=SmartSettings(directory=Path("run/agent"))),

@@ -234,7 +234,7 @@ def parse_poll_document(text: bytes) -> PollDocument:
     """The document in a file's contents.
 
     Raises:
-        ParseError: it is no document of this version, or a field has a wrong type or size.
+        ParseError: it is not a document of this version, or a field has a wrong type or size.
     """
     values = _Values(text)
     report = values.get("report")
@@ -264,7 +264,7 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
     """The heartbeat in a file's contents.
 
     Raises:
-        ParseError: it is no heartbeat of this version, or a field has a wrong type or size.
+        ParseError: it is not a heartbeat of this version, or a field has a wrong type or size.
     """
     values = _Values(text)
     return Heartbeat(

@@ -1,4 +1,4 @@
-"""What pySMART makes of the text that smartctl prints beside its JSON: an independent reader.
+"""Parses smartctl's text with pySMART, as an independent check of the values from the JSON.
 
 `smartctl --json=co` carries the text lines in `smartctl.output`, so one process serves both.
 """
@@ -22,7 +22,7 @@ _DATA_UNIT_BYTES = 512_000
 
 
 def second_opinion(report: Json) -> Opinion:
-    """What pySMART reads; what it does not find, or has no field for, is missing.
+    """The values that pySMART parses; those that it does not find are missing.
 
     report: smartctl's, of `--json=co` or `--json=o`.
 

@@ -1,9 +1,8 @@
-"""The words in which smartctl's self-test logs give a result, and the protocols' codes for them.
+"""Starts, watches and aborts a drive's self-test, with pySMART as the parser of smartctl's text.
 
-From ACS (self-test execution status), the NVMe base specification (self-test result) and SPC
-(self-test results log page); the words are smartmontools' (ataprint, nvmeprint, scsiprint).
-
-Starting, watching and aborting a drive's own self-test, by pySMART over our runner.
+The result codes are those of ACS (self-test execution status), the NVMe base specification
+(self-test result) and SPC (self-test results log page). The texts are those of smartmontools
+(ataprint, nvmeprint, scsiprint).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,7 @@ _NVME = {
     "Completed: failed segments": 7,
     "Aborted: unknown reason": 8,
     "Aborted: sanitize operation": 9,
-    "Running": 15,  # pySMART's word for the test that the log's header tells of
+    "Running": 15,  # pySMART's text for the test in the log's header
 }
 
 _SCSI = {
@@ -58,7 +57,7 @@ _CODES: Mapping[str, Mapping[str, int]] = {"ATA": _ATA, "NVMe": _NVME, "SCSI": _
 
 IN_PROGRESS = 15
 
-#: Stopped from outside: they say nothing of the drive.
+#: Results of tests that were stopped from outside.
 _ABORTED: Mapping[str, frozenset[int]] = {
     "ATA": frozenset({1, 2}),
     "NVMe": frozenset({1, 2, 3, 4, 8, 9}),
@@ -67,7 +66,7 @@ _ABORTED: Mapping[str, frozenset[int]] = {
 
 
 def code(protocol: str, words: str) -> int | None:
-    """The protocol's code for a result; None for words of a smartctl still to come."""
+    """The protocol's code of a result; None for an unknown text."""
     for known, number in _CODES.get(protocol, {}).items():
         if words.startswith(known):
             return number
@@ -75,22 +74,21 @@ def code(protocol: str, words: str) -> int | None:
 
 
 def passed(protocol: str, words: str) -> bool | None:
-    """The verdict; None for a test that was stopped from outside, or goes on, and the unknown."""
+    """Whether the test passed; None if it was stopped from outside, is running, or is unknown."""
     number = code(protocol, words)
     if number is None or number == IN_PROGRESS or number in _ABORTED[protocol]:
         return None
     return number == 0
 
 
-#: What tells of a self-test, without the other logs of --all: this is asked every few seconds.
-#: pySMART knows an ATA drive by its attributes.
+#: Options that read a self-test's progress every few seconds, without the other logs of --all.
+#: pySMART recognises an ATA drive by its attributes.
 _LOOK = ("-i", "-H", "-c", "-A", "-l", "selftest")
 
-#: The first smartctl that starts and reads an NVMe drive's self-tests; those before take -t, do
-#: nothing, and say nothing.
+#: The first smartctl with self-tests of NVMe drives. Older ones accept -t and do nothing.
 _OLDEST_FOR_NVME = (7, 4)
 
-#: Of smartctl's exit status: the device could not be opened, or did not say who it is.
+#: Bits of smartctl's exit status: the device was not opened, or did not identify itself.
 _NO_DATA = 0b11
 
 _NVME_WITHOUT = "Self-tests not supported"
@@ -100,7 +98,7 @@ Kind = Literal["short", "long"]
 
 @dataclass(frozen=True, slots=True)
 class LoggedTest:
-    """An entry of the drive's self-test log, in smartctl's words."""
+    """An entry of the drive's self-test log, as smartctl prints it."""
 
     description: str
     result: str
@@ -111,13 +109,13 @@ class LoggedTest:
 
 @dataclass(frozen=True, slots=True)
 class SelfTestProgress:
-    """A test that runs; done_ratio is what the drive says is behind it, in steps of its own."""
+    """A running test. done_ratio: the completed part, in the drive's own steps; None if unknown."""
 
     done_ratio: float | None
 
 
 class SelfTests:
-    """One drive's self-tests. Opening it asks the drive who it is.
+    """One drive's self-tests. The constructor reads the drive's identity.
 
     Raises, as do all its methods:
         CommandError: smartctl could not be run, or not open the drive.
@@ -140,10 +138,10 @@ class SelfTests:
         self._before = self._log()
 
     def start(self, kind: Kind) -> None:
-        """Have the drive begin a test in the background.
+        """Start a test, which the drive runs in the background.
 
         Raises:
-            CommandError: one runs already, or smartctl did not start it.
+            CommandError: another test is running, or smartctl did not start it.
         """
         self._device.messages.clear()
         code, said, _ = self._asked(lambda: self._device.run_selftest(kind))
@@ -158,7 +156,7 @@ class SelfTests:
             raise CommandError(f"{self._address}: the self-test was not started: {said}")
 
     def look(self) -> SelfTestProgress | None:
-        """How far the test is; None where none runs."""
+        """The progress of the running test; None if none is running."""
         self._device.messages.clear()
         code, _, done = self._asked(self._device.get_selftest_result)
         if code != 1:
@@ -166,16 +164,16 @@ class SelfTests:
         return SelfTestProgress(None if done is None else min(max(done / 100, 0.0), 1.0))
 
     def abort(self) -> None:
-        """Have the drive end the test that runs, if one does."""
+        """Abort the running test, if there is one."""
         status = self._asked(self._device.abort_selftest)
         if status & 0b111:
             raise CommandError(f"{self._address}: smartctl -X failed with status {status}")
 
     def result(self) -> LoggedTest | None:
-        """The newest entry of the log as last read; None where the test has left none.
+        """The newest entry of the log as last read; None if the test left none.
 
-        Two like tests within the hour leave like entries: in a log that is full, and looks as it
-        did, the newest is taken for this test's.
+        Two equal tests within an hour leave equal entries. In a full log that did not change, the
+        newest entry is taken for this test's.
         """
         log = self._log()
         if not log or (log == self._before and len(log) < 20):
@@ -183,12 +181,12 @@ class SelfTests:
         return log[0]
 
     def planned_seconds(self, kind: Kind) -> float | None:
-        """How long the drive says that the test takes; pySMART has a number for any drive."""
+        """The duration that the drive reports for a test; None if it reports none."""
         minutes = self._device.test_polling_time.get(kind)
         return minutes * 60.0 if self._knows_duration and minutes else None
 
     def _log(self) -> tuple[LoggedTest, ...]:
-        """What has ended, newest first; drives may list the test that runs, too."""
+        """The tests that have ended, newest first, without a running one."""
         tests = []
         for test in self._device.tests:
             words = str(test.status)
@@ -230,7 +228,7 @@ class SelfTests:
             said = "; ".join(pysmart.complaints(done.output.splitlines()))
             raise CommandError(
                 f"{self._address}: smartctl failed with status {done.status}: "
-                f"{said or 'it said no more'}"
+                f"{said or 'it printed no reason'}"
             )
         return done
 
@@ -240,9 +238,9 @@ class SelfTests:
         return self._runner.complete(argv, self._timeout_seconds)
 
     def _answer(self, arguments: Sequence[str]) -> tuple[list[str], int]:
-        """What pySMART asks of smartctl, of our drive and with our limits.
+        """Run smartctl for pySMART, with this drive's address and a timeout.
 
-        A failure is kept: what is raised through pySMART may not arrive.
+        A failure is stored, because an exception raised through pySMART may be lost.
         """
         try:
             if "--all" in arguments:
@@ -257,7 +255,7 @@ class SelfTests:
         return pysmart.tidy(done.output.splitlines()), done.status
 
     def _asked(self, call: Callable[[], Any]) -> Any:
-        """Call into pySMART, and raise what went wrong below it first."""
+        """Call pySMART. A failure of smartctl takes precedence over pySMART's own."""
         self._problem = None
         try:
             found = pysmart.guarded(call)

@@ -1,8 +1,8 @@
-"""smartctl: how it is called and what it prints. Suits 7.0 to 8.0.
+"""Builds smartctl's arguments and parses its JSON. For smartctl 7.0 and later.
 
-Options are taken from smartctl(8) and NEWS of smartmontools 7.0 to 7.5: an option that one of
-these does not know would cost every value of the drive (exit bit 0), so only what 7.0 knows is
-asked for. Options of another protocol than the drive's are ignored by smartctl.
+The options are those of smartctl(8) and NEWS of smartmontools 7.0 to 7.5. An unknown option makes
+smartctl fail without any value (exit bit 0), so only options of 7.0 are used. smartctl ignores
+options of another protocol than the drive's.
 """
 
 import json
@@ -16,7 +16,7 @@ from exporter.errors import CommandError, ParseError
 
 
 class Address(NamedTuple):
-    """How smartctl is told of a drive: `-d TYPE PATH`. An empty type leaves it to smartctl."""
+    """The address of a drive: `-d TYPE PATH`. With an empty type smartctl detects the type."""
 
     path: str
     type: str = ""
@@ -26,7 +26,7 @@ class Address(NamedTuple):
 
 
 class Logs(str, Enum):
-    """What is asked of a drive: `DAILY` is `REGULAR` and the logs that seldom change."""
+    """The logs that a poll reads: `DAILY` is `REGULAR` and the logs that rarely change."""
 
     REGULAR = "regular"
     DAILY = "daily"
@@ -56,43 +56,43 @@ _SCSI = _LogArguments(
     regular=(("-l", "error"), ("-l", "ssd"), ("-l", "sasphy")),
     daily=(("-l", "selftest"),),
 )
-#: -c costs nothing, it prints what -i has read: the temperature limits among it.
+#: -c costs nothing: it prints what -i has read, such as the temperature limits.
 _NVME = _LogArguments(regular=(("-c",),), daily=(("-l", "error"), ("-l", "selftest")))
 
-#: By the beginning of the type. What stands in none may turn out to be any (a controller's
-#: drives are SATA or SAS, `sntjmicron/sat` is NVMe or SATA) and is asked for everything.
+#: Protocols by the start of the type. A drive with another type can have any protocol (a
+#: controller's drives are SATA or SAS, `sntjmicron/sat` is NVMe or SATA): all options are used.
 _ATA_TYPES = ("ata", "sat", "usb", "jmb39x", "jms56x", "3ware", "hpt", "marvell", "intelliprop")
 _NVME_TYPES = ("nvme", "snt")
 
-#: These bridges are talked to by writes to a sector of the volume, which smartctl restores at
-#: its end: it must not be killed, and nobody but the operator may ask for it (smartctl(8)).
+#: These bridges are accessed by writes to a sector of the volume, which smartctl restores at its
+#: end. It must not be killed, and only an operator may configure it (smartctl(8)).
 _NEVER_KILLED = ("jmb39x", "jms56x")
 
-#: What `-n standby,3` makes of the exit status. Nothing else does: bits 0 and 1 never meet.
+#: The exit status set by `-n standby,3`. It is unambiguous: bits 0 and 1 are never both set.
 STANDBY_STATUS = 3
 
-#: The first one with --json.
+#: The required version: the first one with --json.
 OLDEST = (7, 0)
 
 _VERSION = re.compile(r"^smartctl (\d{1,3})\.(\d{1,3})\b", re.MULTILINE)
 _TYPE = re.compile(r"[\w+,./:-]{0,64}", re.ASCII)
-_MOST_DEVICES = 4096
+_MAX_DEVICES = 4096
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True) -> list[str]:
-    """The argument list that asks a drive for its logs.
+    """The arguments that read a drive's logs.
 
-    spins: a disk that stands still is left alone and answers `STANDBY`. False for a drive known
-    to be an SSD: its logs are read in every power mode, which wakes nothing that could be heard.
+    spins: True to leave a disk in standby alone, which results in `STANDBY`. False for a drive that
+    is known to be an SSD: its logs are read in every power mode.
 
     Raises:
-        CommandError: path or type are nothing that smartctl could be given.
+        CommandError: the path or the type is invalid.
     """
     if not address.path.startswith("/") or not address.path.isprintable():
-        raise CommandError(f"{address.path!r}: a drive is named by an absolute path")
+        raise CommandError(f"{address.path!r}: the path of a drive must be absolute")
     if not _TYPE.fullmatch(address.type):
-        raise CommandError(f"{address.path}: {address.type!r} is no device type of smartctl")
+        raise CommandError(f"{address.path}: {address.type!r} is not a device type of smartctl")
     protocols = _protocols(address.type)
     asked = [*_ALWAYS, *(option for each in protocols for option in each.regular)]
     if logs is Logs.DAILY:
@@ -101,7 +101,7 @@ def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True)
     if address.type:
         argv += ("-d", address.type)
     if protocols == (_NVME,):
-        # The drive database knows of no NVMe drive, and reading it is 8 of 9.5 ms of CPU.
+        # The drive database has no NVMe drives, and reading it takes 8 of 9.5 ms of CPU time.
         argv += ("-B", "/dev/null")
     else:
         argv += ("-n", f"standby,{STANDBY_STATUS}" if spins else "never")
@@ -111,17 +111,17 @@ def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True)
 
 
 def scan_arguments(program: str) -> list[str]:
-    """The argument list that looks for drives. It opens each, and hangs where one of them does."""
+    """The arguments of a scan, which opens each drive and hangs with the first that hangs."""
     return [program, "--json=c", "--scan-open"]
 
 
 def may_be_killed(device_type: str) -> bool:
-    """Whether a call for a drive of this type can be ended before its time without harm."""
+    """Whether a smartctl for a drive of this type can be killed without harm."""
     return not any(part.startswith(_NEVER_KILLED) for part in device_type.split("+"))
 
 
 class Scanned(NamedTuple):
-    """A drive that a scan found; open_error is why it could not be opened, else empty."""
+    """A drive that a scan found. open_error: why it could not be opened; else empty."""
 
     address: Address
     protocol: str = ""
@@ -129,13 +129,13 @@ class Scanned(NamedTuple):
 
 
 def parse_scan(output: bytes) -> tuple[Scanned, ...]:
-    """The drives of `smartctl --scan-open --json=c`; a row that is not understood is left out.
+    """The drives in the output of `smartctl --scan-open --json=c`; invalid rows are left out.
 
     Raises:
-        ParseError: this is not smartctl's JSON.
+        ParseError: the output is not smartctl's JSON.
     """
     found = []
-    for row in Fields(report(output)).rows("devices", maximum=_MOST_DEVICES):
+    for row in Fields(report(output)).rows("devices", maximum=_MAX_DEVICES):
         path, kind = row.get("name"), row.get("type")
         if not isinstance(path, str) or not path.startswith("/") or not path.isprintable():
             continue
@@ -147,14 +147,14 @@ def parse_scan(output: bytes) -> tuple[Scanned, ...]:
 
 
 def report(output: bytes) -> Json:
-    """The JSON object that smartctl printed.
+    """The JSON object in smartctl's output.
 
-    It begins with the first line that opens one: 7.2 and older print other things before. Bytes
-    that are no UTF-8 (7.3 and older pass on what drives say) and halves of surrogate pairs are
-    replaced, so that every text can be written; NaN and infinities are None, not known.
+    It starts at the first line with an opening brace: 7.2 and older print other text before. Bytes
+    that are not UTF-8 (7.3 and older pass on a drive's bytes) and halves of surrogate pairs are
+    replaced. NaN and infinities become None.
 
     Raises:
-        ParseError: there is no object, it is cut off, or it is no JSON.
+        ParseError: there is no object, or it is cut off or invalid.
     """
     text = output.decode("utf-8", "replace")
     start = 0 if text.startswith("{") else text.find("\n{") + 1
@@ -165,9 +165,9 @@ def report(output: bytes) -> Json:
     try:
         found, _ = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as e:
-        raise ParseError(f"smartctl's JSON is not understood: {str(e)[:200]}") from e
+        raise ParseError(f"smartctl's JSON cannot be parsed: {str(e)[:200]}") from e
     if not isinstance(found, Mapping):  # pragma: no cover  what begins with { is one
-        raise ParseError("smartctl's JSON is no object")
+        raise ParseError("smartctl's JSON is not an object")
     return found
 
 
@@ -180,7 +180,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=la
 
 
 def version(text: str) -> tuple[int, int] | None:
-    """(7, 3) out of the first line that every smartctl prints, with or without --version."""
+    """The version in the first line of smartctl's text, for example (7, 3); None without one."""
     found = _VERSION.search(text)
     return (int(found[1]), int(found[2])) if found else None
 

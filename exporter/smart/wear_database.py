@@ -1,10 +1,8 @@
-"""The tables of wear over time, and the SQL that fills, thins and reads them.
+"""Stores wear observations in an SQLite file, and handles files that cannot be used.
 
-The SQLite file in which wear over time is kept, and what to do when it cannot be used.
-
-The file uses a rollback journal and full synchronisation, SQLite's defaults: a transaction is whole
-after kill -9, a power cut and on a full disk. There are a few in a day, so that a write-ahead log,
-with its two more files and its shared memory, would gain nothing.
+The file uses a rollback journal and full synchronisation, the defaults of SQLite. A transaction is
+complete or absent after kill -9, a power cut and on a full disk. There are a few per day, so a
+write-ahead log, with two more files and shared memory, would gain nothing.
 """
 
 import contextlib
@@ -21,7 +19,7 @@ from exporter.drives.wear_counter import WearObservation
 
 VERSION = 1
 
-#: 400 days and both sides of 100 steps fit; more says a counter that flaps.
+#: Limit of rows per drive: 400 days and both sides of 100 steps fit.
 ROWS_PER_DRIVE = 1000
 
 _SCHEMA = f"""
@@ -47,10 +45,10 @@ Rows = Mapping[str, Sequence[WearObservation]]
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Settings, checks and, in an empty file, the tables.
+    """Apply settings, check the file, and create the tables in an empty one.
 
     Raises:
-        sqlite3.Error: it is no database, a broken one, or of another version.
+        sqlite3.Error: the file is not a database, is damaged, or has another version.
     """
     for setting in ("cache_size = -128", "mmap_size = 0", "cell_size_check = ON"):
         connection.execute(f"PRAGMA {setting}")
@@ -62,17 +60,17 @@ def prepare(connection: sqlite3.Connection) -> None:
                 connection.execute(statement)
         return
     if version != VERSION:
-        raise sqlite3.DatabaseError(f"it is of version {version}, not {VERSION}")
+        raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
     for row in connection.execute("PRAGMA integrity_check(1)").fetchall():
         if row != ("ok",):
-            raise sqlite3.DatabaseError(f"it is broken: {row[0]}")
+            raise sqlite3.DatabaseError(f"it is damaged: {row[0]}")
     connection.execute(f"SELECT drive, {_COLUMNS} FROM observation LIMIT 0")  # noqa: S608  ours
     connection.execute("SELECT id, key FROM drive LIMIT 0")
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
+    """Commit all changes, or none after an exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -89,18 +87,18 @@ def write(
     added: Rows,
     oldest: Mapping[str, float | None],
 ) -> None:
-    """By drive: forget what is later, add rows, forget what is older and the oldest of too many."""
+    """For each drive: delete later rows, add rows, delete rows that are too old or too many."""
     for key, at in later.items():
         connection.execute(
             f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND at > ?2",  # noqa: S608
             (key, at),
         )
-    for key, its in added.items():
+    for key, observations in added.items():
         connection.execute("INSERT OR IGNORE INTO drive (key) VALUES (?)", (key,))
         connection.executemany(
             f"INSERT OR REPLACE INTO observation (drive, {_COLUMNS})"  # noqa: S608
             f" VALUES ({_THE_DRIVE}, ?2, ?3, ?4, ?5, ?6, ?7)",
-            [(key, *astuple(row)) for row in its],
+            [(key, *astuple(row)) for row in observations],
         )
         connection.execute(
             f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND (at < ?2 OR at <="  # noqa: S608
@@ -111,7 +109,7 @@ def write(
 
 
 def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) -> None:
-    """Forget the drives of which nothing was seen since then, and the longest gone of too many."""
+    """Delete the drives without a row since `oldest`, and the oldest drives above the limit."""
     connection.execute(
         "DELETE FROM observation WHERE drive IN"
         " (SELECT drive FROM observation GROUP BY drive HAVING MAX(at) < ?1"
@@ -123,7 +121,7 @@ def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) ->
 
 
 def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
-    """A drive's rows by time, each the fields of a `WearObservation`, of whatever kind."""
+    """A drive's rows in order of time: the fields of `WearObservation`, of any type."""
     return connection.execute(
         f"SELECT {_COLUMNS} FROM observation"  # noqa: S608  our own words
         f" WHERE drive = {_THE_DRIVE} ORDER BY at",
@@ -135,36 +133,36 @@ log = logging.getLogger(__name__)
 
 DRIVES = 4096
 
-#: 4,096 drives of 1,000 rows make about as much; what is larger was not written by us.
+#: Limit of the file's size. 4,096 drives with 1,000 rows take about as much.
 _LARGEST_BYTES = 512 << 20
 
 _LARGEST_INTEGER = (1 << 63) - 1
 
-#: No clock shows more, nor does any drive's: the year 5138.
+#: Limit of instants and power-on times: the year 5138.
 _LATEST_SECONDS = 1e11
 
-#: Drives report up to 2.55.
+#: Limit of the used endurance. Drives report up to 2.55.
 _LARGEST_RATIO = 10.0
 
-#: Words of SQLite's messages for what the file is not to blame for; Python 3.10 has no codes.
-_PASSING = ("unable to open", "is full", "locked", "disk I/O error")
+#: Parts of SQLite's messages for errors that do not lie in the file; Python 3.10 has no codes.
+_TEMPORARY_ERRORS = ("unable to open", "is full", "locked", "disk I/O error")
 
 
 class WearDatabase:
-    """Rows of observations by drive. Failures are said once and cost no more than the file.
+    """Rows of observations by drive. An error is logged once and raises no exception.
 
-    read_only: for a command beside the daemon, perhaps of another user: the file is neither made
-        nor mended nor kept aside, and writing does nothing.
+    read_only: for a command beside the daemon, possibly of another user. The file is not created,
+        repaired or renamed, and writing does nothing.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._read_only = read_only
         self._connection: sqlite3.Connection | None = None
-        self._said = False
+        self._is_reported = False
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
-        """A drive's rows by time; None while the file cannot be used."""
+        """A drive's rows in order of time; None while the file cannot be used."""
         with self._guarded():
             return tuple(_usable(rows(self._connect(), key)))
         return None
@@ -176,31 +174,30 @@ class WearDatabase:
         oldest: Mapping[str, float | None],
         sweep: float | None = None,
     ) -> bool:
-        """In one transaction: forget what is later, add rows, forget the oldest. True if done.
+        """Delete later rows, add rows and delete old rows, in one transaction. True if done.
 
-        later, oldest: by drive, the unix time after which, and before which, rows are dropped.
-        sweep: drives of which nothing was seen since then are forgotten, and the longest gone of
-            too many.
+        later, oldest: by drive, the Unix time after which, and before which, rows are deleted.
+        sweep: drives without a row since this Unix time are deleted.
         """
         if self._read_only:
             return False
-        for _ in range(2):  # once more, into a new file, where the old one is broken
+        for _ in range(2):  # the second time into a new file, if the old one is damaged
             with self._guarded():
                 connection = self._connect()
                 with transaction(connection):
                     write(connection, later, rows, oldest)
                     if sweep is not None:
                         delete_old_rows(connection, sweep, DRIVES)
-                if self._said:
+                if self._is_reported:
                     log.info("%s can be written again; nothing is lost", self._path)
-                    self._said = False
+                    self._is_reported = False
                 return True
-            if self._said:
+            if self._is_reported:
                 break
         return False
 
     def close(self) -> None:
-        """Let the file go; it is opened again when it is next asked for."""
+        """Close the file. The next access opens it again."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.close()
@@ -227,7 +224,7 @@ class WearDatabase:
         return self._connection
 
     def _make(self) -> None:
-        """An empty file of our own, which SQLite would make for all to read."""
+        """Create an empty file. SQLite would create one that every user can read."""
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             os.close(os.open(self._path, flags, 0o600))
@@ -240,37 +237,37 @@ class WearDatabase:
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
-            # The last from SQLite's own message, where it quotes a broken name.
+            # UnicodeDecodeError: SQLite's message quotes a name that is not UTF-8.
             self.close()
-            if not self._read_only and not self._passing(e) and self._set_aside(str(e)):
+            if not self._read_only and not self._is_temporary(e) and self._set_aside(str(e)):
                 return
-            if not self._said:
+            if not self._is_reported:
                 meanwhile = (
-                    "what is known of wear over time is not told"
+                    "the wear history is not used"
                     if self._read_only
-                    else "wear over time is kept in memory until it can be"
+                    else "new rows of wear are kept in memory until it can be"
                 )
                 log.warning(
-                    "%s cannot be used: %s; %s; mend the disk or the rights",
+                    "%s cannot be used: %s; %s; repair the disk or the permissions",
                     self._path,
                     e,
                     meanwhile,
                 )
-            self._said = True
+            self._is_reported = True
 
-    def _passing(self, e: Exception) -> bool:
-        """Whether the disk or the rights are to blame, and not the file."""
+    def _is_temporary(self, e: Exception) -> bool:
+        """Whether the error lies in the disk or the permissions, and not in the file."""
         if isinstance(e, OSError):
             return True
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
-            # Without blame on the rights, the file says of itself that it must not be written.
+            # With write permission, the file itself is marked as not writable.
             return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
-        return any(words in str(e) for words in _PASSING)
+        return any(words in str(e) for words in _TEMPORARY_ERRORS)
 
     def _set_aside(self, why: str) -> bool:
-        """Keep the file under another name; False where it cannot be moved."""
+        """Rename the file; False if that fails."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         aside = self._path.with_name(f"{self._path.name}.kept-{stamp}")
         try:
@@ -280,18 +277,23 @@ class WearDatabase:
         # An old journal must never be rolled back into the new file.
         with contextlib.suppress(OSError):
             os.replace(f"{self._path}-journal", f"{aside}-journal")
-        log.warning("%s is not usable: %s; kept as %s, begun anew", self._path, why, aside.name)
+        log.warning(
+            "%s is not usable: %s; renamed to %s, a new file is started",
+            self._path,
+            why,
+            aside.name,
+        )
         return True
 
 
 def storable(seen: WearObservation) -> WearObservation:
-    """Without what no drive means and no column holds: NVMe counts in 128 bits, SQLite in 64.
+    """The observation without implausible values and those beyond SQLite's 64 bits.
 
     Raises:
-        ValueError: the instant is none.
+        ValueError: the instant is invalid.
     """
     if _number(seen.at, _LATEST_SECONDS) is None:
-        raise ValueError(f"{seen.at!r} is no instant")
+        raise ValueError(f"{seen.at!r} is not a valid instant")
     return WearObservation(
         seen.at,
         _number(seen.power_on_seconds, _LATEST_SECONDS),
@@ -311,7 +313,7 @@ def _count(value: int | None) -> int | None:
 
 
 def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:
-    """Those that have an instant."""
+    """The observations with a valid instant."""
     for row in rows:
         with contextlib.suppress(ValueError):
             yield storable(WearObservation(*row))

@@ -1,8 +1,8 @@
-"""How each drive wore over the last year, as the wear-out estimate needs it.
+"""Keeps the wear of each drive over the last year for the wear-out estimate.
 
-A percent of wear takes weeks, so no scrape can show the rate, and Prometheus seldom keeps as much.
-A drive leaves one row on each day (UTC), and two whenever its wear level changes: the last look
-at the old level and the first at the new, for the step lies between. Everything else is forgotten.
+A percent of wear takes weeks: no scrape shows the rate, and Prometheus rarely keeps as much data.
+A drive has one row per day (UTC), and two when its wear level changes: the last observation of the
+old level and the first of the new one. Other observations are dropped.
 """
 
 import logging
@@ -15,29 +15,29 @@ from exporter.smart.wear_database import DRIVES, WearDatabase, storable
 
 log = logging.getLogger(__name__)
 
-#: As far as the wear-out estimate looks back.
+#: The period that the wear-out estimate uses.
 KEPT_SECONDS = 400 * DAY
 
-#: Both sides of four steps, so that a level that flaps does not push a year out of the file.
-#: Three points in a day are suspect already.
+#: Limit of a drive's rows per day: both sides of four steps. A level that alternates must not push
+#: a year out of the file. Three steps in a day are suspect already.
 ROWS_PER_DAY = 8
 
-#: Rows that wait while the file cannot be written, over all drives.
-_WAITING = 20_000
+#: Limit of rows of all drives that wait while the file cannot be written.
+_MAX_WAITING_ROWS = 20_000
 
-#: A counter finer than this changes all the time: one row a day tells all.
+#: A counter with smaller steps changes all the time; one row per day is enough.
 _COARSE_STEP_RATIO = 0.01
 
-_LONGEST_KEY = 256
+_MAX_KEY_CHARACTERS = 256
 
 
 @dataclass(slots=True)
 class _Drive:
-    """What is remembered of one drive between two polls.
+    """The state of one drive between two polls.
 
-    row: the last row; seen: the last look, which may be later; used: the last level known.
-    before: when the row before the last was made.
-    behind_since: from when on the clock has stood before the last row.
+    row: the last row. seen: the last observation, which may be later. used: the last known level.
+    before: the instant of the row before the last one.
+    behind_since: since when the clock is behind the last row.
     """
 
     row: WearObservation | None = None
@@ -48,7 +48,7 @@ class _Drive:
     behind_since: float | None = None
 
     def after(self, seen: WearObservation) -> Iterator[WearObservation]:
-        """The rows that this look makes: none, it, or the look before and it."""
+        """The rows to add for this observation: none, itself, or the one before and itself."""
         last, self.seen = self.seen, seen
         used = self.used
         self.used = used if seen.used_ratio is None else seen.used_ratio
@@ -73,9 +73,9 @@ class _Drive:
 
 
 class WearHistory:
-    """Wear over time, drive by drive. For one thread at a time.
+    """Wear over time for each drive. For one thread at a time.
 
-    While the file cannot be written, what is new stays in memory and is written when it can be.
+    While the file cannot be written, new rows stay in memory and are written later.
     """
 
     def __init__(self, file: WearDatabase) -> None:
@@ -87,26 +87,26 @@ class WearHistory:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "WearHistory":
-        """The history in this file, which is made where there is none.
+        """The history in a file, which is created if missing.
 
-        A file that cannot be understood, or that a later version wrote, is kept aside under
-        another name, said, and begun anew. One that cannot be written costs a warning.
+        A file that is damaged, or of a later version, is renamed, a warning is logged, and an empty
+        file replaces it. If the file cannot be written, a warning is logged.
 
-        read_only: for a command beside the daemon: the file is left as it is, whatever it is.
+        read_only: for a command beside the daemon; the file is not changed.
         """
         history = cls(WearDatabase(path, read_only=read_only))
         history._file.rows("")
         return history
 
     def record(self, key: str, seen: WearObservation) -> bool:
-        """Remember a report of the drive that is known by this key; True if that made a row.
+        """Record an observation of the drive with this key; True if it added a row.
 
-        Nothing is written before `flush`. While the clock stands before the last row, nothing is
-        noted: it was set back and will catch up. Once it has stood there for a day, the later
-        rows are dropped, for a clock that ran ahead made them.
+        Nothing is written before `flush`. While the clock is behind the last row, nothing is
+        recorded: it was set back and will catch up. After a day the later rows are dropped, because
+        a clock that was ahead dated them.
 
         Raises:
-            ValueError: it is dated at no instant.
+            ValueError: the observation has an invalid date.
         """
         key, seen = _name(key), storable(seen)
         drive = self._drive(key)
@@ -115,22 +115,22 @@ class WearHistory:
                 drive.behind_since = seen.at
             if seen.at - drive.behind_since < DAY:
                 return False
-            drive = self._turn_back(key, seen.at)
+            drive = self._drop_later_rows(key, seen.at)
         drive.behind_since = None
         rows = [(key, row) for row in drive.after(seen)]
         self._rows += rows
-        del self._rows[:-_WAITING]
+        del self._rows[:-_MAX_WAITING_ROWS]
         return bool(rows)
 
     def flush(self) -> None:
-        """Write what is new, in one transaction; after a round of polls. Nothing new costs none."""
+        """Write the new rows in one transaction, if there are any; after a round of polls."""
         if not self._rows and not self._later:
             return
         rows: dict[str, list[WearObservation]] = {}
         for key, row in self._rows:
             rows.setdefault(key, []).append(row)
-        # Old is reckoned from the row before the last, so that a clock that is wrong for one
-        # round does not cost a year.
+        # The age is counted from the row before the last one, so that a clock that is wrong for one
+        # round does not delete a year.
         befores = {key: drive.before for key, drive in self._drives.items()}
         oldest = {
             key: None if before is None else before - KEPT_SECONDS
@@ -142,14 +142,14 @@ class WearHistory:
         if self._file.write(self._later, rows, oldest, sweep):
             if self._later:
                 log.warning(
-                    "the clock stands before what it dated a day ago; rows of wear dated later are "
-                    "dropped, for %d drives",
+                    "the clock has been behind the last rows of wear for a day; later rows of %d "
+                    "drives are dropped",
                     len(self._later),
                 )
             self._rows, self._later, self._swept_day = [], {}, day
 
     def observations(self, key: str) -> tuple[WearObservation, ...]:
-        """The rows of a drive, by time, and after them the last look at it."""
+        """The rows of a drive in order of time, followed by the last observation."""
         key = _name(key)
         kept = self._file.rows(key) or ()
         last = self._later.get(key)
@@ -161,7 +161,7 @@ class WearHistory:
         return tuple(rows[at] for at in sorted(rows))
 
     def close(self) -> None:
-        """Write what is new and let the file go."""
+        """Write the new rows and close the file."""
         self.flush()
         self._file.close()
 
@@ -181,8 +181,8 @@ class WearHistory:
             drive.before = rows[-2].at if len(rows) > 1 else None
         return drive
 
-    def _turn_back(self, key: str, at: float) -> _Drive:
-        """Forget a drive's rows after this, which a clock that ran ahead has made."""
+    def _drop_later_rows(self, key: str, at: float) -> _Drive:
+        """Drop a drive's rows after an instant, which a clock that was ahead has dated."""
         self._later[key] = at
         self._rows = [(name, row) for name, row in self._rows if name != key or row.at <= at]
         self._drives[key] = _Drive(used=self._drives[key].used)
@@ -190,5 +190,5 @@ class WearHistory:
 
 
 def _name(key: str) -> str:
-    """A key as SQLite takes it: a drive may print half a surrogate pair, and at any length."""
-    return key[:_LONGEST_KEY].encode("utf-8", "backslashreplace").decode()
+    """A key that SQLite accepts: a drive may report half a surrogate pair, and any length."""
+    return key[:_MAX_KEY_CHARACTERS].encode("utf-8", "backslashreplace").decode()

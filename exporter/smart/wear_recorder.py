@@ -1,7 +1,7 @@
-"""How each drive wears: noted and estimated apart from all else, for a file may hang.
+"""Records wear observations and estimates wear-out on a thread of its own.
 
-The history stands on a disk, and a disk that hangs must hold up neither the page nor the polls of
-other drives: whoever hears of wear leaves it here, and one thread works it through.
+The history is a file, and a disk that hangs must block neither the page nor the polls of other
+drives. Other threads put observations into a queue, and one thread processes it.
 """
 
 import threading
@@ -15,10 +15,10 @@ from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate_wear
 if TYPE_CHECKING:
     from exporter.smart.wear_history import WearHistory
 
-#: An estimate looks through a year of observations, and moves within weeks.
+#: Interval of a drive's estimates. Each reads a year of observations and changes within weeks.
 _ESTIMATE_SECONDS = 3600.0
 
-#: Wear moves within days; who has just started waits for a first estimate.
+#: Interval of processing, and the shorter one before the first estimate. Wear changes within days.
 _WAIT_SECONDS, _FIRST_WAIT_SECONDS = 60.0, 15.0
 
 
@@ -35,10 +35,10 @@ class _Estimated:
 
 
 class WearRecorder:
-    """`hear` and `outlook` are for every thread and wait for nothing; the rest is for one.
+    """`record` and `remaining` are for every thread and do not block; the rest is for one thread.
 
-    open_history: opens it on that thread, and not before a drive tells of wear: SQLite is 2 MB,
-    and many hosts need none. keeps: False where the file is another process's.
+    open_history: opens the history on that thread, when the first drive reports wear: SQLite takes
+    2 MB, and many hosts need none. keeps: False if the file belongs to another process.
     """
 
     def __init__(
@@ -48,57 +48,57 @@ class WearRecorder:
         self._rules = rules
         self._keeps = keeps
         self._history: WearHistory | None = None
-        self._heard: dict[str, _QueuedObservation] = {}
+        self._queue: dict[str, _QueuedObservation] = {}
         self._estimated: dict[str, _Estimated] = {}
         self._lock = threading.Lock()
         self._woken = threading.Event()
 
     def record(self, key: str, seen: WearObservation, rated_bytes: int | None) -> None:
-        """A drive, known by `key`, has told of its wear."""
+        """Queue an observation of the drive with this key."""
         with self._lock:
-            self._heard[key] = _QueuedObservation(seen, rated_bytes)
+            self._queue[key] = _QueuedObservation(seen, rated_bytes)
 
     def remaining(self, key: str, now: float) -> tuple[str, tuple[float, float, float]] | None:
-        """By which method, and the low, middle and high estimate, in seconds from now."""
+        """The method, and the low, middle and high estimate in seconds from now, or None."""
         known = self._estimated.get(key)
         if known is None or known.wearout is None:
             return None
-        # To the minute: it counts weeks, and what stands still need not be made anew.
-        its, passed = known.wearout, max(now - known.at, 0.0) // 60 * 60
-        bounds = (its.low_seconds, its.mid_seconds, its.high_seconds)
+        # To the minute: it counts weeks, and an unchanged value need not be rendered again.
+        estimated, passed = known.wearout, max(now - known.at, 0.0) // 60 * 60
+        bounds = (estimated.low_seconds, estimated.mid_seconds, estimated.high_seconds)
         low, mid, high = (max(bound - passed, 0.0) for bound in bounds)
-        return its.method.value, (low, mid, high)
+        return estimated.method.value, (low, mid, high)
 
     def wake(self) -> None:
-        """Let the `step` under way return soon."""
+        """Make the current `step` return soon."""
         self._woken.set()
 
     def step(self) -> None:
-        """Work through what was heard, after a while in which more may come."""
+        """Wait for more observations, then process the queue."""
         self._woken.wait(_WAIT_SECONDS if self._estimated else _FIRST_WAIT_SECONDS)
         self._woken.clear()
         self.process_queue()
 
     def process_queue(self) -> None:
-        """Note what was heard, estimate where it is time to, and write what is new."""
+        """Record the queued observations, estimate where due, and write the new rows."""
         with self._lock:
-            heard, self._heard = self._heard, {}
-        if not heard:
+            queue, self._queue = self._queue, {}
+        if not queue:
             return
         if self._history is None:
             self._history = self._open()
-        for key, (seen, rated_bytes) in heard.items():
+        for key, (seen, rated_bytes) in queue.items():
             try:
                 new = self._history.record(key, seen)
             except ValueError:
-                # A document may be dated at what is no instant.
+                # A document may have an invalid date.
                 continue
             self._estimate(key, seen.at, rated_bytes, self._history, is_new=new)
         if self._keeps:
             self._history.flush()
 
     def close(self) -> None:
-        """Keep what is new, on the thread of `step`."""
+        """Write the new rows, on the thread of `step`."""
         self.process_queue()
         if self._history is not None and self._keeps:
             self._history.close()

@@ -130,7 +130,7 @@ def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     (said,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert "wear over time is kept in memory until it can be; mend the disk" in said.message
+    assert "new rows of wear are kept in memory until it can be; repair the disk" in said.message
     assert list(range(1, 300)) == [seen.at / DAY for seen in history.observations(KEY)]
     history.flush()
     assert "can be written again; nothing is lost" in caplog.messages[-1]
@@ -265,7 +265,7 @@ def test_a_command_neither_makes_nor_mends_the_file(
     assert ([] if content is None else [path]) == list(path.parent.iterdir())
     assert content is None or content == path.read_bytes()
     (said,) = caplog.messages
-    assert "what is known of wear over time is not told" in said
+    assert "the wear history is not used" in said
 
 
 @pytest.mark.parametrize("name", ["a b%20?mode=ro#.sqlite", "\udcff.sqlite"])
@@ -284,7 +284,7 @@ def test_a_file_of_a_later_version_is_kept_aside(
     written(path, 2)
     assert [2] == found(path)
     (old,) = aside(path)
-    assert f"it is of version {VERSION + 1}, not {VERSION}; kept as {old.name}" in caplog.text
+    assert f"it has version {VERSION + 1}, not {VERSION}; renamed to {old.name}" in caplog.text
     with contextlib.closing(sqlite3.connect(old)) as file:
         assert [(1,)] == file.execute("SELECT COUNT(*) FROM observation").fetchall()
 

@@ -188,7 +188,7 @@ def test_what_no_drive_means_is_not_kept(history: WearHistory, tmp_path: Path) -
 
 def test_what_is_dated_at_no_instant_is_refused(history: WearHistory) -> None:
     for at in (float("nan"), float("inf"), -1.0):
-        with pytest.raises(ValueError, match="is no instant"):
+        with pytest.raises(ValueError, match="is not a valid instant"):
             history.record(KEY, replace(look(0), at=at))
 
 
