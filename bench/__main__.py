@@ -16,8 +16,7 @@ from pathlib import Path
 from bench import probe, programs, smart
 from bench.kernel import Kernel
 from bench.programs import Program
-from bench.rows import Row
-from bench.rows import say as _say
+from bench.rows import Row, show_progress
 
 _BACK_TO_BACK = 2000
 _PACED = 60
@@ -76,7 +75,7 @@ def _scrapes(scale: float) -> Iterator[Row]:
             ("back to back", int(_BACK_TO_BACK * scale), 0.0),
             ("one per second", int(_PACED * scale), 1.0),
         ):
-            _say(f"scrapes {name}")
+            show_progress(f"scrapes {name}")
             times: dict[str, list[float]] = {"ours": [], "theirs": []}
             for _ in range(count):
                 times["ours"].append(ours.scrape())
@@ -100,7 +99,7 @@ def _five_minutes(seconds: float) -> Iterator[Row]:
         before = ours.cpu_seconds(), theirs.cpu_seconds()
         start = time.monotonic()
         while (passed := time.monotonic() - start) < seconds:
-            _say(f"24 disks with one scrape per 15 s: {passed:.0f} of {seconds:.0f} s")
+            show_progress(f"24 disks with one scrape per 15 s: {passed:.0f} of {seconds:.0f} s")
             ours.scrape()
             theirs.scrape()
             time.sleep(min(15.0, seconds - passed))
@@ -127,7 +126,7 @@ def _many_disks(seconds: float) -> Iterator[Row]:
         before = ours.cpu_seconds()
         start = time.monotonic()
         while (passed := time.monotonic() - start) < seconds:
-            _say(f"1,000 disks, 50 active: {passed:.0f} of {seconds:.0f} s")
+            show_progress(f"1,000 disks, 50 active: {passed:.0f} of {seconds:.0f} s")
             time.sleep(min(10.0, seconds - passed))
         passed = time.monotonic() - start
         share = (ours.cpu_seconds() - before) / passed * 100
@@ -137,7 +136,7 @@ def _many_disks(seconds: float) -> Iterator[Row]:
 def _sizes() -> Iterator[Row]:
     sizes = {}
     for disks in (24, 250, 500, 1000):
-        _say(f"memory at {disks} disks")
+        show_progress(f"memory at {disks} disks")
         with _both(disks, min(disks, 50)) as (ours, theirs):
             for _ in range(5):
                 ours.scrape()

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from bench import fleet_history, fleet_page, fleet_pages
-from bench.rows import say
+from bench.rows import show_progress
 from stack.programs import HOST, Running, StackError, prometheus
 
 #: Maximum CPU time of a group, as a share of its interval.
@@ -65,23 +65,25 @@ def main() -> int:
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=240, help="duration of the measurement")
     parser.add_argument("--scrape", default="60s", help="scrape interval")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     # Child processes inherit the priority, which reduces the effect of other load.
     with suppress(PermissionError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
     os.environ["GOMAXPROCS"] = "2"
-    hosts = [f"db{number:04d}" for number in range(asked.hosts)]
+    hosts = [f"db{number:04d}" for number in range(arguments.hosts)]
     page = fleet_page.lines()
     try:
         with tempfile.TemporaryDirectory(prefix="ssd-fleet-") as place, fleet_pages.served() as at:
             directory = Path(place)
-            say("writing 30 days of history")
+            show_progress("writing 30 days of history")
             fleet_history.write(directory / "prometheus", hosts, page)
-            (directory / "prometheus.yml").write_text(_config(directory, hosts, at, asked.scrape))
+            (directory / "prometheus.yml").write_text(
+                _config(directory, hosts, at, arguments.scrape)
+            )
             with _prometheus(directory) as server:
                 _await_hosts(server, len(hosts))
-                say(f"measuring for {asked.seconds:.0f} s")
-                evaluations, cores = _evaluations(server, asked.seconds)
+                show_progress(f"measuring for {arguments.seconds:.0f} s")
+                evaluations, cores = _evaluations(server, arguments.seconds)
                 firing = _value(server, "count(ALERTS) or vector(0)")
                 series = _value(server, "prometheus_tsdb_head_series")
                 load = os.getloadavg()[0]
@@ -91,7 +93,7 @@ def main() -> int:
         return 2
     print(
         f"\n{len(hosts)} hosts of {len(fleet_page.DRIVES)} drives, {len(page)} series each"
-        f" ({series:.0f} in total), scrape interval {asked.scrape}, {os.cpu_count()} cores,"
+        f" ({series:.0f} in total), scrape interval {arguments.scrape}, {os.cpu_count()} cores,"
         f" load average {load:.1f}, of which Prometheus {cores:.2f};"
         f" {firing:.0f} alerts pending or firing\n"
     )
@@ -180,7 +182,7 @@ def _value(running: Running, expression: str) -> float:
 
 def _await_hosts(running: Running, hosts: int) -> None:
     while (up := _value(running, 'sum(up{job="ssd"})')) < hosts:
-        say(f"{up:.0f} of {hosts} hosts are scraped")
+        show_progress(f"{up:.0f} of {hosts} hosts are scraped")
         time.sleep(_POLL_SECONDS)
 
 
@@ -212,7 +214,7 @@ def _alone(running: Running, evaluations: Mapping[str, Sequence[float]]) -> list
             before = _cpu_seconds(running)
             _ask(running, "query", query=expr, time=at)
             cost.append((_cpu_seconds(running) - before, rule))
-            say(f"{name}: {rule} {cost[-1][0]:.2f} s")
+            show_progress(f"{name}: {rule} {cost[-1][0]:.2f} s")
         every = tuple(sorted(cost, reverse=True))
         found.append(Group(name, interval, tuple(evaluations.get(name, ())), every))
     return found

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.rows import Row, say
+from bench.rows import Row, show_progress
 from exporter.probe.cache_cliff import GIB, CliffRules, TraceSample, cache_cliff
 from exporter.probe.profiles import MIB, ON_BY_DEFAULT, PROFILES
 from tests.probe.traces import Noise, active, steps
@@ -53,21 +53,21 @@ def _cost() -> Iterator[Row]:
         with tempfile.TemporaryDirectory() as place, probed_disk(Path(place), _DISK_BYTES) as disk:
             yield from _quarter(disk)
     except RigUnavailable as e:
-        say(f"the cost of probes is not measured: {e}")
+        show_progress(f"the cost of probes is not measured: {e}")
 
 
 def _quarter(disk: ProbedDisk) -> Iterator[Row]:
     """From one run of all profiles to the next; a run before fills the file."""
-    say("a probe that fills its file")
+    show_progress("a probe that fills its file")
     disk.run()
     before = disk.written_bytes(), disk.charged_bytes()
     cpu, took, busiest = _cpu_seconds(), 0.0, 0.0
     for number in range(int(_CYCLE / _SLOT)):
-        say(f"probes of a quarter of an hour: {number} of {int(_CYCLE / _SLOT)}")
-        begin = time.monotonic()
+        show_progress(f"probes of a quarter of an hour: {number} of {int(_CYCLE / _SLOT)}")
+        start = time.monotonic()
         with _counted(disk) as counted:
             disk.run(_SLOT)
-        took, busiest = took + time.monotonic() - begin, max(busiest, counted.most)
+        took, busiest = took + time.monotonic() - start, max(busiest, counted.most)
     cpu = _cpu_seconds() - cpu
     runs = disk.values("ssd_probe_runs_total")
     succeeded = tuple(runs[disk.device, name, "success"] for name in ON_BY_DEFAULT)
@@ -139,7 +139,7 @@ def _operations(stat: Path) -> int:
 
 def _analysis(count: int) -> Iterator[Row]:
     """Analyses 16 GiB of writes, half at 1.2 GB/s and half at 0.4, logged every 100 ms."""
-    say("analysis of 16 GiB of writes")
+    show_progress("analysis of 16 GiB of writes")
     speed = steps(1200, (8, 400))
     trace = list(active(speed, random.Random(10177), Noise(), 16 * GIB))
     rules = CliffRules()
@@ -178,7 +178,7 @@ def _best(do: Callable[[], object], count: int) -> float:
     """Minimum of several runs, because other processes use the machine too."""
     times = []
     for _ in range(count):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         do()
-        times.append(time.perf_counter() - begin)
+        times.append(time.perf_counter() - start)
     return min(times)

@@ -42,9 +42,9 @@ class Program:
 
     def scrape(self) -> float:
         """Seconds of one scrape over a persistent connection, like that of Prometheus."""
-        begin = time.perf_counter()
+        start = time.perf_counter()
         self._answer(HEADERS)
-        return time.perf_counter() - begin
+        return time.perf_counter() - start
 
     def page(self) -> str:
         """The page as text."""

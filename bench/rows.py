@@ -7,7 +7,7 @@ import sys
 Row = tuple[str, float, float, str, str, bool | None]
 
 
-def say(text: str) -> None:
+def show_progress(text: str) -> None:
     """Prints the measurement in progress."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

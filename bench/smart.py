@@ -18,7 +18,7 @@ from pathlib import Path
 from bench import programs
 from bench.kernel import Kernel
 from bench.programs import Program
-from bench.rows import Row, say
+from bench.rows import Row, show_progress
 from tests.rig import smart_reports
 
 DRIVES = 24
@@ -120,7 +120,7 @@ def _collections(times: int) -> Iterator[Row]:
     most = 0
     with _drives(DRIVES) as (drives, kernel, root):
         for number in range(times):
-            say(f"24 drives, {number + 1} of {times}")
+            show_progress(f"24 drives, {number + 1} of {times}")
             taken["at once"].append(drives.all_at_once())
             for name, start in (("daemon", _daemon), ("agent", _smart_agent)):
                 drives.reset()
@@ -174,7 +174,7 @@ def _agent(seconds: float) -> Iterator[Row]:
     with ExitStack() as stack:
         drives, kernel, root = stack.enter_context(_drives(DRIVES))
         agent = stack.enter_context(_smart_agent(drives, kernel, root / "agent", _OFTEN))
-        say("the agent's memory")
+        show_progress("the agent's memory")
         drives.await_ended(DRIVES)
         time.sleep(seconds)
         rss = programs.rss_megabytes(agent.pid)
@@ -184,9 +184,9 @@ def _agent(seconds: float) -> Iterator[Row]:
 def _cpu_per_poll(drives: Drives, idle: Program, busy: Program, seconds: float, what: str) -> float:
     """CPU seconds per poll: those of a polling daemon minus those of one that does not poll."""
     before = busy.cpu_seconds(), idle.cpu_seconds(), drives.ended
-    begin = time.monotonic()
-    while (passed := time.monotonic() - begin) < seconds:
-        say(f"CPU of polling {what}: {passed:.0f} of {seconds:.0f} s")
+    start = time.monotonic()
+    while (passed := time.monotonic() - start) < seconds:
+        show_progress(f"CPU of polling {what}: {passed:.0f} of {seconds:.0f} s")
         time.sleep(min(5.0, seconds - passed))
     polls = drives.ended - before[2]
     return (busy.cpu_seconds() - before[0] - (idle.cpu_seconds() - before[1])) / polls
@@ -200,10 +200,10 @@ def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]
     during: list[float] = []
     without: list[float] = []
     for number in range(count):
-        say(f"scrapes during polls: {number} of {count}")
-        begin = _start_in_pause(drives, daemon)
+        show_progress(f"scrapes during polls: {number} of {count}")
+        start = _start_in_pause(drives, daemon)
         _wait_for_poll(drives)
-        waited = time.monotonic() - begin
+        waited = time.monotonic() - start
         during.append(daemon.scrape())
         _start_in_pause(drives, daemon)
         # Shortly before the next poll; polls have a constant interval.

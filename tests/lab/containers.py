@@ -88,7 +88,7 @@ class Engine:
             check=False,
         )
 
-    def said(self, name: str) -> str:
+    def log(self, name: str) -> str:
         """Log of a container, standard output and error."""
         return subprocess.run(
             ["podman", *self._store(), "--runtime=runc", "logs", name],

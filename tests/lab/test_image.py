@@ -71,14 +71,14 @@ def documented(which: int) -> list[str]:
 
 def page(at: Engine, name: str) -> Page:
     done = at.execute(name, "python3", "-c", ASK)
-    assert done.returncode == 0, done.stderr + at.said(name)
+    assert done.returncode == 0, done.stderr + at.log(name)
     return Page.parse(done.stdout)
 
 
 def await_page(at: Engine, name: str, seconds: float = 20) -> Page:
     end = time.monotonic() + seconds
     while at.execute(name, "ssd-exporter-health").returncode != 0:
-        assert time.monotonic() < end, at.said(name)
+        assert time.monotonic() < end, at.log(name)
         time.sleep(0.2)
     return page(at, name)
 
@@ -169,11 +169,11 @@ def test_two_containers_for_exporter_and_agent(containers: Engine) -> None:
     # The page is available before the first poll document.
     end = time.monotonic() + 30
     while found.value("ssd_collector_success", collector="smart") == 0:
-        assert time.monotonic() < end, containers.said("exporter") + containers.said("agent")
+        assert time.monotonic() < end, containers.log("exporter") + containers.log("agent")
         time.sleep(0.5)
         found = page(containers, "exporter")
     assert found.value("ssd_smart_agent_heartbeat_timestamp_seconds") > time.time() - 60
-    assert "SMART data comes from the agent" in containers.said("exporter")
+    assert "SMART data comes from the agent" in containers.log("exporter")
 
     # CAP_SYS_RAWIO and CAP_SYS_ADMIN: linux/capability.h.
     assert (0, 1 << 17 | 1 << 21) == (
