@@ -132,7 +132,7 @@ def test_a_fio_that_hangs_ends_the_matrix(place: Place) -> None:
     arguments = ("--mode=randread", "--jobs=1", "--yes", *TINY)
     ended = place.run("bench", str(place.directory), f"--fio.path={hung}", *arguments)
     assert 3 == ended.status
-    assert "nothing was measured: fio was ended: it took longer than 7 s" in ended.complaint
+    assert "nothing was measured: fio was ended: it ran longer than 7 s" in ended.complaint
     assert not place.directory.exists()
 
 
@@ -148,7 +148,7 @@ def test_an_unwritable_html_file_is_reported_before_the_run(place: Place) -> Non
     [
         ("--mode=reed", "modes are randread, read"),
         ("--block-size=3", "a multiple of 512"),
-        ("--block-size=lots", "it is a size as 16K or 1M"),
+        ("--block-size=lots", "give a size such as 16K or 1M"),
         ("--jobs=0", "it must be 1 to 16"),
         ("--jobs=two", "it must be a whole number"),
         ("--seconds=nan", "it must be 1 to 600"),

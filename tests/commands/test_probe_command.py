@@ -238,7 +238,7 @@ def test_a_fio_that_hangs_is_ended(place: Place) -> None:
     hung = place.program("fio", pretending("trap '' TERM\nexec sleep 1000"))
     ended = place.run("probe", "page_read", where(place), f"--fio.path={hung}")
     assert 3 == ended.status
-    assert "it took longer than 7 s" in ended.complaint
+    assert "it ran longer than 7 s" in ended.complaint
     # What it may have written is counted in full: it did not live to say.
     assert spent(place)["life_bytes"] == 2 * 8_388_608
 
@@ -288,7 +288,7 @@ def test_exceeding_the_lifetime_budget_is_always_refused(place: Place) -> None:
     place.config.write_text(f"[probe]\nbudget_bytes_per_day = 100\n{GATE}")
     ended = place.run("probe", "page_read", where(place), "--yes")
     assert 2 == ended.status
-    assert "365 kB are left of what probes may write" in ended.complaint
+    assert "365 kB are left of the budget for the life" in ended.complaint
 
 
 def test_only_one_probe_runs_and_the_other_is_named(place: Place) -> None:

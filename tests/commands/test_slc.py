@@ -94,7 +94,7 @@ def test_no_on_a_terminal_stops_the_command(place: Place) -> None:
 def test_an_invalid_size_is_reported_first(place: Place) -> None:
     ended = place.run("slc", str(place.directory), "--bytes=lots")
     assert 2 == ended.status
-    assert "--bytes is 'lots'; it is a size as 8GiB or 8GB" in ended.complaint
+    assert "--bytes is 'lots'; give a size such as 8GiB or 8GB" in ended.complaint
 
 
 @real
