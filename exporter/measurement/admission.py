@@ -111,7 +111,7 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Queries the gate for one directory. anyway: load is no reason to refuse."""
+    """Queries the gate for one directory. anyway: admit despite load."""
 
     conditions: Conditions
     settings: Settings

@@ -111,7 +111,7 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
         found = None if created is None else created.directory
     if found is None:
         raise ConfigError(
-            "there is no directory to count the written bytes in", "set --state.directory"
+            "no state directory for the budget of written bytes", "set --state.directory"
         )
     return found
 

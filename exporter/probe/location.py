@@ -45,7 +45,7 @@ _KINDS = {
 }
 
 _UNSUITABLE = {
-    FilesystemKind.MEMORY: "is in memory: there is no drive to probe",
+    FilesystemKind.MEMORY: "is in memory and not on a drive",
     FilesystemKind.STACKED: "is stacked on other filesystems: name a directory on one of those",
     FilesystemKind.NETWORK: "is on the network or shared: there is no local drive to probe",
     FilesystemKind.FUSE: "is served by a program (FUSE): the probe would measure that program",

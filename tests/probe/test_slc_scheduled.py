@@ -11,7 +11,7 @@ from exporter.probe.profiles import MIB, PROFILES
 from exporter.probe.slc_watch import ScheduledSlc, WatchedWrite
 from tests.probe.probing import Rig
 
-SLC = replace(PROFILES["slc"], size_bytes=512 * MIB)
+SCHEDULED_SLC = replace(PROFILES["slc"], size_bytes=512 * MIB)
 FALLS = (*([TraceSample(0.1, 50e6)] * 40), *([TraceSample(0.1, 10e6)] * 60))
 
 
@@ -37,7 +37,7 @@ class Scheduled(Rig):
 
 def test_a_cliff_is_kept_under_the_drive_s_identity(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
-    rig.over(WatchedWrite(SLC, rig.file, FALLS, was_interrupted=False))
+    rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
     (kept,) = slc_results.read_all(rig.state).value
     assert (("serial of nvme0n1",), "nvme0n1") == (kept.drives, kept.device)
     assert rig.clock.wall() == kept.at
@@ -47,8 +47,8 @@ def test_a_cliff_is_kept_under_the_drive_s_identity(tmp_path: Path) -> None:
 
 def test_one_that_was_ended_leaves_what_was_known(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
-    rig.over(WatchedWrite(SLC, rig.file, FALLS, was_interrupted=False))
-    rig.over(WatchedWrite(SLC, rig.file, FALLS[:20], was_interrupted=True))
+    rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
+    rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS[:20], was_interrupted=True))
     (kept,) = slc_results.read_all(rig.state).value
     assert CliffResult.CLIFF is kept.cliff.result
 
@@ -57,7 +57,7 @@ def test_a_write_of_which_nothing_was_seen_is_said(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Scheduled(tmp_path)
-    rig.over(WatchedWrite(SLC, rig.file, (), was_interrupted=False, problem="it may not be asked"))
+    rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, (), was_interrupted=False, problem="it may not be asked"))
     assert [] == slc_results.read_all(rig.state).value
     assert "it may not be asked" in caplog.text
 
@@ -67,13 +67,13 @@ def test_a_state_directory_that_is_gone_costs_the_result_only(
 ) -> None:
     rig = Scheduled(tmp_path)
     rig.slc._state = tmp_path / "none"
-    rig.over(WatchedWrite(SLC, rig.file, FALLS, was_interrupted=False))
+    rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
     assert "cannot be saved" in caplog.text
 
 
 def test_a_file_of_no_directory_of_ours_is_nobody_s(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
-    rig.over(WatchedWrite(SLC, tmp_path / "elsewhere/file", FALLS, was_interrupted=False))
+    rig.over(WatchedWrite(SCHEDULED_SLC, tmp_path / "elsewhere/file", FALLS, was_interrupted=False))
     assert [] == slc_results.read_all(rig.state).value
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from exporter.probe.cache_cliff import GIB, MIB, BinRules, TraceSample, binned
 
-RULES = BinRules()
+BIN_RULES = BinRules()
 
 ANY_SAMPLE = st.builds(TraceSample, st.floats(), st.floats() | st.integers())
 LIKELY_SAMPLE = st.builds(TraceSample, st.floats(1e-3, 10), st.integers(0, 10**9))
@@ -24,13 +24,13 @@ LIKELY_SAMPLE = st.builds(TraceSample, st.floats(1e-3, 10), st.integers(0, 10**9
     ],
 )
 def test_the_size_of_a_bin_follows_from_what_was_written(written: int, expected: int) -> None:
-    assert expected == RULES.bin_bytes_for(written)
+    assert expected == BIN_RULES.bin_bytes_for(written)
 
 
 def test_samples_of_any_length_make_bins_of_equal_bytes() -> None:
     """1.5 GiB at 100 MiB/s in 3 samples, 0.5 GiB at 50 MiB/s in 64."""
     trace = [TraceSample(5.12, 512 * MIB)] * 3 + [TraceSample(0.16, 8 * MIB)] * 64
-    found = binned(trace, RULES)
+    found = binned(trace, BIN_RULES)
     assert (2 * GIB, 64 * MIB) == (found.written_bytes, found.bin_bytes)
     assert [100.0] * 24 + [50.0] * 8 == pytest.approx([speed / MIB for speed in found.speeds])
 
@@ -52,20 +52,20 @@ def test_samples_that_cannot_be_cost_themselves_alone() -> None:
     good = [TraceSample(1.0, 64 * MIB)] * 4
     nan = float("nan")
     odd = [TraceSample(*pair) for pair in ((0, 1), (-1, 1), (1, -1), (nan, 1), (1, nan), (1, 1e30))]
-    assert binned(good, RULES) == binned([*odd, *good], RULES)
+    assert binned(good, BIN_RULES) == binned([*odd, *good], BIN_RULES)
 
 
 @given(st.lists(ANY_SAMPLE | LIKELY_SAMPLE, max_size=60))
 def test_any_trace_has_bins_with_finite_speeds(trace: list[TraceSample]) -> None:
-    found = binned(trace, RULES)
+    found = binned(trace, BIN_RULES)
     assert all(0 < speed < float("inf") for speed in found.speeds)
-    assert len(found.speeds) <= RULES.most_bins + 1
+    assert len(found.speeds) <= BIN_RULES.most_bins + 1
     assert len(found.speeds) * found.bin_bytes <= found.written_bytes * (1 + 1e-9) + 1
 
 
 @given(st.lists(LIKELY_SAMPLE, max_size=60))
 def test_no_time_and_no_byte_is_lost(trace: list[TraceSample]) -> None:
-    found = binned(trace, RULES)
+    found = binned(trace, BIN_RULES)
     assert int(sum(sample.written_bytes for sample in trace)) == found.written_bytes
     spent = sum(found.bin_bytes / speed for speed in found.speeds)
     assert spent <= sum(sample.seconds for sample in trace) * (1 + 1e-9)
