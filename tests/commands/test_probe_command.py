@@ -170,7 +170,7 @@ def test_a_directory_without_permission_is_an_error(shared: Place) -> None:
 def test_a_directory_in_memory_is_refused(place: Place) -> None:
     ended = place.run("probe", "--directory=/dev/shm/ssd-exporter-test")
     assert 2 == ended.status
-    assert "is in memory: there is no drive to probe" in ended.complaint
+    assert "is in memory and not on a drive" in ended.complaint
     assert not Path("/dev/shm/ssd-exporter-test").exists()
 
 

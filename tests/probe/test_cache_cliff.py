@@ -1,4 +1,4 @@
-"""The end of a write cache: by published figures, and on simulated drives of many kinds."""
+"""Tests the end of a write cache: published figures, simulated drives, step and line, bins."""
 
 import itertools
 import random
@@ -11,17 +11,23 @@ from hypothesis import strategies as st
 from exporter.probe.cache_cliff import (
     GIB,
     MIB,
+    BinRules,
     CacheCliff,
     CliffResult,
     CliffRules,
     TraceSample,
+    best_split,
+    binned,
     cache_cliff,
+    fit_line,
     recovered_bytes,
+    squared_deviations,
 )
-from tests.probe.test_write_trace import ANY_SAMPLE, LIKELY_SAMPLE
 from tests.probe.traces import GB, MB, Noise, Speed, active, ramp, steps
 
 RULES = CliffRules()
+ANY_SAMPLE = st.builds(TraceSample, st.floats(), st.floats() | st.integers())
+LIKELY_SAMPLE = st.builds(TraceSample, st.floats(1e-3, 10), st.integers(0, 10**9))
 
 #: How many traces of each kind are judged.
 TRACES = 40
@@ -256,3 +262,105 @@ def test_a_clean_step_is_found_where_it_counts_and_nowhere_else(
         assert pytest.approx(ratio, rel=0.1) == found.falloff_ratio
     elif ratio >= 0.72:
         assert CliffResult.CLIFF is not found.result
+
+
+SERIES = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30)
+
+
+def test_a_step_is_split_where_it_is() -> None:
+    assert 3 == best_split([5.0, 5.0, 5.0, 1.0, 1.0, 1.0, 1.0], 2)
+    assert 2 == best_split([5.0, 1.0, 1.0, 1.0], 2), "no segment is shorter than asked for"
+
+
+def test_there_must_be_room_for_two() -> None:
+    assert best_split([1.0, 2.0, 3.0], 2) is None
+    assert best_split([], 1) is None
+
+
+def test_a_line_leaves_nothing_of_a_ramp() -> None:
+    ramp = fit_line([1, 3, 5, 7])
+    assert pytest.approx(6.0) == ramp.gain
+    assert pytest.approx(0.0) == ramp.left
+    assert 0.0 == fit_line([2, 2, 2]).gain
+
+
+@given(SERIES, st.integers(1, 5))
+def test_no_other_split_leaves_less(values: list[float], least: int) -> None:
+    split = best_split(values, least)
+    places = range(least, len(values) - least + 1)
+    left = [
+        squared_deviations(values[:place]) + squared_deviations(values[place:]) for place in places
+    ]
+    assert (split is None) == (not left)
+    if split is not None:
+        assert least <= split <= len(values) - least
+        assert pytest.approx(min(left), abs=1e-6) == squared_deviations(
+            values[:split]
+        ) + squared_deviations(values[split:])
+
+
+@given(SERIES)
+def test_a_line_leaves_no_more_than_the_mean(values: list[float]) -> None:
+    assert -1e-9 <= fit_line(values).left <= squared_deviations(values) + 1e-9
+
+
+BIN_RULES = BinRules()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        pytest.param(16 * GIB, 128 * MIB, id="as a rule"),
+        pytest.param(4 * GIB, 128 * MIB, id="4 GiB"),
+        pytest.param(4 * GIB - 1, 64 * MIB, id="less than 4 GiB"),
+        pytest.param(GIB, 32 * MIB, id="enough bins of a small trace"),
+        pytest.param(4 * MIB, MIB, id="and none smaller than 1 MiB"),
+        pytest.param(4096 * GIB, GIB, id="and not more than 4096"),
+    ],
+)
+def test_the_size_of_a_bin_follows_from_what_was_written(written: int, expected: int) -> None:
+    assert expected == BIN_RULES.bin_bytes_for(written)
+
+
+def test_samples_of_any_length_make_bins_of_equal_bytes() -> None:
+    """1.5 GiB at 100 MiB/s in 3 samples, 0.5 GiB at 50 MiB/s in 64."""
+    trace = [TraceSample(5.12, 512 * MIB)] * 3 + [TraceSample(0.16, 8 * MIB)] * 64
+    found = binned(trace, BIN_RULES)
+    assert (2 * GIB, 64 * MIB) == (found.written_bytes, found.bin_bytes)
+    assert [100.0] * 24 + [50.0] * 8 == pytest.approx([speed / MIB for speed in found.speeds])
+
+
+def test_a_bin_across_two_samples_has_the_speed_of_both() -> None:
+    """Half a bin at 100 MiB/s and half at 50: two thirds of 100."""
+    rules = BinRules(short_bin_bytes=64 * MIB, least_bins=1)
+    found = binned([TraceSample(0.32, 32 * MIB), TraceSample(0.64, 32 * MIB)], rules)
+    assert pytest.approx([66.667], abs=0.001) == [speed / MIB for speed in found.speeds]
+
+
+def test_time_without_a_byte_belongs_to_the_bin_it_falls_into() -> None:
+    rules = BinRules(short_bin_bytes=64 * MIB, least_bins=1)
+    trace = [TraceSample(0.5, 32 * MIB), TraceSample(3.0, 0), TraceSample(0.5, 32 * MIB)]
+    assert pytest.approx((16.0 * MIB,)) == binned(trace, rules).speeds
+
+
+def test_samples_that_cannot_be_cost_themselves_alone() -> None:
+    good = [TraceSample(1.0, 64 * MIB)] * 4
+    nan = float("nan")
+    odd = [TraceSample(*pair) for pair in ((0, 1), (-1, 1), (1, -1), (nan, 1), (1, nan), (1, 1e30))]
+    assert binned(good, BIN_RULES) == binned([*odd, *good], BIN_RULES)
+
+
+@given(st.lists(ANY_SAMPLE | LIKELY_SAMPLE, max_size=60))
+def test_any_trace_has_bins_with_finite_speeds(trace: list[TraceSample]) -> None:
+    found = binned(trace, BIN_RULES)
+    assert all(0 < speed < float("inf") for speed in found.speeds)
+    assert len(found.speeds) <= BIN_RULES.most_bins + 1
+    assert len(found.speeds) * found.bin_bytes <= found.written_bytes * (1 + 1e-9) + 1
+
+
+@given(st.lists(LIKELY_SAMPLE, max_size=60))
+def test_no_time_and_no_byte_is_lost(trace: list[TraceSample]) -> None:
+    found = binned(trace, BIN_RULES)
+    assert int(sum(sample.written_bytes for sample in trace)) == found.written_bytes
+    spent = sum(found.bin_bytes / speed for speed in found.speeds)
+    assert spent <= sum(sample.seconds for sample in trace) * (1 + 1e-9)

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from exporter.probe.cache_cliff import GIB, MIB, CacheCliff, CliffResult, TraceSample
 from exporter.probe.cliff_detector import CliffDetector, CliffDetectorRules
-from tests.probe.test_cache_cliff import CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
-from tests.probe.test_write_trace import ANY_SAMPLE
+from tests.probe.test_cache_cliff import ANY_SAMPLE, CLIFFS, NO_CLIFFS, RULES, TRACES, Kind
 from tests.probe.traces import GB, active
 
 WATCH_RULES = CliffDetectorRules()

@@ -1,4 +1,4 @@
-"""Where a directory lies, on a real mount table and on made-up ones."""
+"""Tests the location of a probe's directory and which filesystems are suitable."""
 
 import contextlib
 from pathlib import Path
@@ -11,6 +11,7 @@ from exporter.errors import ReadError
 from exporter.linux import topology
 from exporter.linux.topology import Topology
 from exporter.probe import location
+from exporter.probe.location import FilesystemKind, filesystem_kind, unsuitable_reason
 from tests.end_to_end.host import Host
 
 
@@ -114,3 +115,45 @@ def test_an_array_that_is_rebuilt_below_is_seen(
     mounted(host, ROOT)
     place = location.locate(tmp_path, seen(host), host.proc)
     assert expected is location.is_rebuilding(place, seen(host))
+
+
+@pytest.mark.parametrize("fstype", ["ext4", "xfs", "ext3", "f2fs"])
+def test_what_writes_in_place_may_be_probed(fstype: str) -> None:
+    assert FilesystemKind.IN_PLACE == filesystem_kind(fstype)
+    assert "" == unsuitable_reason(fstype, copy_on_write=False)
+
+
+@pytest.mark.parametrize("fstype", ["btrfs", "zfs", "bcachefs"])
+def test_copy_on_write_takes_consent(fstype: str) -> None:
+    assert "set probe.copy_on_write" in unsuitable_reason(fstype, copy_on_write=False)
+    assert "" == unsuitable_reason(fstype, copy_on_write=True)
+
+
+@pytest.mark.parametrize(
+    ("fstype", "expected", "word"),
+    [
+        ("tmpfs", FilesystemKind.MEMORY, "in memory"),
+        ("ramfs", FilesystemKind.MEMORY, "in memory"),
+        ("overlay", FilesystemKind.STACKED, "name a directory on one of those"),
+        ("nfs4", FilesystemKind.NETWORK, "network"),
+        ("cifs", FilesystemKind.NETWORK, "network"),
+        ("9p", FilesystemKind.NETWORK, "network"),
+        ("fuse.sshfs", FilesystemKind.FUSE, "by a program"),
+        ("fuseblk", FilesystemKind.FUSE, "by a program"),
+        ("fuse", FilesystemKind.FUSE, "by a program"),
+        ("newfs", FilesystemKind.UNKNOWN, "unknown type"),
+        ("", FilesystemKind.UNKNOWN, "the filesystem"),
+    ],
+)
+def test_the_others_are_refused_whatever_was_consented(
+    fstype: str, expected: FilesystemKind, word: str
+) -> None:
+    assert expected == filesystem_kind(fstype)
+    assert word in unsuitable_reason(fstype, copy_on_write=True)
+
+
+@given(st.text())
+def test_any_type_is_of_some_kind(fstype: str) -> None:
+    assert (filesystem_kind(fstype) is FilesystemKind.IN_PLACE) == (
+        unsuitable_reason(fstype, copy_on_write=False) == ""
+    )
