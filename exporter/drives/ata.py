@@ -3,7 +3,7 @@
 A counter is read from the device statistics if the drive has them, because the standard defines
 these. Otherwise it is read from vendor attributes, with the rules of `ata_count_table`. The raw
 value of an attribute can hold several packed numbers. smartctl unpacks the formats that its
-database knows, and prints the count first.
+database lists, and prints the count first.
 """
 
 import re
@@ -29,25 +29,27 @@ _DEVICE_STATISTICS: Mapping[Counter, tuple[int, int]] = {
 #: Counters that only flash has. smartctl's default names assign them to hard disks as well.
 _FLASH_COUNTERS: frozenset[Counter] = frozenset({"program_failures", "erase_failures"})
 
-#: Event counters have at most 32 bits; all ones means "not valid".
+#: The largest valid event count. Event counters have at most 32 bits, and all ones means "not
+#: valid".
 _MAX_COUNT = (1 << 32) - 2
 
+#: Limits of the numbers that smartctl prints. A larger number is a fault.
 _MAX_32_BITS = (1 << 32) - 1
 _MAX_RAW = (1 << 64) - 1
 
-#: Rows of the attribute table. The standard has room for 30.
+#: Limits the rows of the attribute table that are read. The table of the standard has 30.
 _MAX_ATTRIBUTES = 256
 
-#: "12" and "12 (0 3)", smartctl's format raw16(raw16).
+#: The count is 12 in "12" and in "12 (0 3)", smartctl's format raw16(raw16).
 _COUNT_FIRST = re.compile(r"([0-9]{1,15})(?: \(.*\))?")
-#: "3/40": bad blocks since the start of use, and bad blocks of the factory.
+#: The count is 3 in "3/40": 3 blocks became bad in use, and 40 were bad when the drive was made.
 _LATER_AND_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")
 _LATER_AND_EARLY_NAME = re.compile(r"Bad_Blk_Ct_Lat/Erl")
 
 
 @dataclass(frozen=True, slots=True)
 class AtaCounts:
-    """Lifetime event counters and spare blocks of an ATA drive.
+    """Lifetime event counters and spare blocks of an ATA drive; None means not reported.
 
     spare_ratio: the share of reserve blocks that is left; 1 for a new drive.
     spare_threshold_ratio: the drive reports a failure at or below this share.
@@ -100,7 +102,10 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 
 
 def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
-    """The rows of the attribute table. A repeated id is a fault, and its first row counts."""
+    """The rows of the attribute table. If an id is repeated, the first row is used.
+
+    Each further row with the same id adds a fault.
+    """
     attributes: dict[int, AtaAttribute] = {}
     for row in fields.rows("ata_smart_attributes", "table", maximum=_MAX_ATTRIBUTES):
         attribute = _attribute(row)
@@ -179,10 +184,11 @@ def _matching_rows(
 def _spare(
     identity: DriveIdentity, make: str | None, rows: Mapping[int, AtaAttribute]
 ) -> AtaAttribute | None:
-    """The first attribute that a spare rule matches.
+    """The first attribute that a spare rule matches; None if there is none.
 
-    Only for drives that `makes` or smartctl's database knows. For every other drive smartctl
-    names attribute 232 Available_Reservd_Space, whatever it means there.
+    The rules apply only if the make is known or smartctl's database lists the drive. For every
+    other drive smartctl names attribute 232 Available_Reservd_Space, even if it has another
+    meaning.
     """
     if make is None and not identity.family:
         return None
@@ -199,7 +205,7 @@ def _spare(
 
 
 def _ratio(value: int | None) -> float | None:
-    """A normalized value as a ratio. None for 0 and for values above 100: not supported."""
+    """A normalized value as a ratio. None for 0 and above 100, which mean "not supported"."""
     return None if value is None or not 1 <= value <= 100 else value / 100
 
 

@@ -22,7 +22,7 @@ Counter: TypeAlias = Literal[
     "unsafe_shutdowns",
 ]
 
-#: Makes that old databases do not know and whose attribute ids are the same within a group.
+#: Groups of makes. The makes of a group use the same attribute ids. Old databases lack them.
 _INTEL = ("intel", "intel_540", "intel_lenovo")
 _MICRON = ("micron_5000", "micron_client", "micron_m500dc", "micron_m4")
 
@@ -55,7 +55,7 @@ COUNT_RULES: tuple[CountRule, ...] = (
         "media_errors",
         (160, 13, 1),
         r"Uncorrectable_(Error_Cnt|Sectors|ECC_Cnt)|UECC_Sector_Count|(Lifetime_)?UECC_Ct",
-        not_makes=("storfly",),  # its older firmware counts the remaining life down there
+        not_makes=("storfly",),  # on its older firmware one of these ids is the remaining life
     ),
     CountRule("media_errors", (195,), r"Uncorrectable_Err(or)?_Cn?t"),
     CountRule("media_errors", (197,), r"Total_Unc_Read_Failures"),

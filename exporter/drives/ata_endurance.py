@@ -1,11 +1,12 @@
 """Computes the wear of an ATA SSD.
 
-The sources, best first: the standard's own figure in the device statistics, a rule of
+The sources, best first: the value that the standard defines in the device statistics, a rule of
 `wear_table` for the make of the drive, and the name of an attribute.
 
-smartctl's own field `endurance_used` is not used for ATA. Without device statistics it is 100
-minus the normalized value of the attribute that is named SSD_Life_Left or Wear_Leveling (7.5,
-ataprint.cpp). That is wrong if the value is stuck at 100, and absent for most makes.
+smartctl's own field `endurance_used` is not used for ATA. Without device statistics, smartctl
+computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left or
+Wear_Leveling (7.5, ataprint.cpp). The result is wrong if the value is stuck at 100, and most
+makes have no such attribute.
 """
 
 import re
@@ -29,14 +30,15 @@ _PERCENTAGE_USED = (7, 8)
 _LIFE_LEFT = re.compile(r"life.*(remain|left)|(remain|left).*life|endurance.*remain", re.IGNORECASE)
 _LIFE_USED = re.compile(r"(life|endurance).*used|used.*(life|endurance)", re.IGNORECASE)
 
-#: Intel's timed workload media wear.
+#: The id of Intel's attribute "timed workload media wear".
 _WORKLOAD_WEAR = 226
-#: Its raw value until the workload timer has run for an hour.
+#: The raw value of attribute 226 until the workload timer has run for an hour.
 _WORKLOAD_NOT_VALID = 0xFFFF
-#: Percent points. 233 is 226 rounded up, on some drives rounded down. With a larger difference,
-#: 226 counts from a later start and is not the lifetime wear.
+#: The largest difference between attributes 233 and 226 that rounding explains, in percentage
+#: points: 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
+#: workload timer was restarted, so 226 is not the lifetime wear.
 _MAX_DIFFERENCE_PERCENT = 1.5
-#: The lowest normalized value of Intel's 233. 226 continues to count after it.
+#: The normalized value at which Intel's attribute 233 stops. Attribute 226 continues to count.
 _MIN_INTEL_VALUE = 1
 
 
@@ -57,8 +59,9 @@ def family_endurance(
 ) -> Endurance | None:
     """The wear from the attribute table alone.
 
-    For drives without device statistics, and for comparison with these. The names of attributes
-    are used only if the make is unknown: some known makes do not report wear at all.
+    Used for drives without device statistics. The names of attributes are used only if the make
+    is unknown, because some known makes do not report wear at all. None for hard disks, and if
+    the wear is unknown.
     """
     if identity.rotational:
         return None
@@ -70,16 +73,19 @@ def family_endurance(
 
 
 def wear_percent(make: str, rows: Rows) -> Percent | None:
-    """The result of the make's first rule that yields a value."""
+    """Percent used and its resolution, from the make's first rule that yields a value.
+
+    None if no rule yields one.
+    """
     for rule in WEAR_RULES:
         if rule.make == make and (percent := _percent_by_rule(rule, rows)) is not None:
             return percent
     return None
 
 
-# The formulas of the wear table. Each returns percent used and resolution, or None if the
-# attribute holds no wear. Valid normalized values are 1 to 100; 0, 200, 253 and 255 mean "not
-# supported".
+# The formulas of the wear table. Each returns percent used and its resolution, or None if the
+# attribute does not hold the wear. Valid normalized values are 1 to 100;
+# 0, 200, 253 and 255 mean "not supported".
 
 
 def value_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
@@ -117,7 +123,7 @@ def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def raw_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The raw value is the remaining life. 0 is not valid: some drives report it always."""
+    """The raw value is the remaining life. 0 is not valid: some drives always report it."""
     del rows
     return None if not 1 <= attribute.raw <= 100 else (100.0 - attribute.raw, 1.0)
 
@@ -222,7 +228,10 @@ def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
 
 
 def _percent_of_life_left(attribute: AtaAttribute) -> Percent | None:
-    """None for value 100 with raw below 100: either may be the remaining life."""
+    """The wear from an attribute that holds the remaining life.
+
+    None if the value is 100 and raw is lower: either number may be the remaining life.
+    """
     if attribute.value == 100 and 1 <= attribute.raw < 100:
         return None
     return stuck_left(attribute, {})

@@ -1,6 +1,6 @@
-"""Parses the identity of a drive from smartctl's JSON, in the notation of sysfs.
+"""Parses the identity of a drive from smartctl's JSON. No other module parses it.
 
-This is the only place that parses it. `identify` is the public function.
+The WWN has the notation of sysfs, so that it can be compared with the kernel's.
 """
 
 import re
@@ -81,7 +81,7 @@ def _model(fields: Fields) -> str | None:
 
 
 def _serial(fields: Fields) -> str | None:
-    """None for the placeholders, such as zeros, of drives and bridges without a serial number."""
+    """The serial number. None for a placeholder of zeros, which means that the drive has none."""
     serial = fields.text("serial_number")
     return serial if serial and re.search(r"[1-9A-Za-z]", serial) else None
 

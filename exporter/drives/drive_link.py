@@ -1,6 +1,6 @@
 """Parses the line rate and the error counters of a SATA or SAS link, as the drive reports them.
 
-NVMe drives do not report their link; sysfs has it (`exporter/linux/links.py`).
+NVMe drives do not report their link. `exporter.linux.links` reads it from sysfs.
 """
 
 import re
@@ -15,12 +15,12 @@ _PAYLOAD_8B_10B = 8 / 10
 _PAYLOAD_128B_150B = 128 / 150
 _SAS4_GIGABITS = 22.5
 
-#: Bits per second; no link of a drive is near it, so a higher rate is an error.
+#: Limits the line rate, in bits per second. No drive link is near it, so a higher rate is an error.
 _MAX_LINE_BITS = 1e12
 
 _GIGABITS = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)", re.ASCII)
 
-#: A SAS drive has two ports, and in most cases one phy per port.
+#: Limits the ports and phys that are read. A SAS drive has two ports, typically with one phy each.
 _MAX_PORTS = 4
 _MAX_PHYS = 8
 
@@ -35,7 +35,7 @@ _PHY_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class ReportedLink:
-    """The line rate after encoding: the current one and the maximum of the drive."""
+    """The current and the maximum line rate of a drive, after encoding; None means unknown."""
 
     bytes_per_second: float | None = None
     max_bytes_per_second: float | None = None
@@ -44,8 +44,8 @@ class ReportedLink:
 def parse_link(fields: Fields) -> ReportedLink:
     """The link of a SATA drive (IDENTIFY DEVICE words 76 and 77) or SAS drive (phy log page).
 
-    For a SAS drive this is the slowest phy that has a link; a phy without one reports "unknown".
-    SAS drives do not report a maximum.
+    For a SAS drive the rate is that of the slowest phy that has a link. A phy without a link
+    reports "unknown". SAS drives do not report a maximum.
     """
     rates = [rate for phy in _phys(fields) if (rate := _sas_rate(fields, phy)) is not None]
     sata = _sata_rate(fields, "current")
@@ -56,7 +56,7 @@ def parse_link(fields: Fields) -> ReportedLink:
 
 
 def sas_link_errors(fields: Fields) -> int | None:
-    """The link errors that all phys of a SAS drive have counted since power on."""
+    """The sum of the link errors of all phys of a SAS drive since power on. None if unknown."""
     return counter_sum(fields, *((*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS))
 
 

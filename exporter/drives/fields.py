@@ -1,7 +1,8 @@
 """Reads typed values from smartctl's JSON, field by field.
 
 smartctl renames keys between versions, and drives report values that violate the standards. So
-every field is checked, and a field that cannot be parsed costs only itself.
+every field is checked. A field that cannot be parsed is recorded as a fault, and all other
+fields are still used.
 
 The functions at the end read the fields that all protocols have in common.
 """
@@ -12,17 +13,18 @@ from typing import TypeAlias, TypeGuard
 #: A JSON object as `json.loads` returns it.
 Json: TypeAlias = Mapping[str, object]
 
-#: Characters of a text; no model, serial number or message of a drive is longer.
+#: Limits a text, in characters. No model, serial number or message of a drive is longer.
 _MAX_TEXT_CHARACTERS = 256
 
-#: Digits of an integer in a text. 128 bits have 39 digits, and Python refuses to convert
-#: thousands of them.
+#: Limits an integer in a text, in digits. A number of 128 bits has 39 digits, and `int` raises
+#: ValueError for thousands of them.
 _MAX_DIGITS = 40
 
-#: Faults that one report may add; more would be noise.
+#: Limits the faults that are recorded per report; more would be noise.
 _MAX_FAULTS = 100
 
-#: Drives work between these temperatures; a sensor that reports another one is broken or absent.
+#: Drives work between these temperatures, in °C. A sensor that reports another one is broken or
+#: absent.
 _MIN_CELSIUS = -40.0
 _MAX_CELSIUS = 150.0
 
@@ -127,14 +129,14 @@ class Fields:
         if not isinstance(value, str):
             self.fault(path, value)
             return None
-        # Most texts need no change, and the attribute table of one drive holds fifty.
+        # Most texts need no change, and the attribute table of one drive contains fifty texts.
         is_clean = value.isalnum() and len(value) <= _MAX_TEXT_CHARACTERS
         return value if is_clean else " ".join(value.split())[:_MAX_TEXT_CHARACTERS] or None
 
     def rows(self, *path: str | int, maximum: int = 4096) -> Iterator["Fields"]:
         """The objects of the list at the path, at most `maximum`.
 
-        Each one is a `Fields` of its own that adds its faults to this one.
+        Each object is returned as a separate `Fields`, which adds its faults to this one.
         """
         value = self.get(*path)
         if value is None:
@@ -181,12 +183,12 @@ def celsius(fields: Fields, *path: str | int) -> float | None:
 
 
 def smart_passed(fields: Fields) -> bool | None:
-    """True if the drive's own health assessment is "passed"."""
+    """True if the drive's own health assessment is "passed". None if it reports none."""
     return fields.flag("smart_status", "passed")
 
 
 def power_on_seconds(fields: Fields) -> float | None:
-    """The total power-on time of the drive in seconds. Most drives count whole hours."""
+    """The total power-on time in seconds; None if unknown. Most drives count whole hours."""
     hours = fields.integer("power_on_time", "hours", maximum=1 << 64)
     if hours is None:
         return None

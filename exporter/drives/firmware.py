@@ -32,7 +32,7 @@ class FirmwareRule:
     model: a regular expression that is searched in the model.
     firmware: a regular expression that matches the whole firmware version: the releases with
         the defect.
-    strikes_hours: the power-on time in hours at which the defect occurs.
+    defect_hours: the power-on time in hours at which the defect occurs.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FirmwareRule:
     firmware: str
     advice: str
     source: str
-    strikes_hours: int | None = None
+    defect_hours: int | None = None
 
 
 FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
@@ -50,7 +50,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         r"|003840JWDAV|007680JWCNK|015300JWCNL|015300JWSSV)|MO(0400JFFCF|0800JFFCH|1600JFFCK"
         r"|3200JFFCL)|VK(000960JWSSQ|001920JWSSR|003840JWSST|007680JWSSU))\b",
         firmware=r"HPD[0-7]",
-        strikes_hours=32_768,
+        defect_hours=32_768,
         advice="install firmware HPD8 or later before 32,768 hours of power-on time: after that "
         "the drive fails and its data is lost, and other drives of the same age fail with it",
         source="HPE a00092491en_us",
@@ -59,7 +59,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         name="hpe-sas-40000-hours",
         model=r"\b(EK0800JVYPN|EO1600JVYPP|MK0800JVYPQ|MO1600JVYPR)\b",
         firmware=r"HPD[0-6]",
-        strikes_hours=40_000,
+        defect_hours=40_000,
         advice="install firmware HPD7 or later before 40,000 hours of power-on time: after that "
         "the drive fails and its data is lost, and other drives of the same age fail with it",
         source="HPE a00097382en_us",
@@ -68,7 +68,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         name="sandisk-sas-40000-hours",
         model=r"\bLT(0[248]00MO|1600MO|0[248]00WM|0800RO|1600RO)\b",
         firmware=r"D(3\d\d|40\d|41[0-6])",
-        strikes_hours=40_000,
+        defect_hours=40_000,
         advice="install Dell's firmware D417 or later before 40,000 hours of power-on time: after "
         "that the drive fails and its data is lost, and other drives of the same age fail with it",
         source="Dell's urgent release D417 for SanDisk SAS drives, February 2020",
@@ -77,7 +77,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         name="crucial-m4-5184-hours",
         model=r"^(M4-CT(032|064|128|256|512)M4SSD[123]|C400-MTFDDA[ACK](064|128|256|512)MAM)$",
         firmware=r"000[0-9]",
-        strikes_hours=5_184,
+        defect_hours=5_184,
         advice="install firmware 0309 or later: after 5,184 hours of power-on time the drive hangs "
         "once an hour until it is power-cycled",
         source="Crucial m4 firmware 0309 release notes; a warning of drivedb",
@@ -86,7 +86,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         name="samsung-980-pro-read-only",
         model=r"\bSSD 980 PRO\b",
         firmware=r"3B2QGXA7",
-        advice="install firmware 5B2QGXA7 or later: with this version the drive can enter "
+        advice="install firmware 5B2QGXA7 or later: with 3B2QGXA7 the drive can enter "
         "read-only mode permanently",
         source="Samsung and Puget Systems, February 2023",
     ),
@@ -94,7 +94,7 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
         name="samsung-990-pro-health",
         model=r"\bSSD 990 PRO\b",
         firmware=r"0B2QJXD7",
-        advice="install firmware 1B2QJXD7 or later: with this version the reported health drops "
+        advice="install firmware 1B2QJXD7 or later: with 0B2QJXD7 the reported health drops "
         "quickly; the update does not restore it",
         source="Samsung, February 2023",
     ),
@@ -114,6 +114,6 @@ def firmware_issues(identity: DriveIdentity, health: DriveHealth) -> tuple[Firmw
 
 
 def _hours_left(rule: FirmwareRule, health: DriveHealth) -> float | None:
-    if rule.strikes_hours is None or health.power_on_seconds is None:
+    if rule.defect_hours is None or health.power_on_seconds is None:
         return None
-    return max(rule.strikes_hours - health.power_on_seconds / 3600, 0.0)
+    return max(rule.defect_hours - health.power_on_seconds / 3600, 0.0)

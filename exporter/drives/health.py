@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Protocol(str, Enum):
-    """The command set of the drive itself, not that of a bridge or controller before it."""
+    """The command set of the drive itself, not that of a bridge or controller in front of it."""
 
     NVME = "nvme"
     ATA = "ata"
@@ -71,7 +71,7 @@ class UnitSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class WrittenBytes:
-    """A lifetime byte counter of a drive. `unit_bytes` is the step in which the drive counts."""
+    """A lifetime byte counter of a drive, read or written. The drive counts in `unit_bytes`."""
 
     bytes: int
     unit_bytes: int

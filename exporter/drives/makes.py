@@ -1,4 +1,4 @@
-"""Identifies the make of a SATA drive: a group of models whose vendor attributes mean the same.
+"""Identifies the make of a SATA drive: models whose vendor attributes have the same meaning.
 
 The same attribute id has different meanings on different drives. 231 is remaining life,
 temperature or link errors; 233 is wear, NAND writes or host writes. So the rules of `wear_table`,
@@ -16,7 +16,7 @@ from exporter.drives.health import DriveIdentity
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """One make. The fields but `name` are regular expressions, matched anywhere in the value.
+    """One make. All fields except `name` are regular expressions that match anywhere in a value.
 
     database: matches the model family of smartctl's drive database.
     within: matches the model; limits `database` to some models of the family.

@@ -26,13 +26,13 @@ _WARNINGS = (
 )
 _VOLATILE_BACKUP = 1 << 4
 
-#: Temperature sensors in the log.
+#: The number of temperature sensors in the log.
 _MAX_SENSORS = 8
-#: Keys that are read if the sensors are a JSON object.
+#: Limits the keys that are read if the sensors are a JSON object. A valid report has at most 8.
 _MAX_SENSOR_KEYS = 64
 _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 
-#: The specification: 255 stands for every percentage above 254.
+#: The largest value of the field. It means 255 % or more.
 _MAX_PERCENT_USED = 255
 
 
@@ -60,8 +60,8 @@ def nvme_health(fields: Fields) -> DriveHealth:
         power_on_seconds=_power_on_seconds(fields),
         power_cycles=fields.integer("power_cycle_count") if cycles is None else cycles,
         unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
-        # Drives that do not count busy time report 0. On a new drive 0 is omitted too, until
-        # its first minute is over.
+        # Drives that do not count busy time report 0. So 0 is omitted, also for a new drive that
+        # has not been busy for a minute.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
         self_test=self_test_log.nvme_self_test(fields),
         # A set bit means that the backup of volatile memory failed. A clear bit does not mean
@@ -104,7 +104,7 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 
 
 def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
-    """The number of each sensor, from 1, and its key or index. null is an absent sensor."""
+    """The number of each sensor, from 1, and its key or index. A null is an absent sensor."""
     sensors = fields.get(_LOG, "temperature_sensors")
     if isinstance(sensors, Mapping):
         for key in list(sensors)[:_MAX_SENSOR_KEYS]:
@@ -142,7 +142,7 @@ def _critical_warnings(warning: int | None) -> dict[str, bool]:
 
 
 def _host_bytes(fields: Fields, key: str) -> WrittenBytes | None:
-    """A counter of data units. None for 0, which drives report that do not count."""
+    """A counter of data units. None for 0: drives that do not count report 0."""
     units = counter(fields, _LOG, key)
     if not units:
         return None

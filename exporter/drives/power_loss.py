@@ -1,4 +1,4 @@
-"""Interprets the attributes that report the state of an ATA drive's power-loss protection."""
+"""Interprets the attributes that report whether an ATA drive's power-loss protection works."""
 
 import re
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ class PowerLossRule:
     name: a regular expression that matches the whole name of the attribute.
     makes: on drives of these makes, the first id matches without the name if the attribute is
         of the pre-failure type and has a threshold.
+    reading: how the state follows from the attribute.
+    source: the document, database or captures that show this meaning.
     """
 
     attributes: tuple[int, ...]
@@ -60,8 +62,8 @@ _CHARGED = {0: False, 1: True}
 def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) -> bool | None:
     """True if the drive reports that its capacitor is healthy, False if it failed.
 
-    None if the drive reports nothing. A threshold of 0 means "no threshold", because every
-    value is above it.
+    None if the drive does not report the state, and for hard disks. An attribute with threshold
+    0 is ignored, because every value is above it.
     """
     if identity.rotational:
         return None

@@ -14,10 +14,10 @@ from exporter.drives.health import (
 
 _ERRORS = "scsi_error_counter_log"
 
-#: smartctl prints gigabytes (10^9 bytes) with three decimals.
+#: The resolution of the byte counters: smartctl prints gigabytes (10^9 bytes) with three decimals.
 _PROCESSED_STEP_BYTES = 10**6
 
-#: SBC: 255 stands for every percentage of 255 and more.
+#: The largest value of the field. It means 255 % or more (SBC).
 _MAX_PERCENT_USED = 255
 
 
@@ -81,7 +81,7 @@ def _trip_celsius(fields: Fields) -> float | None:
 
 
 def _processed(fields: Fields, direction: str) -> WrittenBytes | None:
-    """Total bytes processed. None for 0, which drives report that do not count."""
+    """The total bytes processed. None for 0: drives that do not count report 0."""
     gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", maximum=1e12)
     steps = round((gigabytes or 0) * 1000)
     if not steps:

@@ -29,10 +29,12 @@ from exporter.drives.smartctl_messages import (
 def parse_report(report: Json) -> DriveReport:
     """The identity and health of the drive in a smartctl report, and the fields with faults.
 
-    `report` is the parsed JSON output of smartctl 7.0 or later. It is not trusted: anything but
-    an object yields an empty report with one fault. Of a drive that sleeps and was skipped
-    because of `-n standby`, only identity and power mode are known. Its exit status is then the
-    argument of `-n` and not a bit field, so it is omitted.
+    `report` is the parsed JSON output of smartctl 7.0 or later. It is not trusted: a
+    value that is not an object yields an empty report with one fault.
+
+    If the drive sleeps and was skipped because of `-n standby`, the report contains only identity
+    and power mode. The exit status is then the argument of `-n` and not a bit field, so it is
+    omitted.
     """
     if not isinstance(report, Mapping):
         return DriveReport(
@@ -81,12 +83,13 @@ def _if_plausible(
 ) -> WrittenBytes | None:
     """The count, or None if the link cannot carry that many bytes in the drive's power-on time.
 
-    The assumed unit is then wrong. Counts whose unit a standard defines are not checked.
+    None means that the assumed unit is wrong. Counts whose unit a standard defines are not
+    checked.
     """
     if counted is None or counted.source is UnitSource.STANDARD:
         return counted
     max_rate, seconds = link.max_bytes_per_second, health.power_on_seconds
     if max_rate is not None and seconds is not None:
-        # The drive counts an hour when it is over, so the current hour is added.
+        # The drive counts only complete hours, so the current hour is added.
         return counted if counted.bytes <= max_rate * (seconds + 3600) else None
     return counted

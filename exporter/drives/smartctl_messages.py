@@ -1,7 +1,7 @@
-"""Parses what smartctl reports about its own run, and explains why SMART data cannot be read.
+"""Parses smartctl's exit status and messages, and explains why SMART data cannot be read.
 
-The former is the exit status, the messages, and the power mode of the drive. The latter is a
-sentence for people with the cause and the remedy.
+The explanation is a text for people, with the cause and the remedy. The power mode of the drive
+is parsed here too, because for a sleeping drive it is only in a message.
 """
 
 import re
@@ -11,11 +11,11 @@ from exporter.drives.drive_identity import ATA_VENDOR, scsi_vendor
 from exporter.drives.fields import Fields
 from exporter.drives.health import DriveHealth, DriveIdentity, Protocol
 
-#: Messages per report. A failing drive causes a few; more would be noise.
+#: Limits the messages per report. A failing drive causes a few; more would be noise.
 _MAX_MESSAGES = 20
-#: Lines of smartctl's text output that are searched.
+#: Limits the lines of smartctl's text output that are searched. Real output has a few hundred.
 _MAX_OUTPUT_LINES = 4096
-#: Characters of one warning of the drive database.
+#: Limits one warning of the drive database, in characters.
 _MAX_WARNING_CHARACTERS = 256
 
 #: The message of `-n standby` for a drive that it did not wake.
@@ -24,8 +24,8 @@ _ASLEEP = re.compile(r"Device is in (.{1,40}?) mode, exit\(\d{1,3}\)", re.ASCII)
 #: The end of the name of a SCSI power mode: what caused the mode, or its name in Linux.
 _MODE_SUFFIX = re.compile(r"_?( by (timer|command)| \(os\))?$")
 
-#: Start of a warning of the drive database. It has no JSON field; it is in the text that
-#: `--json=o` adds.
+#: The start of a warning of the drive database. The JSON has no field for warnings, so they are
+#: parsed from the text output that `--json=o` adds.
 _DATABASE_WARNING = "==> WARNING:"
 
 _SET_TYPE = "set the type of this device in the configuration"
@@ -117,7 +117,7 @@ def unreadable_reason(
     exit_status: int,
     messages: Sequence[str],
 ) -> str:
-    """Why SMART data cannot be read, with the remedy, as one sentence.
+    """The reason why SMART data cannot be read, with the remedy, as one sentence.
 
     Empty if the report contains health values, and if the report is empty.
     """
@@ -168,7 +168,10 @@ def _database_warnings(fields: Fields) -> Iterator[str]:
 
 
 def _mode(name: str) -> str:
-    """standby_y for ``STANDBY_Y BY TIMER``. ATA does not distinguish "active or idle": active."""
+    """The name of a power mode in lower case: standby_y for ``STANDBY_Y BY TIMER``.
+
+    ATA does not distinguish active from idle: "active or idle" becomes active.
+    """
     name = name.lower()
     if name == "active or idle":
         return "active"
@@ -212,7 +215,7 @@ def _meaning(messages: Sequence[str]) -> str:
 
 
 def _smart_support(fields: Fields, identity: DriveIdentity) -> str:
-    """The reason, if the drive reports that it does not support SMART, or disabled it."""
+    """The reason if the drive reports that SMART is not supported or is disabled; else empty."""
     if fields.flag("smart_support", "available") is False:
         if identity.protocol is Protocol.SCSI:
             return (

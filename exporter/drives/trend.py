@@ -14,9 +14,9 @@ _STUDENT_T = (
     *(1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697),
 )
 
-#: The variance of the least-squares slope through a random walk, divided by the variance of its
-#: mean increment over the same time T. The latter is proportional to 1 / T, the former to
-#: 144 / T**6 * integral of (t (T - t) / 2)**2 dt = 6 / (5 T).
+#: For a random walk over the time T: the variance of its least-squares slope divided by the
+#: variance of its mean increment. The variance of the slope is proportional to
+#: 144 / T**6 * integral of (t (T - t) / 2)**2 dt = 6 / (5 T), that of the mean increment to 1 / T.
 _RANDOM_WALK_SLOPE_FACTOR = 1.2
 
 
@@ -44,9 +44,9 @@ def fit_trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | Non
     """The least-squares line through the points. None for fewer than three, or without a rise.
 
     The error of the slope has two possible causes, and the data do not show which one applies.
-    Either each reading has an independent error; the residuals then measure the error. Or the
-    counter is a random walk, because every day writes a different amount; the scatter of the
-    increments then measures it. The spread is the larger of the two.
+    If each reading has an independent error, the residuals measure the error. If the counter is
+    a random walk, because a different amount is written every day, the scatter of the increments
+    measures it. The spread is the larger of the two.
 
     by_value: the points were taken at fixed values, such as the steps of a counter, and not at
     fixed times. The times between the points then have the scatter.

@@ -17,7 +17,7 @@ class WatchedDrive:
     address: the arguments of smartctl, as text for people: "/dev/sda -d sat".
     up: the drive answered the last poll. A drive in standby counts as up.
     was_reached: the last poll reached the drive: smartctl was installed and had the permission.
-    has_log_data: the daily poll has read the error log and the self-test log.
+    has_log_data: a daily poll has read the error log and the self-test log.
     health: None if no poll has succeeded within the maximum age.
     last_success_unix_time: when the last successful poll ended.
     poll_seconds: the duration of the last poll.

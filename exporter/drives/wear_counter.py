@@ -12,10 +12,11 @@ from exporter.drives.trend import Point
 
 DAY = 86400.0
 
-#: Tolerance for floating-point rounding: 0.07 - 0.04 > 0.03.
+#: Tolerance of comparisons of ratios, because 0.07 - 0.04 > 0.03 in floating point.
 _ROUNDING = 1e-9
 
-#: Power-on time per wall time. A drive below this does not count its power-on time.
+#: The smallest credible ratio of power-on time to wall time. A drive with a lower ratio does not
+#: count its power-on time correctly.
 _MIN_POWERED_RATIO = 0.01
 
 
@@ -26,6 +27,8 @@ class WearObservation:
     at: the unix time of the report.
     power_on_seconds: the total power-on time of the drive.
     used_ratio, step_ratio: as in `Endurance`.
+    host_written_bytes, nand_written_bytes: the lifetime byte counters of the drive.
+    None means that the report did not contain the value.
     """
 
     at: float
@@ -87,10 +90,11 @@ class WearCounter:
         suspect_ratio: float,
         powered_ratio: float,
     ) -> "WearCounter | None":
-        """The counter over the result of `observations_since_reset`.
+        """The counter of a drive. None if the drive does not report wear.
 
+        run: the result of `observations_since_reset`.
+        now: unix time.
         suspect_ratio, powered_ratio: as in `WearoutRules`.
-        None if the drive does not report wear.
         """
         known = [
             (observation, observation.used_ratio, observation.step_ratio)
@@ -125,19 +129,23 @@ def observations_since_reset(
     firmware update, a secure erase, or another drive under the same name. Older observations
     do not describe the present drive.
     """
-    recent = [one for one in observations if now - window_seconds <= one.at <= now]
+    recent = [
+        observation for observation in observations if now - window_seconds <= observation.at <= now
+    ]
     used = step = written = None
     start = 0
-    for index, one in enumerate(recent):
+    for index, observation in enumerate(recent):
         if (
-            _decreased(used, one.used_ratio)
-            or _decreased(written, one.host_written_bytes)
-            or (step and one.step_ratio and step != one.step_ratio)
+            _decreased(used, observation.used_ratio)
+            or _decreased(written, observation.host_written_bytes)
+            or (step and observation.step_ratio and step != observation.step_ratio)
         ):
             start, used, step, written = index, None, None, None
-        used = used if one.used_ratio is None else one.used_ratio
-        step = step if one.step_ratio is None else one.step_ratio
-        written = written if one.host_written_bytes is None else one.host_written_bytes
+        used = used if observation.used_ratio is None else observation.used_ratio
+        step = step if observation.step_ratio is None else observation.step_ratio
+        written = (
+            written if observation.host_written_bytes is None else observation.host_written_bytes
+        )
     return tuple(recent[start:])
 
 
@@ -148,12 +156,16 @@ def _decreased(before: float | None, after: float | None) -> bool:
 def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[list[float], float]:
     """The time of each observation on the time axis, and `wall_ratio` of `WearCounter`."""
     wall = run[-1].at - run[0].at
-    powered = [one.power_on_seconds for one in run if one.power_on_seconds is not None]
+    powered = [
+        observation.power_on_seconds
+        for observation in run
+        if observation.power_on_seconds is not None
+    ]
     if len(powered) == len(run) and powered == sorted(powered) and wall > 0:
         share = (powered[-1] - powered[0]) / wall
         if _MIN_POWERED_RATIO <= share < powered_ratio:
             return powered, 1 / share
-    return [one.at for one in run], 1.0
+    return [observation.at for observation in run], 1.0
 
 
 def _rises(

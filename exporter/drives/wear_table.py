@@ -38,15 +38,17 @@ class WearRule:
 
 
 _INTEL = "Intel DC S3500, S3610, S3700 specifications, 5.4; 20 captures agree with 226"
-_CDI_233 = "CrystalDiskInfo: the normalized value is the life left"
+_CDI = "CrystalDiskInfo: the normalized value is the life left"
 _SMI = "capture of a TS32GMTS400: normalized stuck at 100, raw 96, 132 of 3000 erases"
-_NAME = "drivedb: the family's name for it says life left"
+_NAME = "drivedb: the attribute's name in this family means life left"
 
 WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("intel_dell", 245, "raw_left", "drivedb Percent_Life_Remaining; two captures"),
     WearRule("intel_lenovo", 233, "value_left", _INTEL),
     WearRule("intel_540", 233, "intel_media_wear", _INTEL),
-    WearRule("intel_540", 226, "workload_1024ths", "drivedb has no 233 there; unit as Intel's"),
+    WearRule(
+        "intel_540", 226, "workload_1024ths", "drivedb: no 233 in this family; unit as of intel"
+    ),
     WearRule("intel", 233, "intel_media_wear", _INTEL),
     WearRule("samsung", 177, "value_left", "device statistics of an 860 EVO agree: 81 and 19 %"),
     WearRule("samsung", 173, "value_left", "drivedb: Wear_Leveling_Count of CM871; PM871, SM951"),
@@ -62,7 +64,7 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("sandisk", 230, "second_byte", "CrystalDiskInfo: 100 - the second raw byte"),
     WearRule("sandisk_sdssdp", 230, "hundreds", "CrystalDiskInfo: percent times 100"),
     WearRule("cloudspeed", 245, "value_left", "drivedb Drive_Life_Remaining%; CrystalDiskInfo"),
-    WearRule("phison_kioxia", 231, "stuck_left", "as of Phison"),
+    WearRule("phison_kioxia", 231, "stuck_left", "as for phison"),
     WearRule("phison", 231, "stuck_left", "captures: SKC400 100/74 (26 % by erases), A400 14/86"),
     WearRule("smi_usb", 169, "stuck_left", _SMI),
     WearRule("smi_usb", 231, "value_left", _NAME),
@@ -72,7 +74,7 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("swissbit", 248, "stuck_left", _NAME),
     WearRule("swissbit", 231, "stuck_left", _NAME),
     WearRule("atp_value", 231, "stuck_left", _NAME),
-    WearRule("atp", 202, "raw_percent", "drivedb: the family's name for it says life used"),
+    WearRule("atp", 202, "raw_percent", "drivedb: the attribute's name means life used"),
     WearRule("atp", 248, "stuck_left", _NAME),
     WearRule("apacer", 231, "raw_left", "CrystalDiskInfo: raw is the life left"),
     WearRule("innodisk", 169, "stuck_left", _NAME),
@@ -86,18 +88,18 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("hynix_used", 231, "raw_percent", "CrystalDiskInfo, models with MND and TND"),
     WearRule("hynix_left", 231, "raw_left", "CrystalDiskInfo, models with TNF"),
     WearRule("hynix_sc", 231, "raw_left", "CrystalDiskInfo, SC311 and SC401"),
-    WearRule("hynix_feh", 231, "value_left", _CDI_233),
+    WearRule("hynix_feh", 231, "value_left", _CDI),
     WearRule("hynix_feh", 245, "value_left", _NAME),
-    WearRule("hynix", 231, "value_left", _CDI_233),
-    WearRule("kingston_uv", 231, "value_left", _CDI_233),
-    WearRule("seagate", 231, "value_left", "drivedb: raw8 and hex56, packed; value is life left"),
+    WearRule("hynix", 231, "value_left", _CDI),
+    WearRule("kingston_uv", 231, "value_left", _CDI),
+    WearRule("seagate", 231, "value_left", "drivedb: raw value is packed; value is life left"),
     WearRule("sandforce", 231, "value_left", "drivedb SSD_Life_Left; raw 1 is a log ratio"),
-    WearRule("plextor", 232, "value_left", _CDI_233),
-    WearRule("indilinx", 209, "value_left", _CDI_233),
-    WearRule("indilinx_everest", 233, "value_left", _CDI_233),
-    WearRule("barefoot_3", 233, "value_left", _CDI_233),
+    WearRule("plextor", 232, "value_left", _CDI),
+    WearRule("indilinx", 209, "value_left", _CDI),
+    WearRule("indilinx_everest", 233, "value_left", _CDI),
+    WearRule("barefoot_3", 233, "value_left", _CDI),
     WearRule("maxio", 231, "value_left", "CrystalDiskInfo; drivedb: 173 is a count"),
-    WearRule("ssstc", 231, "value_left", _CDI_233),
+    WearRule("ssstc", 231, "value_left", _CDI),
     WearRule("ssstc", 202, "value_left", _NAME),
     WearRule("ssstc", 233, "value_left", _NAME),
 )

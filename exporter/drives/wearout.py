@@ -1,8 +1,8 @@
 """Estimates when a drive will have used up its rated endurance.
 
 This is not the date of a failure. Field studies found no sudden rise of failures at the rated
-endurance (Schroeder et al., Flash Reliability in Production, FAST'16). But the warranty ends
-there, and fewer spare blocks are left.
+endurance (Schroeder et al., Flash Reliability in Production, FAST'16). At that point the
+warranty ends, and fewer spare blocks are left.
 
 There are four methods. The first one that the data allow is used:
 
@@ -28,7 +28,7 @@ from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, obse
 
 
 class WearoutMethod(str, Enum):
-    """The method of an estimate; see the description of the module."""
+    """The method of an estimate; the module docstring explains each one."""
 
     STEPS = "steps"
     FRACTION = "fraction"
@@ -53,11 +53,11 @@ class WearoutRules:
         night for example, power-on time is the time axis.
     rate_window_seconds: the recent rate of writing is the mean over this time.
     min_rate_seconds: the rate needs at least this much history.
-    short_history_factor: the rate may be wrong by at least this factor until the history is
-        twice `rate_window_seconds`. Less than a week may have no weekend, and one week does not
-        show how much weeks differ.
+    short_history_factor: until the history is twice `rate_window_seconds`, the range is at
+        least this wide: the rate may be wrong by this factor. Less than a week may contain no
+        weekend, and one week does not show how much weeks differ.
     min_used_ratio: below this, the rounding of whole percents makes the lifetime ratio useless.
-    max_seconds: the limit of the estimate. A longer time is reported as this one.
+    max_seconds: the limit of the estimate. A longer time is reported as this limit.
     """
 
     window_seconds: float = 400 * DAY
@@ -101,7 +101,7 @@ def estimate_wearout(
 ) -> WearoutEstimate | None:
     """The time until the rated endurance of one drive is used up, counted from `now`.
 
-    observations: the history of one drive, sorted by time. Later ones than `now` are ignored.
+    observations: the history of one drive, sorted by time. Those after `now` are ignored.
     now: unix time.
     rated_bytes: the bytes that the vendor warrants, if configured.
 
@@ -147,7 +147,7 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     max_gap = max(rise.gap_seconds for rise in counter.rises)
     overdue_seconds_per_ratio = 0.0
     if last.suspect:
-        # The position between two steps after the jump is unknown.
+        # The counter jumped, so the time since its last regular step is unknown.
         since = 0.0
     elif since * line.rate > step:
         overdue_seconds_per_ratio = since / step
@@ -188,7 +188,7 @@ def _by_fraction(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
 def _by_lifetime(
     counter: WearCounter, run: Sequence[WearObservation], rules: WearoutRules
 ) -> _Bounds | None:
-    """The estimate from the bytes that the used part of the endurance took."""
+    """The estimate from the bytes that were written per used endurance until now."""
     written = run[-1].host_written_bytes
     rate = _written_rate(run, rules)
     if not written or rate is None:
@@ -246,5 +246,5 @@ def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend 
 
 
 def _error_factor(line: Trend, resolution_error: float = 0.0) -> float:
-    """The factor by which the rate may be wrong: its spread and the resolution of the readings."""
+    """The factor by which the rate may be wrong, from its spread and the counter's resolution."""
     return 1 + line.spread + resolution_error

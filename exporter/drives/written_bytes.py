@@ -56,25 +56,30 @@ _PAGE_BYTES = 1 << 14
 
 #: Raw values that mean "not valid": 0, and all ones in one of the usual widths.
 _NOT_VALID = frozenset({0, (1 << 32) - 1, (1 << 48) - 1, (1 << 56) - 1})
-#: Bytes; no drive has written as many in its life.
+#: Limits a lifetime count, in bytes. No drive can write this much.
 _MAX_BYTES = 1 << 62
 
 _RULED = frozenset((rule.make, rule.counter) for rule in WRITTEN_RULES)
 
-#: Seconds. Some drives update their counters only once an hour.
+#: The shortest time for the comparison with the kernel, in seconds. Some drives update their
+#: counters only once an hour.
 _MIN_CHECK_SECONDS = 3600.0
 
-#: Steps of the counter; with 20 the rounding at both ends is at most a tenth.
+#: The smallest growth for the comparison, in steps of the drive's counter. With 20 steps the
+#: rounding at both ends is at most a tenth.
 _MIN_CHECK_STEPS = 20
 
-#: The largest ratio of the two counts with the right unit. Merged writes, flushes and writes by
-#: others cause a smaller ratio; the ratio of any two units in use is larger.
+#: The largest ratio of the two counts if the unit is right. Merged writes, flushes and writes that
+#: bypass this kernel cause a smaller ratio. The ratio of any two units in use is larger.
 _MAX_UNIT_RATIO = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AtaWritten:
-    """Lifetime byte counters: what the host read and wrote, and what was written to the flash."""
+    """Lifetime byte counters: read by the host, written by the host, and written to the flash.
+
+    None means that the drive does not report the count, or that its unit is unknown.
+    """
 
     host_read: WrittenBytes | None = None
     host_written: WrittenBytes | None = None
@@ -110,9 +115,13 @@ def unit_matches_kernel(
 ) -> bool | None:
     """True if the drive's count and the kernel's count grew alike, False if the unit is wrong.
 
-    None if this cannot be decided: less than an hour, less than 20 steps of the counter by
-    either count, a counter that went backward, or no writes by the kernel. Not for a drive that
-    others than this kernel write to: one behind a RAID controller, or shared between hosts.
+    smart_delta_bytes, kernel_delta_bytes: the growth of the two counts, in bytes.
+    unit_bytes: one step of the drive's counter.
+    seconds: the time in which the counts grew.
+
+    None if this cannot be decided: the time is less than an hour, both counts grew by less than
+    20 steps, the drive's counter went backward, or the kernel wrote nothing. Do not call it for
+    a drive that other systems write to: behind a RAID controller, or shared between hosts.
     """
     if seconds < _MIN_CHECK_SECONDS or unit_bytes <= 0:
         return None
@@ -133,7 +142,7 @@ def _from_device_statistics(
 
 
 def _has_rule(make: str | None, counter: WrittenCounter) -> bool:
-    """True if the unit of the make is known, or known to be doubtful. Names are then not used."""
+    """True if the table has a row for the make, also with unit UNKNOWN. Names are then not used."""
     return (make, counter) in _RULED
 
 

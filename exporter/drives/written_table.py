@@ -1,8 +1,8 @@
 """Table of the vendor attributes that count bytes read and written, with their units. Data only.
 
 Sources are named as in `wear_table`. To extend the table, add a row for a make of `makes.MAKES`.
-The rows of one make and counter are tried in order. A make without a row for a counter is read
-by the name of the attribute (`written_bytes`).
+The rows of one make and counter are tried in order. If a make has no row for a counter,
+`written_bytes` searches for an attribute whose name contains the unit.
 """
 
 from dataclasses import dataclass
@@ -11,15 +11,16 @@ from typing import Literal, TypeAlias
 #: The fields of `written_bytes.AtaWritten` that the rules fill.
 WrittenCounter: TypeAlias = Literal["host_read", "host_written", "nand_written"]
 
+# Units in bytes.
 SECTOR = 512
 MIB = 1 << 20
-MIB_16 = 16 * MIB
 MIB_32 = 32 * MIB
 GIB = 1 << 30
 GB = 10**9
 #: Placeholder for the logical sector size of the drive (ACS).
 LOGICAL_BLOCK = -1
-#: The sources contradict each other, or the count is split over attributes. No value is read.
+#: Placeholder for an unknown unit: the sources contradict each other, or the count is split over
+#: several attributes. No value is read.
 UNKNOWN = 0
 
 
@@ -47,9 +48,9 @@ def _host(make: str, unit: int, source: str) -> tuple[WrittenRule, WrittenRule]:
 
 
 _INTEL = "Intel DC S3500 specification, E1h; drivedb *_32MiB"
-_DELL = "captures: 241 is 225 Host_Writes_32MiB though its name says LBAs; 242 as Intel's"
+_DELL = "captures: 241 equals 225 Host_Writes_32MiB, although named LBAs; 242 as of intel"
 _SANDISK = "drivedb Total_Writes_GiB"
-_SPLIT = "drivedb: low and high words, or mantissa and exponent, in rows of their own"
+_SPLIT = "drivedb: low and high words, or mantissa and exponent, in separate attributes"
 
 WRITTEN_RULES: tuple[WrittenRule, ...] = (
     *_host("intel_dell", MIB_32, _DELL),
@@ -78,7 +79,7 @@ WRITTEN_RULES: tuple[WrittenRule, ...] = (
     WrittenRule("micron_5000", "host_written", (246,), LOGICAL_BLOCK, "Micron TN-FD-23"),
     WrittenRule("micron_client", "host_written", (246,), LOGICAL_BLOCK, "Micron TN-FD-22"),
     *_host("wd", GIB, "drivedb Host_Writes_GiB"),
-    WrittenRule("wd", "nand_written", (233, 234), GIB, "drivedb: TLC and SLC writes apart"),
+    WrittenRule("wd", "nand_written", (233, 234), GIB, "drivedb: one counts TLC writes, one SLC"),
     *_host("sandisk_hp", UNKNOWN, "CrystalDiskInfo: 16 MiB, drivedb: GiB"),
     *_host("sandisk_lenovo_233", GIB, _SANDISK),
     *_host("sandisk_oem", GIB, _SANDISK),
@@ -87,8 +88,8 @@ WRITTEN_RULES: tuple[WrittenRule, ...] = (
     WrittenRule("sandisk", "nand_written", (233,), GIB, "drivedb Total_NAND_Writes_GiB"),
     *_host("sandisk_sdssdp", SECTOR, "CrystalDiskInfo; drivedb's default"),
     *_host("sandisk_small", SECTOR, "CrystalDiskInfo; drivedb's default"),
-    *_host("phison_kioxia", UNKNOWN, "drivedb: GiB, with a doubt that it is 32 MiB"),
-    WrittenRule("phison_kioxia", "nand_written", (233,), UNKNOWN, "as 241"),
+    *_host("phison_kioxia", UNKNOWN, "drivedb: GiB, but possibly 32 MiB"),
+    WrittenRule("phison_kioxia", "nand_written", (233,), UNKNOWN, "as for 241"),
     *_host("phison", GIB, "drivedb Lifetime_Writes_GiB; CrystalDiskInfo"),
     WrittenRule("phison", "nand_written", (233,), GIB, "captures: WAF 2.14 KC400, 2.46 A400"),
     *_host("smi_usb", MIB_32, "drivedb Host_Writes_32MiB"),
@@ -101,7 +102,7 @@ WRITTEN_RULES: tuple[WrittenRule, ...] = (
     *_host("swissbit", UNKNOWN, _SPLIT),
     WrittenRule("atp", "host_written", (235,), SECTOR, "drivedb Sectors_Written_to_SSD"),
     WrittenRule(
-        "atp", "host_read", (242,), UNKNOWN, "drivedb: sectors on one family, bytes on one"
+        "atp", "host_read", (242,), UNKNOWN, "drivedb: sectors in one family, bytes in another"
     ),
     WrittenRule("atp", "nand_written", (241,), SECTOR, "drivedb Sectors_Written_to_NAND"),
     *_host("toshiba", MIB_32, "smartmontools issue 312: HK4R; CrystalDiskInfo: THNSNJ, KSG60"),
@@ -109,13 +110,15 @@ WRITTEN_RULES: tuple[WrittenRule, ...] = (
         rule
         for make in ("hynix", "hynix_used", "hynix_left")
         for rule in (
-            *_host(make, GB, "smartmontools ticket 1517: about 10^9"),
+            *_host(make, GB, "smartmontools ticket 1517: about 10^9 bytes"),
             WrittenRule(make, "nand_written", (249,), GIB, "drivedb NAND_Writes_GiB, SC313"),
         )
     ),
     *_host("hynix_sc", UNKNOWN, "CrystalDiskInfo: sectors, drivedb: GB"),
     WrittenRule("hynix_feh", "host_written", (235,), GIB, "drivedb Lifetime_Writes_GiB"),
-    WrittenRule("hynix_feh", "host_written", (241,), UNKNOWN, "drivedb: of old host, of new NAND"),
+    WrittenRule(
+        "hynix_feh", "host_written", (241,), UNKNOWN, "drivedb: host on old drives, NAND on new"
+    ),
     WrittenRule("hynix_feh", "host_read", (242,), GIB, "drivedb Lifetime_Reads_GiB"),
     *_host("kingston_uv", GIB, "drivedb Host_Writes_GiB; CrystalDiskInfo"),
     *_host("seagate", GIB, "drivedb Host_Writes_GiB, Lifetime_Wts_Frm_Hst_GB"),
@@ -123,7 +126,7 @@ WRITTEN_RULES: tuple[WrittenRule, ...] = (
     *_host("sandforce", GIB, "drivedb Lifetime_Writes_GiB"),
     WrittenRule("sandforce", "nand_written", (233,), GIB, "drivedb NAND_GiB_Written"),
     *_host("plextor", MIB_32, "drivedb Host_Writes_32MiB"),
-    WrittenRule("plextor", "nand_written", (233,), GIB, "CrystalDiskInfo: 233 is NAND GiB there"),
+    WrittenRule("plextor", "nand_written", (233,), GIB, "CrystalDiskInfo: 233 is GiB to the NAND"),
     WrittenRule("indilinx", "host_written", (199,), SECTOR, "drivedb Write_Sectors_Tot_Ct"),
     WrittenRule("indilinx", "host_read", (198,), SECTOR, "drivedb Read_Sectors_Tot_Ct"),
     *_host("barefoot_3", GIB, "drivedb Host_Writes_GiB, firmware M00 and M10"),

@@ -10,8 +10,8 @@ _HEAD = """\
 # Metrics
 
 All metric families, generated from the catalogue by `make docs`. Names contain the base unit,
-ratios range from 0 to 1, and every counter ends in `_total`. **An unknown value has no sample; it
-is never 0.** `device` is the kernel's name of the block device, as in node_exporter.
+ratios are fractions (1 is 100 %), and every counter ends in `_total`. **An unknown value has no
+sample; it is never 0.** `device` is the kernel's name of the block device, as in node_exporter.
 """
 
 

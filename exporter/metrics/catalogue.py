@@ -29,10 +29,10 @@ def families(subject: ModuleType) -> Iterator[MetricDesc]:
     """Returns the families of one subject, in the order of the module."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
-            yield from _in(value)
+            yield from _descriptions(value)
 
 
-def _in(value: object) -> Iterable[MetricDesc]:
+def _descriptions(value: object) -> Iterable[MetricDesc]:
     if isinstance(value, MetricDesc):
         return (value,)
     if isinstance(value, dict):

@@ -5,8 +5,8 @@ from exporter.metrics.desc import MetricDesc
 CPU_SECONDS = MetricDesc(
     "ssd_cpu_seconds_total",
     "Time of all CPUs by mode; user includes nice (/proc/stat). iowait is idle time while I/O "
-    "was pending, so it is only a hint. idle and iowait are corrected where the kernel's "
-    "counters decrease.",
+    "was pending, so it is only a hint. If the kernel's counters of idle and iowait decrease, "
+    "the exporter corrects them.",
     ("mode",),
     "counter",
 )
@@ -19,7 +19,7 @@ CPU_SECONDS_BY_CPU = MetricDesc(
 )
 SOFTIRQ_MAX_RATIO = MetricDesc(
     "ssd_cpu_softirq_max_ratio",
-    "Largest share of a second that a CPU spent in softirq and irq, within the window "
+    "Largest share of a second that any CPU spent in softirq and irq, within the window "
     "(/proc/stat, sampled every second). A single CPU saturated by interrupts slows I/O down "
     "but does not show in an average.",
     ("window",),
@@ -30,13 +30,13 @@ SOFTIRQ_HOTTEST_CPU = MetricDesc(
 )
 IOWAIT_MAX_RATIO = MetricDesc(
     "ssd_cpu_iowait_max_ratio",
-    "Largest share of a second that a CPU counted as iowait, within the window (/proc/stat, "
+    "Largest share of a second that any CPU counted as iowait, within the window (/proc/stat, "
     "sampled every second). It is only a hint: iowait alone never causes a verdict.",
     ("window",),
 )
 SOFTIRQ_SATURATED = MetricDesc(
     "ssd_cpu_softirq_saturated_seconds_total",
-    "Seconds in which some CPU was saturated by softirq and irq, without idle time "
+    "Seconds in which at least one CPU was saturated by softirq and irq: it had no idle time "
     "(/proc/stat, sampled every second).",
     (),
     "counter",
@@ -82,11 +82,11 @@ def _pressure(resource: str, kind: str, text: str) -> MetricDesc:
 
 #: The families of pressure, by resource and kind.
 PRESSURE = {
-    ("io", "waiting"): _pressure("io", "waiting", "some task waited for I/O"),
+    ("io", "waiting"): _pressure("io", "waiting", "at least one task waited for I/O"),
     ("io", "stalled"): _pressure("io", "stalled", "all non-idle tasks waited for I/O"),
-    ("cpu", "waiting"): _pressure("cpu", "waiting", "some task waited for a CPU"),
+    ("cpu", "waiting"): _pressure("cpu", "waiting", "at least one task waited for a CPU"),
     ("cpu", "stalled"): _pressure("cpu", "stalled", "all non-idle tasks waited for a CPU"),
-    ("memory", "waiting"): _pressure("memory", "waiting", "some task waited for memory"),
+    ("memory", "waiting"): _pressure("memory", "waiting", "at least one task waited for memory"),
     ("memory", "stalled"): _pressure("memory", "stalled", "all non-idle tasks waited for memory"),
     ("irq", "stalled"): _pressure(
         "irq", "stalled", "all non-idle tasks were delayed by interrupts"
@@ -94,7 +94,7 @@ PRESSURE = {
 }
 CGROUP_WAITING = MetricDesc(
     "ssd_cgroup_pressure_io_waiting_seconds_total",
-    'Time in which some task of the control group waited for I/O (io.pressure "some").',
+    'Time in which at least one task of the control group waited for I/O (io.pressure "some").',
     ("cgroup",),
     "counter",
 )

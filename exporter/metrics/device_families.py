@@ -4,7 +4,7 @@ from exporter.metrics.desc import MetricDesc
 
 DEVICE_INFO = MetricDesc(
     "ssd_device_info",
-    "A drive and how it is attached; the value is always 1 (sysfs, SMART). A USB bridge or "
+    "Identity and attachment of a drive; the value is always 1 (sysfs, SMART). A USB bridge or "
     "RAID controller may report its own identity instead of the drive's.",
     (
         "device",
@@ -34,7 +34,7 @@ DEVICE_QUEUE_INFO = MetricDesc(
 DEVICE_STATE_OK = MetricDesc(
     "ssd_device_state_ok",
     "1 if all NVMe controllers of the drive are live or the SCSI device is running (sysfs "
-    "state). With multipath, one lost path is enough for 0.",
+    "state). With multipath, the value is 0 if one path is lost.",
     ("device",),
 )
 IO_ERRORS = MetricDesc(
@@ -65,8 +65,8 @@ LINK_SPEED = MetricDesc(
 )
 LINK_SPEED_MAX = MetricDesc(
     "ssd_link_speed_max_bytes_per_second",
-    "Highest line rate that drive and port support, as far as both are known (sysfs, SMART). "
-    "For SAS only the port is known, so a slower drive is not a fault.",
+    "Highest line rate that drive and port both support (sysfs, SMART). For SAS only the "
+    "maximum of the port is known, so a lower ssd_link_speed_bytes_per_second may be normal.",
     ("device",),
 )
 MD_DEGRADED = MetricDesc(
@@ -83,14 +83,15 @@ PARTITION_MISALIGNED = MetricDesc(
 )
 MOUNT_INFO = MetricDesc(
     "ssd_mount_info",
-    "A filesystem and a drive below it, through partitions, dm and md; the value is always 1 "
+    "A filesystem and a drive that stores it, also through dm and md; the value is always 1 "
     "(mountinfo, sysfs). A filesystem on several drives has one series per drive.",
     ("device", "mountpoint", "fstype"),
 )
 ROLE_INFO = MetricDesc(
     "ssd_device_role_info",
-    "Role of the drive for a running MySQL or MariaDB server; the value is always 1 (the "
-    "server's command line and option files). Option files inside a container are not read.",
+    "Role of the drive for a running MySQL or MariaDB server, or from the settings; the value "
+    "is always 1 (the server's command line and option files, settings). Option files inside a "
+    "container are not read.",
     ("device", "role"),
 )
 FILESYSTEM_READONLY = MetricDesc(

@@ -103,17 +103,17 @@ FLUSH_TIME = MetricDesc(
 
 BUSY_RATIO = MetricDesc(
     "ssd_disk_busy_ratio",
-    "Seconds by the share of each second in which the device was busy (diskstats, sampled "
-    "every second). It is the smaller of the time with requests in flight and the mean number "
-    "in flight (Little's law).",
+    "Number of seconds, by the share of the second in which the device was busy (diskstats, "
+    "sampled every second). The share is the smaller of the time with requests in flight and "
+    "the mean number of requests in flight (Little's law).",
     _DEVICE,
     "histogram",
     (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0),
 )
 QUEUE_DEPTH = MetricDesc(
     "ssd_disk_queue_depth",
-    "Seconds by the mean number of requests in flight in each second (diskstats, sampled "
-    "every second). It is computed from the times of completed requests.",
+    "Number of seconds, by the mean number of requests in flight in the second (diskstats, "
+    "sampled every second). The mean is computed from the times of completed requests.",
     _DEVICE,
     "histogram",
     (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 1024.0),
@@ -121,22 +121,23 @@ QUEUE_DEPTH = MetricDesc(
 
 _AWAIT_EDGES = (0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.2, 1.0)
 _AWAIT_HELP = (
-    "{0} by the mean await in the second of completion (diskstats, sampled every second). "
-    "These are per-second means weighted by operations, not the await of each request."
+    "Number of {0}, by the mean await of the second in which they completed (diskstats, "
+    "sampled every second). All {0} of one second count with the same mean: the await of a "
+    "single request is unknown."
 )
 READ_AWAIT = MetricDesc(
-    "ssd_disk_read_await_seconds", _AWAIT_HELP.format("Reads"), _DEVICE, "histogram", _AWAIT_EDGES
+    "ssd_disk_read_await_seconds", _AWAIT_HELP.format("reads"), _DEVICE, "histogram", _AWAIT_EDGES
 )
 WRITE_AWAIT = MetricDesc(
     "ssd_disk_write_await_seconds",
-    _AWAIT_HELP.format("Writes"),
+    _AWAIT_HELP.format("writes"),
     _DEVICE,
     "histogram",
     _AWAIT_EDGES,
 )
 FLUSH_AWAIT = MetricDesc(
     "ssd_disk_flush_await_seconds",
-    _AWAIT_HELP.format("Flushes"),
+    _AWAIT_HELP.format("flushes"),
     _DEVICE,
     "histogram",
     _AWAIT_EDGES,
@@ -145,7 +146,8 @@ FLUSH_AWAIT = MetricDesc(
 _SIZE_EDGES = (4096.0, 8192.0, 16384.0, 32768.0, 65536.0, 131072.0, 262144.0, 524288.0, 1048576.0)
 READ_SIZE = MetricDesc(
     "ssd_disk_read_request_size_bytes",
-    "Reads by their mean size in the second of completion (diskstats, sampled every second). "
+    "Number of reads, by the mean read size of the second in which they completed (diskstats, "
+    "sampled every second). "
     "InnoDB pages are 16384 bytes.",
     _DEVICE,
     "histogram",
@@ -154,7 +156,8 @@ READ_SIZE = MetricDesc(
 )
 WRITE_SIZE = MetricDesc(
     "ssd_disk_write_request_size_bytes",
-    "Writes by their mean size in the second of completion (diskstats, sampled every second). "
+    "Number of writes, by the mean write size of the second in which they completed (diskstats, "
+    "sampled every second). "
     "InnoDB pages are 16384 bytes.",
     _DEVICE,
     "histogram",
@@ -164,21 +167,22 @@ WRITE_SIZE = MetricDesc(
 
 AWAIT_BASELINE = MetricDesc(
     "ssd_disk_await_baseline_seconds",
-    "Baseline of the device: its median await at low load (computed from diskstats). Until it "
-    "is learned, it is the floor of the drive class: see ssd_disk_await_baseline_info.",
+    "Baseline of the device: its median await at low load (computed from diskstats). Until the "
+    "baseline is learned, the value is the floor of the drive class: see "
+    "ssd_disk_await_baseline_info.",
     ("device", "op"),
 )
 AWAIT_BASELINE_INFO = MetricDesc(
     "ssd_disk_await_baseline_info",
-    "Source of ssd_disk_await_baseline_seconds; the value is always 1. It is learned from "
-    "this device, or the floor of its class (nvme, ssd, rotational).",
+    "Source of ssd_disk_await_baseline_seconds; the value is always 1. source='learned': from "
+    "this device. source='floor': the lower limit of its class (nvme, ssd, rotational).",
     ("device", "op", "source"),
 )
 SATURATED = MetricDesc(
     "ssd_disk_saturated_seconds_total",
     "Seconds in which the device was saturated (diskstats and PSI, sampled every second). "
-    "Saturated means busy, with a filled queue, slow requests compared with the baseline, and "
-    "tasks that wait for I/O. Without PSI the last condition is omitted.",
+    "The device is then busy, its queue is filled, requests are slow compared with the "
+    "baseline, and tasks wait for I/O. Without PSI the last condition is omitted.",
     _DEVICE,
     "counter",
 )
@@ -192,43 +196,43 @@ STALLED = MetricDesc(
 WRITE_FALLOFF_EVENTS = MetricDesc(
     "ssd_disk_write_falloff_events_total",
     "Throughput drops by a third or more during a saturating write (diskstats, sampled every "
-    "second). Causes are a full write cache, garbage collection, heat or a slower link. Only "
-    "for SSDs, not for volumes of RAID controllers, SANs or hypervisors.",
+    "second). Possible causes are a full write cache, garbage collection, heat or a slower "
+    "link. Volumes of RAID controllers, SANs and hypervisors, and hard disks, have no sample.",
     _DEVICE,
     "counter",
 )
 WRITE_FALLOFF_RATIO = MetricDesc(
     "ssd_disk_write_falloff_last_ratio",
-    "Write throughput after the last falloff divided by that before (diskstats, sampled every "
-    "second).",
+    "Write throughput after the last falloff divided by the throughput before it (diskstats, "
+    "sampled every second).",
     _DEVICE,
 )
 WRITE_FALLOFF_BURST = MetricDesc(
     "ssd_disk_write_falloff_last_burst_bytes",
-    "Bytes written without a rest before the last falloff (diskstats, sampled every second). "
-    "If the write cache was the cause, this was its free part.",
+    "Bytes written without a pause before the last falloff (diskstats, sampled every second). "
+    "If the write cache was the cause, this is the size of its free part.",
     _DEVICE,
 )
 
 _WINDOWED = ("device", "window")
 BUSY_RATIO_MAX = MetricDesc(
     "ssd_disk_busy_ratio_max",
-    "Largest busy ratio of a second in the window (diskstats, sampled every second).",
+    "Largest busy ratio of any second in the window (diskstats, sampled every second).",
     _WINDOWED,
 )
 QUEUE_DEPTH_MAX = MetricDesc(
     "ssd_disk_queue_depth_max",
-    "Largest queue depth of a second in the window (diskstats, sampled every second).",
+    "Largest queue depth of any second in the window (diskstats, sampled every second).",
     _WINDOWED,
 )
 READ_AWAIT_MAX = MetricDesc(
     "ssd_disk_read_await_seconds_max",
-    "Largest mean read await of a second in the window (diskstats, sampled every second).",
+    "Largest mean read await of any second in the window (diskstats, sampled every second).",
     _WINDOWED,
 )
 WRITE_AWAIT_MAX = MetricDesc(
     "ssd_disk_write_await_seconds_max",
-    "Largest mean write await of a second in the window (diskstats, sampled every second).",
+    "Largest mean write await of any second in the window (diskstats, sampled every second).",
     _WINDOWED,
 )
 BOTTLENECK = MetricDesc(

@@ -26,19 +26,19 @@ SAMPLER_SAMPLES = MetricDesc(
 )
 SAMPLER_GAPS = MetricDesc(
     "ssd_sampler_gaps_total",
-    "Samples that came more than three intervals after the one before, or after a suspend. "
-    "The kernel's counters include the time in between, the histograms do not.",
+    "Samples taken more than three intervals after the previous one, or after a suspend. The "
+    "kernel's counters include the skipped time, the histograms do not.",
     (),
     "counter",
 )
 SAMPLER_TIMESTAMP = MetricDesc(
     "ssd_sampler_last_sample_timestamp_seconds",
-    "Unix time of the last sample. If it is old, so is the whole page.",
+    "Unix time of the last sample. If it is old, all values of the page are old.",
 )
 SURVEY_TIMESTAMP = MetricDesc(
     "ssd_survey_last_success_timestamp_seconds",
-    "Unix time of the last successful survey of /sys, mounts and MySQL servers. It stands "
-    "still while a filesystem or a program that the survey reads hangs.",
+    "Unix time of the last successful survey of /sys, mounts and MySQL servers. It does not "
+    "advance while a filesystem or a process that the survey reads hangs.",
 )
 SAMPLER_INTERVAL = MetricDesc(
     "ssd_sampler_interval_seconds", "Configured time between two samples."

@@ -35,7 +35,7 @@ THROUGHPUT = MetricDesc(
 )
 HOST_SHARE = MetricDesc(
     "ssd_probe_host_share_ratio",
-    "Share of the last run's latency that arose outside the device (fio, diskstats). No "
+    "Share of the last run's latency that was not spent in the device (fio, diskstats). No "
     "sample if the probe made less than half of the device's operations while it ran.",
     _PROFILE,
 )
@@ -74,13 +74,13 @@ RUNNING = MetricDesc(
 WRITTEN = MetricDesc(
     "ssd_probe_written_bytes_total",
     "Bytes that probes have charged to the write budget (fio, diskstats). A probe charges "
-    "twice the bytes that fio reports, or the bytes that the device wrote if they are more.",
+    "twice the bytes that fio reports, or the bytes that the device wrote if that is more.",
     ("device",),
     "counter",
 )
 BUDGET = MetricDesc(
     "ssd_probe_write_budget_bytes",
-    "Write budget of probes: of scheduled probes for a day (UTC), and of all probes over the "
+    "Bytes that probes may write: scheduled probes per day (UTC), and all probes over the "
     "drive's life (settings).",
     ("device", "period"),
 )
@@ -135,14 +135,14 @@ _DEVICE = ("device",)
 
 SLC_CACHE = MetricDesc(
     "ssd_slc_cache_bytes",
-    "Size of the write cache: bytes that the rested drive took at full speed before the cache "
-    "cliff, in the last SLC probe (fio). No sample if no cliff was found.",
+    "Size of the write cache: bytes that the last SLC probe wrote at full speed, after an idle "
+    "time and before the cache cliff (fio). No sample if no cliff was found.",
     _DEVICE,
 )
 SLC_CACHE_MIN = MetricDesc(
     "ssd_slc_cache_min_bytes",
-    "Bytes that the last SLC probe wrote without reaching a cache cliff, when it was stopped "
-    "or its budget ended (fio). The write cache, if there is one, is larger.",
+    "Bytes that the last SLC probe wrote without a cache cliff until it was stopped or its "
+    "budget was used up (fio). The write cache, if there is one, is larger.",
     _DEVICE,
 )
 SLC_BURST = MetricDesc(
@@ -177,6 +177,6 @@ SLC_RESULT = MetricDesc(
 )
 SLC_AT = MetricDesc(
     "ssd_slc_probe_timestamp_seconds",
-    "Unix time at which the SLC probe ended whose results are exposed.",
+    "Unix time at which the SLC probe ended that produced the exposed results.",
     _DEVICE,
 )

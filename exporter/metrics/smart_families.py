@@ -23,9 +23,9 @@ BLOCK_INFO = MetricDesc(
 )
 AVAILABLE = MetricDesc(
     "ssd_smart_available",
-    "1 if the drive reports SMART data, 0 if it answers without (smartctl). It may have none, "
-    "a bridge or controller may hide it, or a privilege may be missing: ssd-exporter check "
-    "shows which.",
+    "1 if the drive reports SMART data, 0 if it answers but reports none (smartctl). Possible "
+    "causes are a drive without SMART, a bridge or controller that hides it, or a missing "
+    "privilege: ssd-exporter check shows the cause.",
     _DRIVE,
 )
 HEALTHY = MetricDesc(
@@ -54,8 +54,8 @@ SPARE = MetricDesc(
 )
 SPARE_THRESHOLD = MetricDesc(
     "ssd_smart_spare_threshold_ratio",
-    "The ssd_smart_spare_ratio below which the drive itself warns (NVMe available spare "
-    "threshold). It differs between makers.",
+    "Value of ssd_smart_spare_ratio below which the drive itself warns (NVMe available spare "
+    "threshold, ATA attributes). It differs between makers.",
     _DRIVE,
 )
 TEMPERATURE = MetricDesc(
@@ -126,7 +126,7 @@ REALLOCATED = MetricDesc(
 )
 PENDING = MetricDesc(
     "ssd_smart_pending_sectors",
-    "Sectors that could not be read and are not rewritten yet (ATA attributes, SCSI pending "
+    "Sectors that could not be read and have not been rewritten yet (ATA attributes, SCSI pending "
     "defects). Some Crucial drives change to 1 and back without a defect.",
     _DRIVE,
 )
@@ -188,14 +188,14 @@ SELF_TEST_PASSED = MetricDesc(
 )
 SELF_TEST_COMPLETED = MetricDesc(
     "ssd_smart_self_test_completed_power_on_seconds",
-    "Power-on time of the drive when its last self-test ended (self-test log). ATA drives "
-    "restart this count after 65,536 hours.",
+    "Power-on time of the drive when its last completed self-test ended (self-test log). ATA "
+    "logs restart at 0 after 65,536 hours; the exporter adds the missing hours.",
     _DRIVE,
 )
 EXIT_BIT = MetricDesc(
     "ssd_smart_exit_bit",
     "Each bit of smartctl's exit status at the last successful poll, 1 if it is set "
-    "(smartctl). bit='error_log_entries' stays 1 for ever after the first entry.",
+    "(smartctl). bit='error_log_entries' stays 1 permanently after the first entry.",
     (*_DRIVE, "bit"),
 )
 WEAROUT_ETA = MetricDesc(
@@ -219,14 +219,14 @@ FIRMWARE_ISSUE = MetricDesc(
 )
 FIRMWARE_ISSUE_LEFT = MetricDesc(
     "ssd_smart_firmware_issue_left_seconds",
-    "Power-on time until a firmware defect takes effect, for defects that occur at a certain "
-    "age (built-in list).",
+    "Remaining power-on time until a firmware defect occurs, for defects that occur at a "
+    "certain power-on time (built-in list).",
     (*_DRIVE, "issue"),
 )
 POWER_MODE = MetricDesc(
     "ssd_smart_power_mode",
     "1 for the power mode that the drive was in at the last poll (smartctl). Other modes have "
-    "no series. A poll does not wake a drive in standby, so it returns nothing else.",
+    "no series. A poll does not wake a drive in standby, so it returns no other values.",
     (*_DRIVE, "mode"),
 )
 PLP_HEALTHY = MetricDesc(
@@ -263,8 +263,8 @@ ATTRIBUTE_THRESHOLD = MetricDesc(
 )
 LAST_SUCCESS = MetricDesc(
     "ssd_smart_last_success_timestamp_seconds",
-    "Unix time of the last successful poll of the drive (smartctl). The drive's values are "
-    "from then, and are removed when they are too old.",
+    "Unix time of the last successful poll of the drive (smartctl). All SMART values are from "
+    "this poll. They are removed when they are too old.",
     _DRIVE,
 )
 POLL_DURATION = MetricDesc(
