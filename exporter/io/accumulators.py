@@ -8,20 +8,20 @@ from typing import Any, Generic, TypeVar
 
 from exporter.metrics.desc import Buckets, MetricDesc
 
-#: A rolling window moves in this many steps. Each device makes four observations per second, so an
-#: observation must be cheap: it changes one number.
+#: Number of steps in which a rolling window moves. With few steps, an observation changes only one
+#: number. Each device makes four observations per second, so they must be cheap.
 _WINDOW_STEPS = 6
 
-#: A step back of more than this is not jitter: the kernel restarted its count. Waiting for the
-#: count to catch up would hide everything in between. This happens after CPU hotplug; the cpu
-#: collector of node_exporter uses a similar limit.
+#: Largest decrease of a time counter, in seconds, that counts as jitter. A larger decrease means
+#: that the kernel restarted its count, for example after CPU hotplug. Waiting until the new count
+#: catches up would hide the time in between. node_exporter's cpu collector uses a similar limit.
 _MAX_JITTER_SECONDS = 5.0
 
-#: Limit for values from the state file: 4,096 CPUs for 23 years. A damaged number above it would
-#: stay in the counter until the next boot.
+#: Upper limit, in seconds, for values from the state file: 4,096 CPUs for 23 years. A larger value
+#: comes from a damaged file, and the counter would keep it until the next boot.
 _MAX_STORED_SECONDS = 3e12
 
-# Skips the class's own constructor. A page calls this five times per device.
+# Makes a named tuple without its own constructor, which is slower. A page needs five per device.
 _new = tuple.__new__
 
 V = TypeVar("V", bound=Hashable)
@@ -30,8 +30,8 @@ V = TypeVar("V", bound=Hashable)
 class WeightedHistogram:
     """A histogram whose observations carry a weight, in seconds or operations.
 
-    It is cumulative over the daemon's life, so it is correct at every scrape interval.
-    The Histogram of prometheus_client has no weights.
+    The weights only grow while the daemon runs, so rates are correct at every scrape interval. The
+    Histogram of prometheus_client has no weights.
     """
 
     __slots__ = ("_edges", "_sum", "_weights")
@@ -51,13 +51,14 @@ class WeightedHistogram:
         self._weights[0] += weight
 
     def buckets(self) -> Buckets:
+        """Returns a copy of the weights of all buckets, and the weighted sum of the values."""
         return _new(Buckets, (tuple(self._weights), self._sum))
 
 
 class RollingMax:
     """The largest value of a time window. A scrape does not reset it.
 
-    The window covers the last `seconds` and up to one sixth more.
+    The window covers the last `seconds`, and up to one sixth more.
     """
 
     __slots__ = ("_largest", "_older", "_step", "_step_ends", "_step_seconds")
@@ -115,6 +116,7 @@ class RollingMode(Generic[V]):
         self._drop_expired(now)
 
     def value(self, now: float) -> V:
+        """Returns the value that lasted longest in the window that ends at `now`."""
         self._drop_expired(now)
         total_by_value: dict[V, float] = {}
         for _, seconds, value in reversed(self._recent):
@@ -131,9 +133,9 @@ class RollingMode(Generic[V]):
 class MonotonicCounter:
     """A counter of seconds that never decreases, although its source sometimes does.
 
-    After a small step back the value stays the same until the source has caught up. Adding only the
-    steps forward would count that time twice. After a large step back the counter continues from
-    its last value. With `from_zero` the first reading of the source counts as 0.
+    After a small decrease of the source the counter stays the same until the source has caught up.
+    Adding only the increases would count that time twice. After a large decrease the counter
+    continues from its last value. With `from_zero` the first reading of the source counts as 0.
     """
 
     __slots__ = ("_from_zero", "_offset", "_value")
@@ -144,7 +146,7 @@ class MonotonicCounter:
         self._from_zero = from_zero
 
     def advance(self, reading: float) -> float:
-        """Records a reading of the source and returns the counter's value."""
+        """Records a reading of the source, in seconds, and returns the counter's value."""
         if self._from_zero:
             self._offset, self._from_zero = -reading, False
         value = reading + self._offset
@@ -155,18 +157,20 @@ class MonotonicCounter:
 
     @property
     def value(self) -> float:
+        """The counter's value in seconds, without a new reading."""
         return self._value
 
     @property
     def offset(self) -> float:
-        """The counter's value minus its source's; negative if the counter started at 0."""
+        """The counter's value minus the source's; negative if the counter started at 0."""
         return self._offset
 
 
 def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
-    """Returns plain values for the state file.
+    """Returns the counter as JSON values for the state file.
 
-    at_end: the exporter is stopping and exposes no later value.
+    boot_id: the kernel's ID of this boot. at_end: the exporter is stopping and exposes no later
+    value.
     """
     return {
         "boot_id": boot_id,
@@ -179,9 +183,11 @@ def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> d
 def restored_counter(stored: Any, boot_id: str) -> MonotonicCounter:
     """Returns a counter that continues from `stored`, which may be any value from a damaged file.
 
+    Without a stored value of this boot, the counter starts at the first reading of its source.
+
     If the earlier run of this boot was killed, it may have exposed a larger value than it stored.
-    The counter then starts at 0. Prometheus would read a value one second smaller as a reset, and
-    would count all seconds since boot as a sudden increase. A start at 0 does no harm.
+    The counter then starts at 0. If it continued from the smaller value, Prometheus would treat the
+    decrease as a counter reset and add all seconds since boot to the increase.
     """
     if not isinstance(stored, dict) or not boot_id or stored.get("boot_id") != boot_id:
         return MonotonicCounter()

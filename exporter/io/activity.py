@@ -29,22 +29,22 @@ from exporter.io.write_falloff import WriteFalloffRules, WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
-#: The window of all rolling maxima, and the value of their `window` label.
+#: The window of all rolling maxima in seconds, and the value of their `window` label.
 MAX_WINDOW_SECONDS = 60.0
 MAX_WINDOW = "1m"
 
-#: The exposed verdict is the one that lasted longest in this window. A single second does not
-#: change it.
+#: The exposed verdict is the one that lasted longest in this window, in seconds. A single second
+#: does not change it.
 VERDICT_WINDOW_SECONDS = 10.0
 
-#: Minimum length of a stall. Below 1.0, because a sample may come slightly less than a second
-#: after the one before.
+#: Minimum length of a stall in seconds. Below 1.0, because two samples may be slightly less than a
+#: second apart.
 _STALL_SECONDS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """All thresholds. The field names are the section names of the configuration file."""
+    """All thresholds. Each field is a section of the configuration file: [rules.saturation] etc."""
 
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
@@ -67,6 +67,9 @@ class DiskContext:
 class DiskActivity:
     """One device's histograms, counters, rolling maxima, baselines and verdict.
 
+    saturated_seconds, stalled_seconds: counters of the time in which the device was saturated or
+        stalled.
+    read_size, write_size: None unless `enable_request_sizes` was called.
     evidence: returns the drive's temperature and link speed; called only while the drive is slow.
     falloffs: None for rotational drives, volumes and stacked devices. Their throughput drops for
         other reasons.
@@ -147,7 +150,7 @@ class DiskActivity:
             self.falloffs.reconfigure(rules.write_falloff)
 
     def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
-        """Replaces the description and the baselines, after a survey."""
+        """Replaces the drive and its baselines, after a survey."""
         self.drive, self.baselines = drive, baselines
         self._await_limits = self._current_limits()
         self._update_falloff_tracker()
@@ -204,7 +207,7 @@ class DiskActivity:
         if not self.drive.leaf:
             return
         falloffs = self.falloffs
-        # A probe may write until the cache is full. That slows down no production work.
+        # A probe may fill the write cache on purpose. Falloffs are counted for other writes only.
         slowed_by = (
             falloffs.observe(now, disk)
             if falloffs is not None
@@ -218,7 +221,8 @@ class DiskActivity:
             self._learn(disk)
 
     def _count_stall(self, seconds: float, *, stalled: bool) -> None:
-        # A stall lasts a whole second. With ten samples per second, a slow request is not a stall.
+        # Stalled intervals count when together they last a second. At ten samples per second, a
+        # single slow request is not a stall.
         self._stall_seconds = self._stall_seconds + seconds if stalled else 0.0
         if self._stall_seconds >= _STALL_SECONDS:
             self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
@@ -243,7 +247,7 @@ class DiskActivity:
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
-            # A full device is slow; this saves a second comparison.
+            # The requests of a full device are always slow. This saves a second comparison.
             is_slow=is_full or requests_are_slow(disk, self._await_limits),
             is_waited_for=is_waited_for,
             is_cpu_bound=context.is_cpu_bound,
@@ -306,7 +310,7 @@ class CpuActivity:
                 self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
 
     def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
-        """Records the interval of `seconds` that ended at `now`."""
+        """Records the interval that ended at `now` and lasted `seconds`."""
         if (hottest := shares.hottest) is None:
             return
         self.hottest = hottest

@@ -12,28 +12,30 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-#: Each bin is 10 % wider than the one before, from 1 µs to 100 s. The median has that precision.
+#: The bins of await, from 1 µs to 100 s. Each bin is 10 % wider than the one before, so the median
+#: is precise to 10 %.
 _MIN_SECONDS = 1e-6
 _MAX_SECONDS = 100.0
 _LOG_BIN_WIDTH = math.log(1.1)
 
-#: The median is computed after this many observations. One observation among hundreds does not
-#: change it, and computing it every second would double the time spent on a device.
+#: Number of observations between two computations of the median. One observation among hundreds
+#: hardly changes it. Computing it every second would double the CPU time spent on a device.
 _OBSERVATIONS_PER_UPDATE = 10
 
-#: Limits the state file and memory. No host has this many drives, including replaced ones.
+#: Maximum number of drives with a stored baseline. It limits the state file and memory. No host has
+#: as many drives, including replaced ones.
 _MAX_DRIVES = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineRules:
-    """Defines which seconds train the baseline and how many are required.
+    """Defines which intervals train the baseline and how many observations it requires.
 
-    calm_busy_ratio: only seconds with a smaller busy ratio train the baseline.
-    operations: this many operations are pooled into one observation, because the kernel counts
-        milliseconds and one short request would read as 0 or 1.
+    calm_busy_ratio: only intervals with a smaller busy ratio train the baseline.
+    operations: this many operations are pooled into one observation. The kernel counts whole
+        milliseconds, so a single short request counts as 0 or 1 ms.
     observations: the baseline is valid after this many observations.
-    memory: when more observations than this are stored, all weights are halved. The baseline so
+    memory: when more observations than this are stored, all weights are halved. So the baseline
         follows changes of the device over weeks.
     """
 
@@ -45,7 +47,7 @@ class BaselineRules:
 
 @dataclass(slots=True)
 class Baseline:
-    """The median await of one direction over calm seconds.
+    """The median await of one direction (reads or writes) over calm intervals.
 
     bins: the weight of each logarithmic await bin.
     """
@@ -67,7 +69,7 @@ class Baseline:
         weights = dict(bins)
         last = _bin(_MAX_SECONDS)
         if not all(0 <= index <= last and 0 < weight < 1e9 for index, weight in weights.items()):
-            raise ValueError("a bin or a weight out of range")
+            raise ValueError("a bin or a weight is out of range")
         baseline = cls(rules, weights)
         baseline._update_median()
         return baseline
@@ -78,11 +80,11 @@ class Baseline:
         return self._median
 
     def weights(self) -> Iterator[tuple[int, float]]:
-        """Returns the bins and their weights, for the state file."""
+        """Returns pairs of bin and weight, sorted by bin, for the state file."""
         return iter(sorted(self.bins.items()))
 
     def observe(self, operations: int, seconds: float) -> bool:
-        """Adds the operations of a calm interval and the sum of their times.
+        """Adds the number of operations of a calm interval and the sum of their times in seconds.
 
         Returns True if this changed the baseline.
         """
@@ -119,9 +121,12 @@ class DriveBaselines:
 
 
 class Baselines:
-    """The baselines of all drives by identity, so that they survive reboots and new device names.
+    """The baselines of all drives.
 
-    stored: what `to_state` returned in an earlier run; any value from a damaged file is accepted.
+    The key is the drive's identity, so baselines survive reboots and changes of the device name.
+
+    stored: the value that `to_state` returned in an earlier run; None without one. Parts that are
+        damaged are logged and ignored.
     """
 
     def __init__(self, rules: BaselineRules, stored: Any = None) -> None:
@@ -143,7 +148,7 @@ class Baselines:
                 )
 
     def for_drive(self, identity: str) -> DriveBaselines:
-        """Returns the drive's baselines; empty ones for a drive that was never seen."""
+        """Returns the drive's baselines. A new drive gets empty ones."""
         baselines = self._by_identity.pop(identity, None)
         if baselines is None:
             baselines = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
@@ -160,7 +165,7 @@ class Baselines:
             drive.read.rules = drive.write.rules = rules
 
     def to_state(self) -> dict[str, Any]:
-        """Returns plain values for the state file, without drives that have no observation."""
+        """Returns JSON values for the state file, without drives that have no observation."""
         return {
             identity: {
                 "read": [list(pair) for pair in drive.read.weights()],
@@ -192,6 +197,9 @@ def _bin(seconds: float) -> int:
 
 
 def _bin_seconds(index: int) -> float:
-    """Returns the geometric middle of a bin, rounded to two digits: the bins have no more."""
+    """Returns the geometric middle of a bin in seconds, rounded to two significant digits.
+
+    More digits would suggest a precision that the bins do not have.
+    """
     middle = _MIN_SECONDS * math.exp((index + 0.5) * _LOG_BIN_WIDTH)
     return float(f"{middle:.2g}")

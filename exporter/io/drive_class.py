@@ -1,11 +1,11 @@
-"""Describes a block device as far as the verdicts need it."""
+"""The properties of a block device that the verdicts depend on, such as its class."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class DriveClass(str, Enum):
-    """The classes of drives with different limits for a slow request."""
+    """The class of a drive. Each class has its own limits for slow requests."""
 
     NVME = "nvme"
     SSD = "ssd"
@@ -33,6 +33,6 @@ class Drive:
 
 
 def drive_from_name(device: str) -> Drive:
-    """Returns what the device name reveals, for use until the first survey."""
+    """Returns a `Drive` guessed from the device name, for use until the first survey."""
     kind = DriveClass.NVME if device.startswith("nvme") else DriveClass.SSD
     return Drive(device, kind, leaf=not device.startswith(("dm-", "md")))

@@ -9,14 +9,15 @@ from typing import NamedTuple
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 
-#: Upper limit for the difference of two time counters. A counter that stepped back shows as a
-#: difference of nearly a whole wrap.
+#: Upper limit for the difference of two time counters, in milliseconds. A counter that decreased
+#: appears as a difference of nearly a whole wrap. Such a difference counts as 0.
 _MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
 
-#: No device completes more. A larger difference means that the counters belong to another device.
+#: Maximum plausible number of operations per second. No device completes more: with a larger
+#: difference, the counters belong to another device.
 _MAX_OPERATIONS_PER_SECOND = 1e8
 
-# Skips the class's own constructor, which takes as long as computing all the differences.
+# Makes a named tuple without its own constructor, which takes as long as computing all differences.
 _new = tuple.__new__
 
 
@@ -33,8 +34,9 @@ class DiskInterval(NamedTuple):
     stalled: requests were in flight for most of the interval, and none completed.
     queue_depth: the mean number of requests in flight.
     busy_ratio: the share of the time with at least one request in flight.
-    uncredited_seconds: request time that the queue depths of stalled intervals up to this one
-        include, but the kernel's counters do not yet. The caller passes it to the next interval.
+    uncredited_seconds: time of requests that stalled and are still in flight. The queue depths of
+        the stalled intervals include it, the kernel's counters do not yet. The caller passes it to
+        the next interval.
     """
 
     seconds: float
@@ -55,22 +57,23 @@ class DiskInterval(NamedTuple):
 def disk_interval(
     previous: DiskStats, current: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
-    """Returns the differences of two records, each corrected for its own counter wrap.
+    """Returns the differences of two records of one device, corrected for counter wraps.
 
     Returns None if the two records are of different devices. Then the device number changed, or an
     operation count decreased or grew impossibly fast, which happens only when the device was
     created again (https://github.com/sysstat/sysstat/issues/355).
 
-    uncredited_seconds: the value from the device's previous interval.
+    seconds: the time between the records. uncredited_seconds: the value from the device's previous
+    interval.
 
     The queue depth is computed from the request times. The weighted time of diskstats is not used:
-    kernels before 5.7 count it in whole jiffies (8cd5b8fc0071). It gave 0.035 where 6.43 requests
-    were in flight.
+    kernels before 5.7 count it in whole jiffies (8cd5b8fc0071). In one case it gave 0.035 while
+    6.43 requests were in flight.
     """
     # Unpacked in one statement each, for speed: this runs for every busy device and second.
     (
         _,
-        number,
+        previous_number,
         r0,
         _,
         rs0,
@@ -89,10 +92,10 @@ def disk_interval(
         f0,
         ft0,
     ) = previous
-    _, same, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = current
+    _, number, r1, _, rs1, rt1, w1, _, ws1, wt1, in_flight, io1, _, d1, _, _, dt1, f1, ft1 = current
     reads, read_sectors, writes, written_sectors = r1 - r0, rs1 - rs0, w1 - w0, ws1 - ws0
     discards, flushes = (d1 or 0) - (d0 or 0), (f1 or 0) - (f0 or 0)
-    if number != same:
+    if number != previous_number:
         return None
     if (
         reads < 0
@@ -111,15 +114,15 @@ def disk_interval(
         return None
     read_seconds = _elapsed(rt0, rt1)
     write_seconds = _elapsed(wt0, wt1)
-    # Flush time is left out. A request that asks for a flush counts as a write, and its time
-    # includes the flush (block/blk-flush.c, block/blk-mq.c; 100 fsyncs read as 100 writes and 100
-    # flushes, both with their time). Adding it would turn sequential fsyncs into a queue of 2.
+    # Without the flush time. A write that requires a flush counts as a write whose time includes
+    # the flush, and the flush is also counted separately (block/blk-flush.c, block/blk-mq.c). With
+    # both times, sequential fsyncs would show as a queue depth of 2.
     request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
     io_ratio = min(_elapsed(io0, io1) / seconds, 1.0)
     if completions or not in_flight:
         stalled = False
-        # A long request counts its whole life when it completes, but it was in flight in this
-        # interval no longer than the interval. So the number of requests seen limits the mean.
+        # The kernel adds the whole time of a request when it completes, also the part before this
+        # interval. The mean cannot exceed the number of requests that were in flight at all.
         queue_depth = min(request_seconds / seconds, float(completions + in_flight))
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.
@@ -130,14 +133,14 @@ def disk_interval(
             uncredited_seconds = (
                 max(0.0, uncredited_seconds - request_seconds) if in_flight else 0.0
             )
-        # Kernels 5.0 to 6.9 count a whole jiffy per request (fixed by 99dc422335d8, "10 % now
-        # 80 %"). By Little's law, the mean number in flight limits the utilisation.
+        # In kernels 5.0 to 6.9 io_time is too large, because each request counts at least a whole
+        # jiffy (fixed by 99dc422335d8). The busy ratio cannot exceed the mean number in flight.
         busy_ratio = min(io_ratio, queue_depth)
     else:
-        # The request times do not grow until something completes, so the number in flight is the
-        # only source. If requests are in flight at both ends, they were throughout, also on kernels
-        # whose io_time stands still during a stall. If only at the end, they may be new: then
-        # io_time must cover half of the interval for a stall.
+        # The request times do not grow until a request completes, so the queue depth is the number
+        # in flight. If requests were in flight at the start too, the device was busy all the time;
+        # some kernels do not advance io_time during a stall. If not, the requests may be new. Then
+        # it is a stall only if io_time covers half of the interval.
         queue_depth = float(in_flight)
         uncredited_seconds += queue_depth * seconds
         busy_ratio = 1.0 if in_flight_before else io_ratio

@@ -1,4 +1,4 @@
-"""Samples the kernel's I/O and CPU counters once per second and records what they show.
+"""Samples the kernel's I/O and CPU counters once per second and records the intervals.
 
 The sampler has its own timer, unlike most exporters, because a disk saturates within the seconds
 between two scrapes. All results are cumulative, so they do not depend on the scrape interval or on
@@ -29,11 +29,23 @@ from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import OpenFile, Parsed, RawFile
 from exporter.linux.proc_stat import CpuStat
 
+#: There is a gap if two samples are more than this many sampling intervals apart. The interval
+#: between them is not judged, because its mean values are not those of a single second.
+_GAP_INTERVALS = 3
+
+#: Pending samples are processed when there are this many, or when they span this many seconds. Both
+#: limits exceed Prometheus' usual scrape interval of 15 s. Processing the samples together with the
+#: page costs half as much as processing them separately with cold caches.
+_MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
+
+T = TypeVar("T")
+
 
 class RawSample(NamedTuple):
     """The unparsed contents of the files at one moment; None for a file that is not sampled.
 
-    seconds: the time to read all of them.
+    monotonic, boottime: the start of the reading, in seconds of these clocks.
+    seconds: the time that reading all files took.
     """
 
     monotonic: float
@@ -69,25 +81,13 @@ class CounterFiles:
     def read(self, *, check_replaced: bool = True) -> RawSample:
         """Reads all files. Never raises: a read error is part of the file's `RawFile`.
 
-        check_replaced: also detect that a path now leads to another file.
+        check_replaced: also check whether a path now leads to another file, and reopen it.
         """
         now, boottime = self._clock.monotonic(), self._clock.boottime()
         disks = self._disks.read(check_replaced=check_replaced) if self._disks else None
         cpus = self._cpus.read(check_replaced=check_replaced) if self._cpus else None
         waiting = self._pressure.read(check_replaced=check_replaced) if self._pressure else None
         return RawSample(now, boottime, self._clock.monotonic() - now, disks, cpus, waiting)
-
-
-#: A sample that comes later than this many intervals after the one before is a gap. Its mean values
-#: are not those of a single second.
-_GAP_INTERVALS = 3
-
-#: Pending samples are processed when there are this many, or when they span this many seconds. Both
-#: are more than Prometheus' usual scrape interval of 15 s: processing them for the page costs half
-#: as much as processing them alone, with cold caches.
-_MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
-
-T = TypeVar("T")
 
 
 class Sampler:
@@ -97,6 +97,7 @@ class Sampler:
     evidence: returns a device's temperature and link speed; it must not block.
     is_probed: returns True if a probe ran on the device between two monotonic times.
     disks, stat: the records of the last sample; None if it could not be read.
+    activities: by device name. samples, gaps: counters.
     """
 
     def __init__(
@@ -147,7 +148,8 @@ class Sampler:
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
         """Applies the result of a survey: the drive of each device."""
         with self._lock:
-            if self._are_new(drives):
+            if self._differ(drives):
+                # The pending samples belong to the old drives.
                 self._flush()
             self._drives = drives
             for device, activity in list(self.activities.items()):
@@ -163,14 +165,17 @@ class Sampler:
                 else:
                     activity.set_drive(drive, self._baselines.for_drive(drive.identity))
 
-    def _are_new(self, drives: Mapping[str, Drive]) -> bool:
+    def _differ(self, drives: Mapping[str, Drive]) -> bool:
         return any(
             activity.drive != drives.get(device, activity.drive)
             for device, activity in self.activities.items()
         )
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` whenever a device appears, disappears or is created again."""
+        """Sets a function to call when a device appears, disappears or is created again.
+
+        It must not block: it is called while the sampler is locked.
+        """
         self._on_change = callback
 
     def reconfigure(
@@ -203,7 +208,7 @@ class Sampler:
             self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
             pending, devices = len(self._pending), sample.devices
-            # A device that appears or disappears must be processed at once.
+            # A device that appears or disappears is processed at once, so that a survey follows.
             changed, self._devices = devices != self._devices, devices
             is_full = pending >= _MAX_PENDING or pending * self.interval >= _MAX_PENDING_SECONDS
             if changed or is_full or self._flushed_at is None:
@@ -211,7 +216,7 @@ class Sampler:
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
-        """Processes all pending samples and holds the lock, so that nothing changes meanwhile."""
+        """Processes all pending samples, and locks the sampler inside the `with` block."""
         with self._lock:
             self._flush()
             yield

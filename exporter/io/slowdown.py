@@ -1,4 +1,4 @@
-"""Finds out why a drive became slower during a write: heat, a slow link, or a full write cache.
+"""Determines why a drive became slower during a write: heat, a slow link, or a full write cache.
 
 Pure: no files, no clock, no logs.
 """
@@ -9,8 +9,9 @@ from exporter.drives.health import DriveHealth
 from exporter.io.verdict import Verdict
 from exporter.linux.links import LinkSpeed
 
-#: A full link carries at least this share of its line rate as data. Examples are 120 of 150 MB/s at
-#: SATA 1.5 Gb/s and 480 of 600 MB/s at 6 Gb/s. Frames, commands and gaps take the rest.
+#: A link is full if it carries at least this share of its line rate as data. Examples of full links
+#: are 120 of 150 MB/s at SATA 1.5 Gb/s and 480 of 600 MB/s at 6 Gb/s. Frames, commands and pauses
+#: take the rest.
 _FULL_LINK_RATIO = 0.6
 
 
@@ -19,7 +20,7 @@ class SlowdownEvidence:
     """The last known temperature and link speed of a drive; None means unknown.
 
     over_temperature_seconds: the drive's lifetime count of seconds above its temperature limits.
-    link_*: line rate after encoding.
+    link_*: line rate in bytes of data, after the line encoding.
     """
 
     temperature_celsius: float | None = None
@@ -32,7 +33,8 @@ class SlowdownEvidence:
 def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
     """Combines the link speed from the kernel with the health from the last SMART poll.
 
-    The link speed from SMART is used only if the kernel reports none: it may be an hour old.
+    link, health: None if unknown. The link speed from SMART may be an hour old, so it is used only
+    if the kernel reports none.
     """
     health = health or DriveHealth()
     speed, max_speed = health.link_bytes_per_second, health.link_max_bytes_per_second
@@ -65,9 +67,9 @@ def slowdown_verdict(
 
     Every argument that is None is unknown.
 
-    bytes_per_second: the throughput since the slowdown. A link below its maximum is the cause only
-        if it is full: a drive may run on a slow link for years and still lose half of that
-        throughput when its write cache is full.
+    bytes_per_second: the throughput since the slowdown. A link below its maximum speed is the cause
+        only if it is full. A drive may always run on a slow link; when its write cache is full, its
+        throughput falls far below the speed of the link.
     over_temperature_seconds: the increase of the drive's own count during the slowdown.
     is_sudden: the throughput fell in one step, as at the end of a write cache; not gradually.
     """

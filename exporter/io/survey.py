@@ -1,4 +1,7 @@
-"""Refreshes the topology: block devices, mounts and MySQL servers, on a timer and on change."""
+"""Refreshes the topology: block devices, mounts and MySQL servers.
+
+The daemon calls `TopologySurvey.refresh` periodically, and when a device appears or disappears.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -10,15 +13,16 @@ from exporter.linux import topology
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 
-#: How often to search for MySQL servers, in seconds, while one is known and while none is. Reading
-#: 500 processes takes 20 ms of CPU time, as much as a minute of sampling.
+#: Time between two searches for MySQL servers, in seconds: while a server is known, and while none
+#: is. Reading 500 processes takes 20 ms of CPU time, as much as a minute of sampling.
 _SERVER_SEARCH_SECONDS = 300.0
 _FIRST_SERVER_SEARCH_SECONDS = 60.0
 
-#: How often to read the queue settings, in seconds. Only an administrator changes them.
+#: Time between two readings of the queue settings, in seconds. Only an administrator changes them.
 _QUEUE_SECONDS = 300.0
 
-#: The transports of volumes. "scsi" stands for an unknown bus: the volume of a RAID controller.
+#: The transports of volumes. "scsi" means that the bus is unknown: the device is a volume of a RAID
+#: controller.
 _VOLUME_TRANSPORTS = frozenset(
     {"scsi", "fc", "iscsi", "virtio", "nvme-tcp", "nvme-rdma", "nvme-fc"}
 )
@@ -28,6 +32,7 @@ class TopologySurvey:
     """Keeps the last topology, an immutable value that is replaced as a whole.
 
     on_drives: called with the drives by device name after each refresh.
+    topology: None before the first refresh that succeeded.
     """
 
     def __init__(
@@ -46,7 +51,7 @@ class TopologySurvey:
         self.refreshed_at_unix_time: float | None = None
 
     def refresh(self) -> None:
-        """Reads the topology again. Parts that cannot change are read only for new devices."""
+        """Reads the topology. Properties that cannot change are read only for new devices."""
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._server_search_is_due(now)
         with_queues = now - self._queues_read_at >= _QUEUE_SECONDS

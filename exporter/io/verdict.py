@@ -44,13 +44,13 @@ class SaturationRules:
 
     busy_ratio: the device is busy from this ratio on.
     queue_depth: the queue is filled from this mean number of requests in flight on, by class. One
-        request in flight is normal on an SSD; such a rule raised 41 false alerts in 7 days.
-    await_factor: requests are slow from this multiple of the device's baseline await on. Beyond it
-        a deeper queue gives no more throughput.
-    await_floor_seconds: a shorter await is never slow, by class. It is the limit while the baseline
-        is not learned.
-    pressure_ratio: tasks wait for I/O if some task waited for this share of the time. Without PSI
-        (kernels before 4.20, or psi=0) the other three conditions decide.
+        request in flight is normal on an SSD: a limit of 1 raised 41 false alerts in 7 days.
+    await_factor: requests are slow from this multiple of the device's baseline await on. A deeper
+        queue then gives no more throughput.
+    await_floor_seconds: a shorter await is never slow, by class. It is also the limit until the
+        baseline is learned.
+    pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time.
+        Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
     """
 
     busy_ratio: float = 0.95
@@ -64,12 +64,13 @@ class SaturationRules:
 class VerdictRules:
     """The thresholds of the verdict that are not about saturation.
 
-    work_busy_ratio: a device that is less busy has too little work for a verdict.
+    work_busy_ratio: a device with a smaller busy ratio has too little work for a verdict.
     softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
         in softirq and irq and at most idle_ratio idle. This is checked per CPU, because an average
         over many CPUs hides it.
-    iowait_ratio: if the host spends more than this in iowait, tasks do wait for a device, and the
-        verdict is not cpu_softirq. iowait is a kind of idle time and never sole evidence.
+    iowait_ratio: if the host spends more than this share in iowait, tasks wait for a device, and
+        the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never the only
+        evidence for a verdict.
     """
 
     work_busy_ratio: float = 0.1
@@ -89,7 +90,7 @@ class AwaitLimits:
 def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None) -> float:
     """Returns the await in seconds from which one direction is slow.
 
-    baseline_seconds: the drive's learned await; None while there is none.
+    baseline_seconds: the drive's learned await; None until it is learned.
     """
     floor = rules.await_floor_seconds[kind]
     return floor if baseline_seconds is None else max(floor, rules.await_factor * baseline_seconds)
@@ -98,8 +99,8 @@ def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: floa
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
     """Returns True if reads and writes together took at least as long as at their limits.
 
-    Both directions are summed, so that a few slow reads among thousands of fast writes do not
-    decide. False if no read and no write completed.
+    Both directions are summed, so a few slow reads among thousands of fast writes do not make the
+    result True. Returns False if no read and no write completed.
     """
     if not disk.reads and not disk.writes:
         return False
@@ -121,7 +122,7 @@ def device_is_full(
 def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
     """Returns whether tasks on the host waited for I/O; None without PSI.
 
-    PSI does not count tasks in io_getevents(2): a load of only libaio reads as 0.
+    PSI does not count tasks in io_getevents(2): with only libaio it shows no waiting tasks.
     """
     return None if pressure_ratio is None else pressure_ratio >= rules.pressure_ratio
 
@@ -132,7 +133,7 @@ def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
 
 
 def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Returns True if some CPU spent its time in interrupts and had no idle time left."""
+    """Returns True if some CPU is saturated by interrupts; see `VerdictRules`."""
     return any(
         share.softirq >= rules.softirq_ratio and share.idle <= rules.idle_ratio
         for share in cpu.cpus.values()

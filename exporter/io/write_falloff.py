@@ -1,13 +1,13 @@
 """Detects falloffs: throughput drops during a long write by a writer that did not change.
 
-A full write cache, garbage collection, heat or a slow link cause them. Only a writer that saturates
-the device for longer than its cache lasts can show one: a restore, a bulk load or an ALTER TABLE,
-but rarely normal InnoDB load. Samples should be at most 5 seconds apart, because a cache can be
-full after 16 seconds. Do not use this for rotational drives and RAID volumes: inner tracks and
-controllers have the same effect.
+A full write cache, garbage collection, heat or a slow link cause them. A falloff becomes visible
+only if a writer saturates the device until its cache is full: a restore, a bulk load or an ALTER
+TABLE, but rarely normal InnoDB load. Samples should be at most 5 seconds apart, because a cache can
+be full after 16 seconds. Do not use this for rotational drives and RAID volumes: their throughput
+also drops on inner tracks and through the controller's cache.
 
-`WriteFalloffDetector` finds a falloff. `WriteFalloffTracker` counts them and gets their cause. Both
-are pure: no files, no clock, no logs.
+`WriteFalloffDetector` detects falloffs. `WriteFalloffTracker` counts them and determines the cause.
+Both are pure: no files, no clock, no logs.
 """
 
 import math
@@ -18,7 +18,8 @@ from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
 from exporter.io.verdict import Verdict
 
-#: How often to look for the cause of a slowdown that lasts: a drive may report heat only later.
+#: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated
+#: because a drive may report heat only later.
 _CAUSE_INTERVAL_SECONDS = 10.0
 
 
@@ -26,19 +27,21 @@ _CAUSE_INTERVAL_SECONDS = 10.0
 class WriteFalloffRules:
     """Defines a saturating write and a falloff.
 
-    busy_ratio, read_share: a sample is a saturating write if the device is at least this busy and
-        reads less than this share of the bytes. The queue depth is not needed: busy_ratio is never
-        above it, and a single writer cannot do more than one request at a time without a pause.
-    rest_seconds: the burst ends after this time without such a sample.
-    reference_bytes, reference_samples, reference_seconds: the reference throughput is the 75th
-        percentile over this many bytes or seconds, whichever comes first, and over at least this
-        many samples.
+    busy_ratio, read_share: an interval is a saturating write if the device is at least this busy
+        and reads are less than this share of the bytes. There is no limit for the queue depth: a
+        single synchronous writer saturates the device with one request in flight.
+    rest_seconds: the burst ends after this time without such an interval.
+    reference_bytes, reference_samples, reference_seconds: the reference throughput is computed from
+        the first intervals of the burst near or above their 75th percentile. They cover this many
+        bytes or seconds, whichever comes first, and at least this many samples.
     reference_ratio, reference_most_seconds: later samples that differ by at most this ratio are
         added to the reference, until it covers this many seconds.
     falloff_ratio: throughput at or below this share of the reference is slow. With two thirds, a
         drop from 410 to 260 MB/s counts.
-    size_ratio: if the mean request size differs by more than this ratio, the writer has changed.
-    await_factor: if the await has not grown by more than this factor, the writer has slowed down.
+    size_ratio: if the mean request size differs by more than this ratio, the writer has changed,
+        and the drop is not a falloff.
+    await_factor: if the await has not grown by more than this factor, the writer has slowed down,
+        not the drive.
     lasting_seconds: the slow samples together must cover this many seconds.
     """
 
@@ -116,8 +119,8 @@ class _SlowRun(_Writes):
 class WriteFalloffDetector:
     """Detects falloffs in the intervals of one device.
 
-    is_open: a burst is open. While it is not, intervals with a smaller busy ratio than in the rules
-        need not be passed in.
+    is_open: a burst is in progress. Otherwise the caller may skip intervals with a smaller busy
+        ratio than in the rules.
     is_slow: the device was still slow after a falloff in the last interval.
     """
 
@@ -188,7 +191,7 @@ class WriteFalloffDetector:
         self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
-        """Records an interval below saturation. It also fills the write cache."""
+        """Records an interval below saturation. Its writes also fill the write cache."""
         if now - self._saturated_at >= self._rules.rest_seconds:
             self._reset()
             return
@@ -253,19 +256,22 @@ def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _W
     may be slow already.
     """
     speeds = sorted(disk.written_bytes / disk.seconds for disk in first)
-    place = 0.75 * (len(speeds) - 1)
-    low, part = int(place), place % 1
+    position = 0.75 * (len(speeds) - 1)
+    low, part = int(position), position % 1
     high = min(low + 1, len(speeds) - 1)
-    least = rules.falloff_ratio * (speeds[low] * (1 - part) + speeds[high] * part)
+    min_speed = rules.falloff_ratio * (speeds[low] * (1 - part) + speeds[high] * part)
     fast = _Writes()
     for disk in first:
-        if disk.written_bytes >= least * disk.seconds:
+        if disk.written_bytes >= min_speed * disk.seconds:
             fast.add(disk)
     return fast if fast.writes and fast.written_bytes else None
 
 
 def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
-    """Returns the falloff, whose exact time lies somewhere within the first slow interval."""
+    """Returns the falloff. The throughput fell at an unknown time within the first slow interval.
+
+    The bytes of that interval are therefore divided between the time before and after the falloff.
+    """
     fast, sustained = reference.bytes_per_second, slow.bytes_per_second
     burst_bytes = float(slow.before_bytes)
     if (first := slow.first) is not None and slow.seconds > first.seconds:
@@ -278,11 +284,11 @@ def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
 
 
 class WriteFalloffTracker:
-    """Counts the falloffs of one drive and determines the cause while one lasts.
+    """Counts the falloffs of one drive, and determines the cause while the drive is slow.
 
     events: the number of falloffs. last: the last one, or None.
-    busy_ratio, burst: while `burst` is not open, `observe` need not be called for intervals with a
-        smaller busy ratio. Those are nearly all.
+    busy_ratio, burst: while `burst` is not open, the caller may skip intervals with a smaller busy
+        ratio. This saves nearly all calls.
     """
 
     __slots__ = (
