@@ -1,8 +1,9 @@
 """`ssd-exporter smart-agent`: the privileged process. It polls the drives and has no network.
 
 It writes one JSON document for each drive and poll to a directory, from which the daemon reads
-them. It imports the standard library and `exporter.smart` only: it holds the rights to send any
-command to any drive, and may use 20 MB.
+them. It has the privilege to send any command to any drive, and may use 20 MB of memory
+(docs/costs.md). It therefore imports the standard library and few modules of this package only;
+tests/test_layers.py lists them.
 """
 
 import faulthandler
@@ -36,8 +37,8 @@ _UMASK = 0o027
 class AgentSettings:
     """The settings of the agent.
 
-    directory: where it writes its documents. sysfs, root: where /sys and the / with the device
-    nodes are. log_level, log_format: as in `LogSettings`.
+    directory: where it writes its documents. sysfs, root: the paths of /sys, and of the / that
+    contains the device nodes. log_level, log_format: as in `LogSettings`.
     """
 
     plan: PollingPlan
@@ -51,14 +52,14 @@ class AgentSettings:
 class Agent:
     """Polls the drives and writes the documents to a directory.
 
-    read_settings: reads the configuration again at SIGHUP; raises ConfigError for a mistake in it.
+    read_settings: reads the configuration, at SIGHUP. Raises ConfigError for a mistake in it.
     """
 
     def __init__(self, settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> None:
         self._settings = settings
         self._read_settings = read_settings
         self._writer = DocumentWriter(settings.directory)
-        #: The addresses whose last document could not be written; None is the heartbeat's.
+        #: The addresses whose last document could not be written; None for the heartbeat.
         self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
         self._stopping = self._reloading = False
@@ -66,7 +67,7 @@ class Agent:
         self._poller = self._new_poller()
 
     def run(self) -> None:
-        """Poll the drives until SIGTERM or SIGINT. SIGHUP reads the settings again.
+        """Poll the drives until SIGTERM or SIGINT. SIGHUP reloads the settings.
 
         Raises:
             BlockingIOError: another agent writes to the directory.
@@ -112,20 +113,20 @@ class Agent:
             self._stopping = True
 
     def _reload(self) -> None:
-        """Read the settings again and start a new poller; a mistake in them changes nothing.
+        """Reload the settings and start a new poller. A mistake in the settings changes nothing.
 
-        The new poller inherits the processes that may not be killed or cannot be, and starts no
-        second one for their drives.
+        The new poller inherits the processes that must not be killed and those that cannot be. It
+        starts no second process for their drives.
         """
         self._reloading = False
-        # systemctl waits for the end of a reload that was reported as started.
+        # `systemctl reload` waits for READY=1 after this message.
         service.notify_reloading()
         try:
             settings = self._read_settings()
             writer = self._writer_for(settings.directory)
         except ConfigError as e:
-            log.error("the settings stay as they were: %s", e)  # noqa: TRY400
-            service.notify("READY=1", "STATUS=polling the drives; the new settings have a mistake")
+            log.error("reload failed, the previous settings remain active: %s", e)  # noqa: TRY400
+            service.notify("READY=1", "STATUS=polling the drives; the last reload failed")
             return
         logs.configure(settings.log_level, settings.log_format)
         children = self._poller.hand_over()
@@ -136,7 +137,7 @@ class Agent:
         self._poller = self._new_poller()
         self._poller.inherit(children)
         self._poller.wake_on_signals()
-        log.info("the settings were read again; documents are written to %s", self._directory)
+        log.info("settings reloaded; documents are written to %s", self._directory)
         service.notify("READY=1", "STATUS=polling the drives")
 
     def _writer_for(self, directory: Path) -> DocumentWriter:
@@ -156,7 +157,7 @@ class Agent:
 
     def _write_heartbeat(self, heartbeat: Heartbeat) -> None:
         self._write(heartbeat)
-        # Before the first scan the directory has documents of drives that are not found yet.
+        # Documents of an earlier run are kept until the first scan: their drives may be present.
         if heartbeat.drives != self._drives and heartbeat.scanned_at is not None:
             self._drives = heartbeat.drives
             self._unwritten &= {*heartbeat.drives, None}
@@ -172,25 +173,25 @@ class Agent:
         except OSError as e:
             if not self._unwritten:
                 problem = f"{self._directory} cannot be written: {e.strerror}"
-                log.error("%s; poll documents are lost until it can", problem)  # noqa: TRY400
+                log.error("%s; poll documents are lost until this is repaired", problem)  # noqa: TRY400
             self._unwritten.add(address)
         else:
-            # A full directory may have room for a short document and not for a long one.
+            # A full disk may accept a short document and no long one: all must succeed again.
             if self._unwritten == {address}:
                 log.info("%s can be written again", self._directory)
             self._unwritten.discard(address)
 
 
 def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> None:
-    """Run the agent in this process until it is told to stop.
+    """Run the agent in this process until SIGTERM or SIGINT.
 
     Raises:
         ConfigError: another agent writes to the directory.
     """
-    # A traceback in the log where the watchdog ends the process.
+    # The watchdog of systemd sends SIGABRT: the traceback is then in the log.
     faulthandler.enable()
     os.umask(_UMASK)
-    # The same niceness as in the unit, also without one.
+    # The niceness of the systemd unit, also when the agent runs without it.
     lower_priority()
     try:
         Agent(settings, read_settings).run()

@@ -8,7 +8,7 @@ import select
 import signal
 import time
 
-# The C module: the enumerations in `socket` take 0.6 MB, and the agent's memory limit is 16 MB.
+# The C module: the enumerations in `socket` take 0.6 MB, and the agent may use 20 MB.
 from _socket import AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, socket
 from types import FrameType
 from typing import Any

@@ -79,7 +79,7 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
     UNKNOWN if no drive has SMART or if a drive was not polled. A failed scan is at least a WARNING.
     """
     rows = [
-        _row(drive, problems(drive, thresholds, owes_answer=drive.label in answers.owing))
+        _row(drive, problems(drive, thresholds, must_answer=drive.label in answers.must_answer))
         for drive in answers.drives
     ]
     rows.sort(key=lambda row: (-row.status.urgency, _natural_order(row.drive.label)))

@@ -121,14 +121,14 @@ class SmartReader:
         known = {drive.label for drive in drives} | {b for drive in drives for b in drive.blocks}
         known |= {address.path.removeprefix("/dev/") for address in self._excluded}
         addresses = {str(address): address for address in self.documents}
-        owing = {
+        certain = {
             drive.label
             for drive in answered
             if unpolled_drives.must_answer(self._host, drive, addresses.get(drive.address))
         }
         return Answers(
             (*drives, *unpolled_drives.devices_without_drive(self._host, known, self.problem)),
-            frozenset(late | owing),
+            frozenset(late | certain),
             self.problem,
         )
 

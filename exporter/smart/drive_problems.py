@@ -1,7 +1,7 @@
-"""What is wrong with a drive as it stands, and how bad that is.
+"""Judges the state of a drive: its problems, and the severity of each, for `check`.
 
-A single look sees no growth: that errors increase, or that spare falls, is for the alerts, which
-have history. The severities are theirs.
+Only the last state of a drive is judged. Increases of an error count and decreases of the spare
+blocks need a history: the Prometheus alerts detect them. The severities are those of the alerts.
 """
 
 from collections.abc import Iterator
@@ -17,24 +17,27 @@ _HOUR = 3600.0
 _DAY = 24 * _HOUR
 _YEAR = 365 * _DAY
 
-#: Wear-out estimates say no more than this: see diagnosis.wearout.
-_LATEST = 10 * _YEAR
+#: The limit of wear-out estimates (`drives.wearout`), in seconds. At the limit, `span` appends "+".
+_MAX_ESTIMATE_SECONDS = 10 * _YEAR
 
-#: NVMe's critical warnings that mean data at risk, in words; heat alone is not one.
+#: Texts of the critical warnings that mean a risk for the data (NVMe: SMART / Health Information
+#: log, byte 0).
 _CRITICAL_WARNINGS = {
-    "spare": "its spare blocks have run low",
-    "reliability": "it says that it has become unreliable",
-    "read_only": "it takes no more writes",
-    "volatile_backup": "the backup of its write cache has failed",
+    "spare": "its spare blocks are below its threshold",
+    "reliability": "it reports degraded reliability",
+    "read_only": "it is read-only",
+    "volatile_backup": "the power-loss backup of its write cache has failed",
 }
+
+#: Texts of the other bits of that byte. A temperature alone is no risk for the data.
 _WARNINGS = {
-    "temperature": "it is outside its temperature range",
+    "temperature": "it reports a temperature outside its limits",
     "persistent_memory": "its persistent memory region is unreliable or read-only",
 }
 
 
 class Status(IntEnum):
-    """What Nagios and Icinga expect as exit status."""
+    """The exit status of a Nagios plug-in, which Icinga uses too."""
 
     OK = 0
     WARNING = 1
@@ -43,45 +46,48 @@ class Status(IntEnum):
 
     @property
     def urgency(self) -> int:
-        """For sorting: what is not known is less urgent than what is known to be wrong."""
+        """Sorting key: 0 (OK) to 3 (CRITICAL). UNKNOWN is less urgent than WARNING."""
         return (0, 2, 3, 1)[self]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
+    """One problem of a drive. text: a sentence for people, in which "it" is the drive."""
+
     status: Status
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What came of asking all drives of a host.
+    """The drives of a host after each was polled once.
 
-    owing: labels of drives that are there for sure and must answer: that such a one does not, or
-        was not asked in time, is its own failure or that of a drive beside it.
-    problem: why the look for drives failed, for people; else empty.
+    must_answer: labels of the drives that are certainly present. If one of them does not answer or
+        is not polled in time, it has failed, or another drive of its adapter has.
+    problem: why the scan for drives failed, for people; empty if it did not fail.
     """
 
     drives: tuple[WatchedDrive, ...]
-    owing: frozenset[str] = frozenset()
+    must_answer: frozenset[str] = frozenset()
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckThresholds:
-    """From where on a drive is said to be in trouble.
+    """The values at which the state of a drive becomes a warning or critical.
 
-    endurance_warning_ratio, endurance_critical_ratio: used endurance. What is only guessed from
-        an attribute's name is a warning at most.
-    wearout_warning_seconds, wearout_critical_seconds: how soon the endurance may be used up, at
-        the estimate's low bound.
-    spare_margin_ratio: a warning where no more than this is left of the way from full spare to the
-        drive's own limit, at or below which it is critical. Limits run from 1 % to 99 %.
-    temperature_celsius: a warning from here on, for drives that name no limit of their own.
-    firmware_seconds: a firmware's defect that strikes within this is critical, later a warning.
-    media_errors: uncorrectable errors over the drive's life; it is a warning from here on.
-    pending_sectors: likewise; 2, because some Crucial drives step from 0 to 1 and back without
-        meaning it (smartmontools ticket 1227).
+    endurance_warning_ratio, endurance_critical_ratio: minimum of the used endurance. A value that
+        is derived from the name of an attribute is a warning at most.
+    wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low bound of
+        the time until the endurance is used up is below this.
+    spare_margin_ratio: maximum of (spare - limit) / (1 - limit) for a warning. `limit` is the
+        drive's own, which is 1 % to 99 %. At or below the limit, the spare is critical.
+    temperature_celsius: minimum for a warning, for drives that report no limit.
+    firmware_seconds: a firmware defect that takes effect within this time is critical, a later one
+        a warning.
+    media_errors: minimum for a warning, of the uncorrectable errors in the drive's life.
+    pending_sectors: minimum for a warning. It is 2 because some Crucial drives report 1 for a
+        short time without a cause (smartmontools ticket 1227).
     """
 
     endurance_warning_ratio: float = 0.8
@@ -96,22 +102,28 @@ class CheckThresholds:
 
 
 def problems(
-    drive: WatchedDrive, thresholds: CheckThresholds, *, owes_answer: bool = False
+    drive: WatchedDrive, thresholds: CheckThresholds, *, must_answer: bool = False
 ) -> tuple[Problem, ...]:
-    """All that is wrong, worst first; one of status UNKNOWN where there is no SMART to judge by."""
-    found = list(_silence(drive, owes_answer))
+    """The problems of a drive, worst first. One has status UNKNOWN if there is no SMART data.
+
+    must_answer: True if the drive is certainly present: a failed poll is then CRITICAL.
+    """
+    result = list(_poll_problems(drive, must_answer))
     if drive.health is not None:
-        found += _verdict(drive.health)
-        found += _wear(drive.health, thresholds)
-    found += _outlook(drive, thresholds)
+        result += _reported_failures(drive.health)
+        result += _wear_problems(drive.health, thresholds)
+    result += _expected_failures(drive, thresholds)
     if drive.health is not None:
-        found += _heat(drive.health, thresholds)
-        found += _errors(drive.health, thresholds)
-    return tuple(sorted(found, key=lambda each: -each.status.urgency))
+        result += _temperature_problems(drive.health, thresholds)
+        result += _error_counts(drive.health, thresholds)
+    return tuple(sorted(result, key=lambda problem: -problem.status.urgency))
 
 
 def span(low_seconds: float, high_seconds: float) -> str:
-    """Two times in the unit that suits the later one: "12-40 days", "3 years", "6-10+ years"."""
+    """Two durations as text, in the unit of the longer one: "12-40 days", "6-10+ years".
+
+    Equal numbers are printed once ("3 years"). "+" marks an estimate at its limit of ten years.
+    """
     if high_seconds >= 2 * _YEAR:
         unit, name = _YEAR, "year"
     elif high_seconds >= 2 * _DAY:
@@ -119,7 +131,7 @@ def span(low_seconds: float, high_seconds: float) -> str:
     else:
         unit, name = _HOUR, "hour"
     low, high = (
-        f"{seconds / unit:.0f}{'+' if seconds >= _LATEST else ''}"
+        f"{seconds / unit:.0f}{'+' if seconds >= _MAX_ESTIMATE_SECONDS else ''}"
         for seconds in (low_seconds, high_seconds)
     )
     both = low if low == high else f"{low}-{high}"
@@ -127,115 +139,123 @@ def span(low_seconds: float, high_seconds: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """``57 %``; with the digit that says that a little is not nothing."""
+    """The ratio as text: ``57 %``. Below one per cent with a decimal digit: ``0.4 %``."""
     hundredths = ratio * 100
     return f"{hundredths:.1f} %" if 0 < hundredths < 0.95 else f"{hundredths:.0f} %"
 
 
-def _silence(drive: WatchedDrive, owes_answer: bool) -> Iterator[Problem]:
+def _poll_problems(drive: WatchedDrive, must_answer: bool) -> Iterator[Problem]:
+    """At most one problem: the drive is missing, does not answer or has no SMART data."""
     why = f": {drive.message}" if drive.message else ""
     if drive.is_missing:
         name = drive.serial or drive.label
         yield Problem(
             Status.CRITICAL,
-            f"it has vanished; if it was removed: ssd-exporter forget {name}",
+            f"it is missing; if it was removed: ssd-exporter forget {name}",
         )
     elif drive.is_stuck:
         yield Problem(
             Status.CRITICAL, "it does not answer: smartctl hangs in the kernel and cannot be ended"
         )
     elif not drive.up and drive.was_reached and drive.last_success_unix_time is not None:
-        yield Problem(Status.CRITICAL, f"it does not answer any more{why}")
-    elif not drive.up and drive.was_reached and _has_failed(drive, owes_answer):
+        yield Problem(Status.CRITICAL, f"it no longer answers{why}")
+    elif not drive.up and drive.was_reached and _has_failed(drive, must_answer):
         yield Problem(Status.CRITICAL, f"it does not answer{why}")
-    elif not drive.up and owes_answer:
-        yield Problem(Status.CRITICAL, drive.message or "it was not asked in time")
+    elif not drive.up and must_answer:
+        yield Problem(Status.CRITICAL, drive.message or "it was not polled in time")
     elif drive.health is None:
-        yield Problem(Status.UNKNOWN, drive.message or "it has not been asked yet")
+        yield Problem(Status.UNKNOWN, drive.message or "it has not been polled yet")
     elif drive.health.unreadable:
         yield Problem(Status.UNKNOWN, drive.health.unreadable)
 
 
-def _has_failed(drive: WatchedDrive, owes_answer: bool) -> bool:
-    return owes_answer or bool(drive.polls.get(PollResult.TIMED_OUT.value))
+def _has_failed(drive: WatchedDrive, must_answer: bool) -> bool:
+    return must_answer or bool(drive.polls.get(PollResult.TIMED_OUT.value))
 
 
-def _outlook(drive: WatchedDrive, thresholds: CheckThresholds) -> Iterator[Problem]:
+def _expected_failures(drive: WatchedDrive, thresholds: CheckThresholds) -> Iterator[Problem]:
     if drive.wearout_seconds is not None:
         low, _, high = drive.wearout_seconds
         if low < thresholds.wearout_warning_seconds:
             is_near = low < thresholds.wearout_critical_seconds
             yield Problem(
                 Status.CRITICAL if is_near else Status.WARNING,
-                f"at this load its endurance is used up in {span(low, high)}",
+                f"its rated endurance is used up in {span(low, high)} at this load",
             )
     for issue in drive.firmware_issues:
-        yield _firmware(issue, thresholds)
+        yield _firmware_problem(issue, thresholds)
 
 
-def _firmware(issue: FirmwareIssue, thresholds: CheckThresholds) -> Problem:
+def _firmware_problem(issue: FirmwareIssue, thresholds: CheckThresholds) -> Problem:
     text = f"firmware defect {issue.name}: {issue.advice}"
     if issue.hours_left is None:
         return Problem(Status.WARNING, text)
     left = issue.hours_left * _HOUR
-    text += f" ({span(left, left)} left)" if left else " (it is due)"
+    text += f" ({span(left, left)} left)" if left else " (the time is over)"
     return Problem(Status.CRITICAL if left <= thresholds.firmware_seconds else Status.WARNING, text)
 
 
-def _verdict(health: DriveHealth) -> Iterator[Problem]:
+def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
+    """The failures that the drive itself reports."""
     warnings = [name for name, is_set in health.critical_warnings.items() if is_set]
     for name in warnings:
         if name in _CRITICAL_WARNINGS:
             yield Problem(Status.CRITICAL, _CRITICAL_WARNINGS[name])
         else:
-            yield Problem(Status.WARNING, _WARNINGS.get(name, f"its critical warning {name} is on"))
-    # On NVMe the verdict is that no warning is on, and heat is no failure.
+            yield Problem(
+                Status.WARNING, _WARNINGS.get(name, f"its critical warning {name} is set")
+            )
+    # smartctl reports an NVMe drive as failing if any critical warning is set. They are already
+    # reported above, and a temperature is not a failure.
     if health.healthy is False and not warnings:
-        yield Problem(Status.CRITICAL, "its own verdict is that it is failing")
+        yield Problem(Status.CRITICAL, "it reports that it is failing (SMART self-assessment)")
     if health.plp_healthy is False and "volatile_backup" not in warnings:
-        yield Problem(Status.CRITICAL, "its power-loss protection has failed its check")
+        yield Problem(Status.CRITICAL, "the check of its power-loss protection has failed")
     for row in health.attributes:
         if row.failed == "now":
             status = Status.CRITICAL if row.prefailure else Status.WARNING
-            yield Problem(status, f"attribute {row.id} {row.name} is at its threshold")
+            yield Problem(
+                status, f"attribute {row.id} {row.name} has reached its failure threshold"
+            )
     if health.self_test is not None and not health.self_test.passed:
         yield Problem(Status.WARNING, "its last self-test failed")
 
 
-def _wear(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
-    worn = health.endurance
-    if worn is not None and worn.used_ratio >= thresholds.endurance_warning_ratio:
-        text = f"{percent(worn.used_ratio)} of its rated endurance is used"
-        if worn.source is EnduranceSource.NAME_GUESS:
-            yield Problem(Status.WARNING, f"{text}, by the name of an attribute")
+def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
+    endurance = health.endurance
+    if endurance is not None and endurance.used_ratio >= thresholds.endurance_warning_ratio:
+        text = f"{percent(endurance.used_ratio)} of its rated endurance is used"
+        if endurance.source is EnduranceSource.NAME_GUESS:
+            yield Problem(Status.WARNING, f"{text} (guessed from the name of an attribute)")
         else:
-            is_critical = worn.used_ratio >= thresholds.endurance_critical_ratio
+            is_critical = endurance.used_ratio >= thresholds.endurance_critical_ratio
             yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text)
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
-    # A limit of 100 % would condemn a new drive: it is none.
+    # With a limit of 100 % even a new drive would be critical: such a value is ignored.
     if spare is not None and limit is not None and limit < 1:
-        text = f"{percent(spare)} of its spare left, its limit is {percent(limit)}"
+        text = f"{percent(spare)} of its spare blocks are left; its limit is {percent(limit)}"
         if spare <= limit:
             yield Problem(Status.CRITICAL, text)
         elif (spare - limit) / (1 - limit) <= thresholds.spare_margin_ratio:
             yield Problem(Status.WARNING, text)
 
 
-def _heat(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
+def _temperature_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     celsius = health.temperatures.get("drive")
     if celsius is None:
         return
     critical, warning = health.temperature_critical_celsius, health.temperature_warning_celsius
     if critical is not None and celsius >= critical:
-        yield Problem(Status.CRITICAL, f"{celsius:.0f} C, its critical limit is {critical:.0f} C")
+        yield Problem(Status.CRITICAL, f"{celsius:.0f} C; its critical limit is {critical:.0f} C")
     elif warning is not None and celsius >= warning:
-        yield Problem(Status.WARNING, f"{celsius:.0f} C, its limit is {warning:.0f} C")
+        yield Problem(Status.WARNING, f"{celsius:.0f} C; its warning limit is {warning:.0f} C")
     elif critical is warning is None and celsius >= thresholds.temperature_celsius:
-        yield Problem(Status.WARNING, f"{celsius:.0f} C")
+        limit = thresholds.temperature_celsius
+        yield Problem(Status.WARNING, f"{celsius:.0f} C; the warning threshold is {limit:.0f} C")
 
 
-def _errors(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
+def _error_counts(health: DriveHealth, thresholds: CheckThresholds) -> Iterator[Problem]:
     if health.media_errors is not None and health.media_errors >= thresholds.media_errors:
-        yield Problem(Status.WARNING, f"uncorrectable errors in its life: {health.media_errors}")
+        yield Problem(Status.WARNING, f"uncorrectable errors (lifetime): {health.media_errors}")
     if health.pending_sectors is not None and health.pending_sectors >= thresholds.pending_sectors:
-        yield Problem(Status.WARNING, f"sectors that cannot be read: {health.pending_sectors}")
+        yield Problem(Status.WARNING, f"unreadable sectors (pending): {health.pending_sectors}")

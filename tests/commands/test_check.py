@@ -90,9 +90,9 @@ def summary(drives: Sequence[WatchedDrive], **answers: Any) -> str:
 
 
 def found(
-    health: DriveHealth | None = GOOD, *, owes_answer: bool = False, **changes: Any
+    health: DriveHealth | None = GOOD, *, must_answer: bool = False, **changes: Any
 ) -> list[tuple[Status, str]]:
-    judged = problems(drive(health, **changes), CheckThresholds(), owes_answer=owes_answer)
+    judged = problems(drive(health, **changes), CheckThresholds(), must_answer=must_answer)
     return [(p.status, p.text) for p in judged]
 
 
@@ -172,7 +172,7 @@ def test_a_sleeping_drive_is_ok() -> None:
 
 
 def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
-    assert [(Status.UNKNOWN, "it has not been asked yet")] == found(None, polls={})
+    assert [(Status.UNKNOWN, "it has not been polled yet")] == found(None, polls={})
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
     [
         (
             {"is_missing": True},
-            "it has vanished; if it was removed: ssd-exporter forget FW9-nvme0n1",
+            "it is missing; if it was removed: ssd-exporter forget FW9-nvme0n1",
         ),
         (
             {"is_stuck": True},
@@ -188,7 +188,7 @@ def test_a_drive_that_was_not_polled_yet_is_unknown() -> None:
         ),
         (
             {"last_success_unix_time": 1.8e9, "message": "no answer within 30 s"},
-            "it does not answer any more: no answer within 30 s",
+            "it no longer answers: no answer within 30 s",
         ),
         ({"polls": {"timed_out": 1}}, "it does not answer"),
     ],
@@ -202,7 +202,7 @@ def test_a_drive_that_does_not_answer_is_critical(changes: dict[str, Any], words
 def test_a_drive_that_must_answer_is_critical_at_the_first_failed_poll(
     result: str,
 ) -> None:
-    said = found(None, owes_answer=True, polls={result: 1}, message="No such device")
+    said = found(None, must_answer=True, polls={result: 1}, message="No such device")
     assert [(Status.CRITICAL, "it does not answer: No such device")] == said
 
 
@@ -211,7 +211,7 @@ def test_an_unconfirmed_drive_that_does_not_answer_has_no_smart() -> None:
 
 
 def test_a_drive_that_was_due_and_not_polled_in_time_is_critical() -> None:
-    said = found(None, owes_answer=True, was_reached=False, polls={}, message="not within 40 s")
+    said = found(None, must_answer=True, was_reached=False, polls={}, message="not within 40 s")
     assert [(Status.CRITICAL, "not within 40 s")] == said
 
 
@@ -311,7 +311,7 @@ def test_the_low_bound_of_the_wear_out_counts(low_days: float, status: Status | 
         (61 * 24, Status.WARNING, "update it (61 days left)"),
         (60 * 24, Status.CRITICAL, "update it (60 days left)"),
         (1, Status.CRITICAL, "update it (1 hour left)"),
-        (0, Status.CRITICAL, "update it (it is due)"),
+        (0, Status.CRITICAL, "update it (the time is over)"),
     ],
 )
 def test_a_firmware_defect_is_named_with_what_to_do(
@@ -421,7 +421,10 @@ def test_json_has_stable_keys_and_null_for_unknown_values() -> None:
         "messages": [],
         "problems": [
             {"state": "critical", "text": "95 % of its rated endurance is used"},
-            {"state": "critical", "text": "at this load its endurance is used up in 0 hours"},
+            {
+                "state": "critical",
+                "text": "its rated endurance is used up in 0 hours at this load",
+            },
         ],
     }
     assert expected == sick
@@ -488,8 +491,8 @@ drives_of_any_kind = st.lists(
 def test_any_drives_fit_120_columns_and_one_line_of_summary(
     drives: list[WatchedDrive], problem: str, owe: bool
 ) -> None:
-    owing = frozenset(each.label for each in drives if owe)
-    status, text = printed(drives, problem=problem, owing=owing)
+    must_answer = frozenset(each.label for each in drives if owe)
+    status, text = printed(drives, problem=problem, must_answer=must_answer)
     silent = [each for each in drives if not each.up and not each.is_missing]
     assert not (owe and silent) or status == Status.CRITICAL
     assert not problem or status in (Status.WARNING, Status.CRITICAL)

@@ -177,7 +177,7 @@ def test_a_listed_drive_without_a_document_was_not_polled(host: Host) -> None:
     (drive,) = host.ask(SmartSource.AUTO)
     assert ("sda", False) == (drive.label, drive.was_reached)
     assert "the agent has not polled it yet" == drive.message
-    assert frozenset() == host.answers.owing
+    assert frozenset() == host.answers.must_answer
 
 
 def test_a_rejected_document_is_reported(host: Host) -> None:
@@ -196,7 +196,7 @@ def test_a_disk_known_to_the_kernel_must_answer(host: Host, does: str) -> None:
     host.stand_in.does("sda", does)
     (drive,) = host.ask()
     assert (False, True) == (drive.up, drive.was_reached)
-    assert {"sda"} == host.answers.owing
+    assert {"sda"} == host.answers.must_answer
 
 
 def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
@@ -204,7 +204,7 @@ def test_a_drive_without_rights_need_not_answer(host: Host) -> None:
     host.stand_in.says("sda", json.dumps(said), 2)
     (drive,) = host.ask()
     assert not drive.was_reached
-    assert frozenset() == host.answers.owing
+    assert frozenset() == host.answers.must_answer
 
 
 def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
@@ -212,13 +212,13 @@ def test_behind_a_controller_only_a_known_drive_must_answer(host: Host) -> None:
     host.stand_in.does("0", "exit 2")
     behind = SmartDrive("/dev/bus/0", "megaraid,3")
     host.ask(drive=(behind,))
-    assert frozenset() == host.answers.owing
+    assert frozenset() == host.answers.must_answer
     inventory = Inventory()
     who = DriveIdentity(model="Flashworks S500", serial="S3")
     sighting = Sighting(Address("/dev/bus/0", "megaraid,3"), "bus/0:megaraid,3", who)
     inventory.update([sighting], 1000.0, complete=True)
     host.ask(kept={"inventory": inventory.to_state()}, drive=(behind,))
-    assert {"bus/0:megaraid,3"} == host.answers.owing
+    assert {"bus/0:megaraid,3"} == host.answers.must_answer
 
 
 RAWIO, ADMIN, MKNOD = 1 << 17, 1 << 21, 1 << 27
@@ -274,7 +274,7 @@ def test_behind_an_unreachable_controller_no_drive_is_missing(
         f" {needed} to reach it; run this command as root or grant the capabilities"
     )
     assert {"sda": [], "bus/0:megaraid,3": [(Status.UNKNOWN, message)]} == judged(host)
-    assert frozenset() == host.answers.owing
+    assert frozenset() == host.answers.must_answer
 
 
 def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(host: Host) -> None:
@@ -286,7 +286,7 @@ def test_a_configured_drive_behind_an_unreachable_controller_need_not_answer(hos
     host.ask(kept=knowing(BEHIND), drive=(SmartDrive(*BEHIND),))
     ((status, text),) = judged(host)["bus/0:megaraid,3"]
     assert (Status.UNKNOWN, True) == (status, text.startswith("not polled: it is behind"))
-    assert frozenset() == host.answers.owing
+    assert frozenset() == host.answers.must_answer
 
 
 def test_cap_mknod_is_not_required_if_the_node_exists(host: Host) -> None:
@@ -336,7 +336,7 @@ def test_with_an_agent_the_capabilities_of_the_command_are_irrelevant(host: Host
 
 
 def has_vanished(problems: list[tuple[Status, str]]) -> bool:
-    return [(Status.CRITICAL, "it has vanished; if it was removed: ssd-exporter forget K0")] == (
+    return [(Status.CRITICAL, "it is missing; if it was removed: ssd-exporter forget K0")] == (
         problems
     )
 
@@ -400,7 +400,7 @@ def test_a_drive_not_polled_by_the_deadline_must_answer(
         smartctl.says(f"/dev/{name}", "sat", hangs)
     answers = on_fakes(host, smartctl, timeout_seconds=30.0, processes=1)
     assert set(names) == {each.label for each in answers.drives}
-    assert set(names) == answers.owing
+    assert set(names) == answers.must_answer
     assert any("no answer within 40 s" in d.message for d in answers.drives)
 
 

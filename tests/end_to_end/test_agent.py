@@ -357,7 +357,7 @@ def test_a_mistake_in_settings_that_are_read_again_ends_nothing(
         agent.reload()
         agent.wait_until(lambda: len(agent.complaints) > 0, "it says so")
         (complaint,) = agent.complaints
-        assert "the settings stay as they were" in complaint
+        assert "the previous settings remain active" in complaint
         assert "did you mean exclude?" in complaint
         agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
         agent.reload()
@@ -427,7 +427,7 @@ def test_a_smartctl_that_must_not_be_killed_survives_a_reload_and_is_not_started
         started = time.monotonic()
         agent.config.write_text(drives.config(more='exclude = "rig[23]"\n' + bridge))
         agent.reload()
-        agent.wait_until(lambda: "the settings were read again" in agent.log, "the reload")
+        agent.wait_until(lambda: "settings reloaded" in agent.log, "the reload")
         agent.wait_until(lambda: calls() == 2, "it is polled again")
         assert time.monotonic() - started > 3, "the first smartctl still ran"
         agent.wait_until(lambda: {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls()), "excluded")

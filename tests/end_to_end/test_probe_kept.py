@@ -35,7 +35,8 @@ def test_a_wear_history_that_is_not_a_database_is_renamed_and_replaced(
         (aside,) = kept
         assert content == aside.read_bytes()
         (complaint,) = daemon.complaints
-        assert aside.name in complaint
+        assert f"; renamed to {aside.name}, a new file is started" in complaint
+        assert f"{state / 'history.sqlite'} is not usable: " in complaint
     else:
         assert ([], []) == (kept, daemon.complaints), "an empty file holds nothing to keep"
     with closing(sqlite3.connect(state / "history.sqlite")) as connection:
@@ -65,7 +66,6 @@ def test_a_budget_of_a_later_version_permits_only_reads_today(
     )
     (complaint,) = daemon.complaints
     (aside,) = budget.parent.glob("probe-budget.json.kept-*")
-    assert aside.name in complaint
-    assert "today's budget counts as spent" in complaint
+    assert f"; kept as {aside.name}; today's budget counts as spent" in complaint
     assert '{"version": 2, "spent": "in another way"}' == aside.read_text()
     assert 1 == json.loads(budget.read_text())["version"]

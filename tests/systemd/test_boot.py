@@ -117,16 +117,12 @@ def test_a_reload_applies_new_settings_and_keeps_the_processes(machine: Machine)
     with changed(machine, CONFIG, '[log]\nlevel = "debug"\n'):
         machine.systemctl("reload", *BOTH)
         machine.await_("the exporter reloads", lambda: "settings reloaded" in reader.last(EXPORTER))
-        machine.await_(
-            "the agent reloads", lambda: "settings were read again" in reader.last(AGENT)
-        )
+        machine.await_("the agent reloads", lambda: "settings reloaded" in reader.last(AGENT))
     assert before == [machine.show(unit, "MainPID") for unit in BOTH]
     machine.await_("the agent is ready", lambda: "running" == machine.show(AGENT, "SubState"))
     reader = JournalReader(machine)
     machine.systemctl("reload", *BOTH)
-    machine.await_(
-        "the agent reloads again", lambda: "settings were read again" in reader.last(AGENT)
-    )
+    machine.await_("the agent reloads again", lambda: "settings reloaded" in reader.last(AGENT))
 
 
 def test_a_reload_with_invalid_settings_fails_and_keeps_the_process(machine: Machine) -> None:

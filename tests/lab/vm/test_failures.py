@@ -22,7 +22,7 @@ def test_a_drive_is_replaced(host: Host, tmp_path: Path) -> None:
     assert slot == device(page, new)
     checked = host.check()
     assert 2 == checked.status
-    lost = f"critical: it has vanished; if it was removed: ssd-exporter forget {gone}"
+    lost = f"critical: it is missing; if it was removed: ssd-exporter forget {gone}"
     assert ([lost], []) == (checked.texts(gone), checked.texts(new))
     story = Story((before, 30), (pulled, 5), (page, 15))
     story.fires("SSDDriveLost", serial=gone).fires(serial=new).check(tmp_path)

@@ -42,7 +42,7 @@ def test_media_errors_of_real_reads_are_counted(host: Host, tmp_path: Path) -> N
     page = host.await_page(
         lambda page: page.value("ssd_smart_media_errors_total", serial=serial) == 2
     )
-    assert ["warning: uncorrectable errors in its life: 2"] == host.check().texts(serial)
+    assert ["warning: uncorrectable errors (lifetime): 2"] == host.check().texts(serial)
     Story((before, 30), (page, 10)).fires("SSDMediaErrors", serial=serial).check(tmp_path)
 
 
@@ -52,8 +52,8 @@ def test_a_hot_drive_is_not_reported_as_failing(host: Host, tmp_path: Path) -> N
     story = Story((host.page(), 30))
     hot = ("SSDTemperatureHigh", "SSDOverTemperatureTime")
     for celsius, said, expected in (
-        (85, "warning: 85 C, its limit is 80 C", hot),
-        (95, "critical: 95 C, its critical limit is 90 C", (*hot, "SSDTemperatureCritical")),
+        (85, "warning: 85 C; its warning limit is 80 C", hot),
+        (95, "critical: 95 C; its critical limit is 90 C", (*hot, "SSDTemperatureCritical")),
     ):
         # Above the first limit a drive sets bit 1, the temperature warning.
         host.set(
@@ -67,7 +67,7 @@ def test_a_hot_drive_is_not_reported_as_failing(host: Host, tmp_path: Path) -> N
 
         page = host.await_page(is_there)
         assert 1 == page.value("ssd_smart_critical_warning", serial=serial, warning="temperature")
-        assert {said, "warning: it is outside its temperature range"} == set(
+        assert {said, "warning: it reports a temperature outside its limits"} == set(
             host.check().texts(serial)
         )
         story.then(page, 20).fires(*expected, serial=serial)
