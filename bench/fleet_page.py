@@ -25,7 +25,7 @@ _MORE: tuple[tuple[str, float | None], ...] = (
     ),
     *(
         (f'ssd_smart_wearout_eta_seconds{{device="D",serial="S",bound="{bound}"}}', 3e8)
-        for bound in ("low", "middle", "high")
+        for bound in ("low", "mid", "high")
     ),
     ('ssd_smart_nand_written_bytes_total{device="D",serial="S"}', 1e12),
     ('ssd_smart_plp_healthy{device="D",serial="S"}', 1),

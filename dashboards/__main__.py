@@ -10,7 +10,7 @@ from dashboards.documents import DIRECTORY, documents
 
 
 def main(directory: Path) -> int:
-    """Writes the files that differ and prints their names."""
+    """Writes the files that have changed and prints their names. Returns 0."""
     for name, text in documents().items():
         file = directory / name
         if not file.is_file() or file.read_text(encoding="utf-8") != text:

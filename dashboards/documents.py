@@ -1,4 +1,4 @@
-"""Generates the JSON files that Grafana loads."""
+"""Generates the JSON texts that Grafana loads."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from dashboards import drive, fleet, host_io, mysql, probes
-from dashboards.frame import Dashboard, built
+from dashboards.frame import Dashboard, built_dashboard
 
 DIRECTORY = Path(__file__).parent
 
@@ -20,10 +20,10 @@ DASHBOARDS: dict[str, Dashboard] = {
 
 
 def documents() -> dict[str, str]:
-    """JSON text of every dashboard by file name, with sorted keys to keep differences small."""
+    """Returns the JSON text of every dashboard, by file name. Keys are sorted."""
     return {name: _text(dashboard) for name, dashboard in DASHBOARDS.items()}
 
 
 def _text(dashboard: Dashboard) -> str:
-    text = json.dumps(built(dashboard), cls=JSONEncoder, indent=1, sort_keys=True)
+    text = json.dumps(built_dashboard(dashboard), cls=JSONEncoder, indent=1, sort_keys=True)
     return f"{text}\n"

@@ -74,7 +74,7 @@ def _overview() -> tuple[Panel, ...]:
         value(
             "Temperature margin",
             "Degrees Celsius below the warning temperature. At or below zero the drive may "
-            "throttle itself; that distinguishes heat from a full write cache.",
+            "throttle itself. If the margin is large, slow writes have another cause.",
             "celsius",
             Query(q.degrees_left(t.TEMPERATURE_FALLBACK_CELSIUS), SERIAL),
             steps=t.HEAT,
@@ -106,7 +106,7 @@ def _overview() -> tuple[Panel, ...]:
         ),
         value(
             "Last self-test",
-            "Result of the last completed self-test. Failed: the drive found damage.",
+            "Result of the last completed self-test. Failed: the self-test found a fault.",
             "none",
             Query(q.of_drive("ssd_smart_self_test_passed"), SERIAL),
             words=words.SELF_TEST,
@@ -141,5 +141,5 @@ DASHBOARD = Dashboard(
         PROBE_ROW,
         PLACE_ROW,
     ),
-    past="now-7d",
+    time_from="now-7d",
 )

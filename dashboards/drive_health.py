@@ -12,7 +12,7 @@ _TEMPERATURE = q.of_drive("ssd_smart_temperature_celsius")
 
 
 def eta(bound: str) -> str:
-    """Selects the seconds until the rated endurance is used up; `bound` is low, mid or high."""
+    """Selects the estimated seconds until the endurance is used up; `bound`: low, mid or high."""
     return q.of_drive("ssd_smart_wearout_eta_seconds", f'bound="{bound}"')
 
 
@@ -61,7 +61,7 @@ def endurance() -> tuple[Panel, ...]:
                 q.of_drive("ssd_smart_temperature_critical_celsius"),
                 "critical limit {{instance}} {{device}}",
             ),
-            least=None,
+            minimum=None,
             nothing="not reported",
         ),
     )

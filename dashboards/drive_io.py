@@ -5,19 +5,19 @@ from dashboards import thresholds as t
 from dashboards.drive_panels import by_serial
 from dashboards.frame import Row
 from dashboards.panel_parts import DRIVE, Query, Size
-from dashboards.panels import against, timeline
+from dashboards.panels import scatter, timeline
 from dashboards.tables import Column, grid
 
 _THIRD = Size(8, 8)
 
 
 def _over_range(expression: str) -> str:
-    """Mean over the selected time range, by serial number."""
+    """The mean of the expression over the selected time range, by serial number."""
     return f"avg {q.BY_SERIAL} (avg_over_time(({by_serial(expression)})[$__range:5m]))"
 
 
 def _all_drives(direction: str) -> tuple[str, str]:
-    """Request time and completed requests per second, summed over the selected drives."""
+    """Expressions of request time and completed requests, per second, of all selected drives."""
     time, done = {
         "read": ("read_time_seconds", "reads_completed"),
         "write": ("write_time_seconds", "writes_completed"),
@@ -44,19 +44,19 @@ IO_ROW = Row(
         ),
         timeline(
             "Time saturated or stalled",
-            "Share of time. Saturated: slow with a full queue while tasks wait. Stalled: "
-            "requests in flight and none completes.",
+            "Share of time. Saturated: slow with a full queue while tasks wait. Stalled: requests "
+            "are in flight and none completes.",
             "percentunit",
             Query(q.rate(q.of_drive("ssd_disk_saturated_seconds_total")), f"saturated {DRIVE}"),
             Query(q.rate(q.of_drive("ssd_disk_stalled_seconds_total")), f"stalled {DRIVE}"),
             steps=t.SATURATED,
-            most=1,
+            maximum=1,
             size=_THIRD,
         ),
-        against(
+        scatter(
             "Await by requests per second",
-            "One point per interval, for all selected drives together. Where the curve turns "
-            "steeply upwards, the drive is at its limit: more requests only wait longer.",
+            "One point per interval, for all selected drives together. Where the curve rises "
+            "steeply, the drive is at its limit: additional requests only wait longer.",
             ("requests per second", "iops", Query(f"{_READS} + {_WRITES}")),
             (
                 "await",
@@ -89,7 +89,7 @@ BEFORE_ROW = Row(
                 "{{serial}} in {{instance}} {{device}}",
             ),
             steps=t.SATURATED,
-            most=1,
+            maximum=1,
             nothing="no drive that reports its serial number",
         ),
         grid(

@@ -5,7 +5,8 @@ from dashboards.frame import Annotation
 
 _UP = q.of_drive("ssd_device_up")
 
-#: A serial number that did not answer within the last day now answers in a slot that had a drive.
+#: Drives of the day before. A drive counts as replaced if its serial number answers now and did not
+#: answer within that day, although another drive answered under the same device name.
 _SEEN_BEFORE = f"last_over_time({_UP}[1d] offset 15m)"
 
 REPLACED = Annotation(

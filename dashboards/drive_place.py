@@ -1,4 +1,4 @@
-"""Panels on filesystems, MySQL roles and kernel settings of a drive."""
+"""Panels on filesystems, MySQL data and kernel settings of a drive."""
 
 from dashboards import promql as q
 from dashboards import words

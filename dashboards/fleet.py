@@ -212,5 +212,5 @@ DASHBOARD = Dashboard(
         Row("Drives and alerts", (_drives(), *_now())),
         Row("Models, firmware, filesystems, exporters", models(), is_collapsed=True),
     ),
-    past="now-24h",
+    time_from="now-24h",
 )

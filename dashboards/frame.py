@@ -16,8 +16,8 @@ TAG = "ssd-exporter"
 class Variable:
     """Variable of a dashboard: the values of `label` in the series of `selector`.
 
-    `all_value` is the matcher for All; empty means the list of all values. `pattern` is a regular
-    expression whose first group replaces each value. A hidden variable is always All.
+    all_value: pattern for All; if empty, All is the list of all values. pattern: regular expression
+    whose first group replaces each value. is_hidden: users cannot change it, so it is always All.
     """
 
     name: str
@@ -50,7 +50,10 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """One dashboard, written to one JSON file."""
+    """One dashboard, written to one JSON file.
+
+    time_from: start of the default time range, as Grafana writes it; the end is now.
+    """
 
     uid: str
     title: str
@@ -58,11 +61,11 @@ class Dashboard:
     rows: tuple[Row, ...]
     variables: tuple[Variable, ...]
     annotations: tuple[Annotation, ...] = ()
-    past: str = "now-3h"
+    time_from: str = "now-3h"
 
 
 def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, ...]:
-    """The variables job and instance of targets that export `family`."""
+    """Returns the variables job and instance, with the values of targets that export `family`."""
     return (
         Variable("job", family, "job", all_value=".+"),
         Variable("instance", f'{family}{{job=~"$job"}}', "instance", all_value=".+"),
@@ -70,16 +73,16 @@ def host_variables(family: str = "ssd_exporter_build_info") -> tuple[Variable, .
 
 
 def drive_variable() -> Variable:
-    """The variable device: physical drives, not dm or md devices.
+    """Returns the variable device, whose values are physical drives.
 
-    All is the list of drives instead of a pattern, so that no panel shows dm and md devices beside
-    their drives.
+    All is the list of drives. A pattern would also match dm and md devices, and panels would show
+    them beside their drives.
     """
     return Variable("device", 'ssd_device_info{job=~"$job", instance=~"$instance"}', label="device")
 
 
-def built(dashboard: Dashboard) -> model.Dashboard:
-    """The dashboard as a record of the SDK, with panels numbered in display order."""
+def built_dashboard(dashboard: Dashboard) -> model.Dashboard:
+    """Returns the dashboard as a record of the SDK, with panels numbered in display order."""
     builder = (
         build.Dashboard(dashboard.title)
         .uid(dashboard.uid)
@@ -88,7 +91,7 @@ def built(dashboard: Dashboard) -> model.Dashboard:
         .readonly()
         .tooltip(model.DashboardCursorSync.CROSSHAIR)
         .refresh("1m")
-        .time(dashboard.past, "now")
+        .time(dashboard.time_from, "now")
         .timezone("browser")
         .with_variable(
             build.DatasourceVariable("datasource").label("Data source").type("prometheus")
@@ -116,8 +119,8 @@ def built(dashboard: Dashboard) -> model.Dashboard:
         for panel in () if row.is_collapsed else row.panels:
             builder.with_panel(panel)
     record = builder.build()
-    # The SDK writes an older version. Grafana 10.4 would migrate from it, although the settings are
-    # already in the new format.
+    # 39 is the version of Grafana 10.4. The SDK writes an older one, from which Grafana would
+    # migrate the settings, although they already have the new format.
     record.schema_version = 39
     for number, panel_or_row in enumerate(_all(record), start=1):
         panel_or_row.id_val = number

@@ -6,7 +6,7 @@ from dashboards import words
 from dashboards.drive_panels import PROBE_RUNS, REPLACED
 from dashboards.frame import Dashboard, Row, drive_variable, host_variables
 from dashboards.host_io_cpu import CPU_ROW, LOAD_ROW, pressure
-from dashboards.host_io_disk import full, shapes, slow
+from dashboards.host_io_disk import drive_latency, drive_load, load_profile
 from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import states, timeline, value
 
@@ -23,8 +23,9 @@ def _verdict() -> tuple[Panel, ...]:
         value(
             "Bottleneck of each drive",
             "The exporter's verdict for the last 10 seconds. Read it first; the tiles beside it "
-            "show the evidence. Green with slow queries: investigate MySQL, not the drive. Red: "
-            "find the queries and jobs that cause the load before you buy a faster drive.",
+            "show the evidence. If it is green and queries are slow, investigate MySQL, not the "
+            "drive. If it is red, find the queries and jobs that cause the load before you buy a "
+            "faster drive.",
             "none",
             Query(q.verdict()),
             words=words.VERDICT,
@@ -65,7 +66,8 @@ def _verdict() -> tuple[Panel, ...]:
             "Cache: falloff",
             "Write throughput after a falloff in the last 10 minutes, as a share of the "
             f"throughput before, at the same demand. Below {_FALLOFF:.0%} the write cache is "
-            "probably full, or the drive collects garbage. Exclude heat first.",
+            "probably full, or the drive collects garbage. Check the temperature margin first: "
+            "heat looks the same.",
             "percentunit",
             Query(f"{falloff} and {q.ON_DRIVE} {events} > 0"),
             steps=t.FALLOFF,
@@ -115,7 +117,7 @@ def _verdict() -> tuple[Panel, ...]:
                 "stalled {{instance}} {{device}}",
             ),
             steps=t.SATURATED,
-            most=1,
+            maximum=1,
             size=Size(8, 8),
         ),
         pressure(Size(8, 8)),
@@ -133,10 +135,10 @@ DASHBOARD = Dashboard(
     annotations=(REPLACED, PROBE_RUNS),
     rows=(
         Row("Bottleneck: drive, CPU, write cache, heat or link", _verdict()),
-        Row("Drive load", full()),
-        Row("Drive latency", slow()),
+        Row("Drive load", drive_load()),
+        Row("Drive latency", drive_latency()),
         CPU_ROW,
         LOAD_ROW,
-        Row("Load profile", shapes(), is_collapsed=True),
+        Row("Load profile", load_profile(), is_collapsed=True),
     ),
 )

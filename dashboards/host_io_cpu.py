@@ -1,4 +1,4 @@
-"""Panels of Host I/O on CPUs, interrupts, pressure, and load by control group."""
+"""Panels of the dashboard Host I/O: CPUs, interrupts, pressure, and load by control group."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -11,7 +11,7 @@ _THIRD = Size(8, 8)
 
 
 def _share(mode: str) -> str:
-    """Share of a mode in the time of all CPUs."""
+    """Share of the time of all CPUs that was spent in `mode`."""
     of_mode = q.of_host("ssd_cpu_seconds_total", f'mode="{mode}"')
     return f"sum {q.BY_HOST} ({q.rate(of_mode)}) / sum {q.BY_HOST} ({q.rate(_MODES)})"
 
@@ -31,7 +31,7 @@ def pressure(size: Size) -> Panel:
             "all of {{cgroup}} {{instance}}",
         ),
         steps=t.PRESSURE,
-        most=1,
+        maximum=1,
         size=size,
         nothing="this kernel provides no pressure information (psi=0, or before 4.20)",
     )
@@ -63,7 +63,7 @@ CPU_ROW = Row(
                 q.rate(q.of_host("ssd_pressure_irq_stalled_seconds_total")),
                 "interrupt pressure {{instance}}",
             ),
-            most=1,
+            maximum=1,
         ),
         timeline(
             "Time in softirq and irq, by CPU",
@@ -78,7 +78,7 @@ CPU_ROW = Row(
                 "CPU {{cpu}} {{instance}}",
             ),
             steps=t.SOFTIRQ,
-            most=1,
+            maximum=1,
             nothing="per-CPU metrics are disabled; see the tiles for the hottest CPU",
         ),
         value(
@@ -95,7 +95,7 @@ CPU_ROW = Row(
             "percentunit",
             Query(q.rate(q.of_host("ssd_cpu_softirq_saturated_seconds_total")), HOST),
             steps=t.SOFTIRQ_SATURATED,
-            most=1,
+            maximum=1,
             size=Size(4, 8),
         ),
         timeline(
@@ -120,7 +120,7 @@ CPU_ROW = Row(
                 "memory {{instance}}",
             ),
             steps=t.PRESSURE,
-            most=1,
+            maximum=1,
             size=_THIRD,
         ),
     ),
@@ -131,8 +131,8 @@ LOAD_ROW = Row(
     (
         timeline(
             "Bytes written, by unit",
-            "Units that write to the drives, such as MySQL, a backup or a probe. The remaining "
-            "writes come from other processes of the host.",
+            "systemd units that write to the drives, such as MySQL, a backup or a probe. All other "
+            "writes come from processes that are not monitored by unit.",
             "Bps",
             Query(
                 q.rate(q.of_drive("ssd_cgroup_io_written_bytes_total")),
@@ -144,7 +144,7 @@ LOAD_ROW = Row(
         ),
         timeline(
             "Bytes read, by unit",
-            "Units that read from the drives.",
+            "systemd units that read from the drives.",
             "Bps",
             Query(
                 q.rate(q.of_drive("ssd_cgroup_io_read_bytes_total")),

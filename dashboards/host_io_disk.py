@@ -1,4 +1,4 @@
-"""Panels of Host I/O on load, latency and load profile of the drives."""
+"""Panels of the dashboard Host I/O: load, latency and load profile of the drives."""
 
 from dashboards import promql as q
 from dashboards import thresholds as t
@@ -6,7 +6,7 @@ from dashboards.panel_parts import Panel, Query, Size
 from dashboards.panels import buckets, timeline
 
 
-def full() -> tuple[Panel, ...]:
+def drive_load() -> tuple[Panel, ...]:
     busy_mean = q.ratio(
         q.rate(q.of_drive("ssd_disk_busy_ratio_sum")),
         q.rate(q.of_drive("ssd_disk_busy_ratio_count")),
@@ -18,9 +18,9 @@ def full() -> tuple[Panel, ...]:
     return (
         timeline(
             "Busy: mean, worst second, and %util of the kernel",
-            "Mean and worst second are limited by the number of requests in flight, so that a "
-            "single request does not make a parallel SSD appear busy. The kernel's %util "
-            "overcounts. Busy alone is not a problem: check queue and await.",
+            "The kernel's %util overcounts: a single request makes a parallel SSD appear busy. "
+            "Mean and worst second are therefore limited by the number of requests in flight. A "
+            "busy drive alone is not a problem: check queue depth and await.",
             "percentunit",
             Query(busy_mean, "mean {{instance}} {{device}}"),
             Query(
@@ -31,15 +31,15 @@ def full() -> tuple[Panel, ...]:
                 q.rate(q.of_drive("ssd_disk_io_time_seconds_total")),
                 "%util {{instance}} {{device}}",
             ),
-            most=1,
+            maximum=1,
         ),
         timeline(
             f"Share of seconds that were more than {t.BUSY:.0%} busy",
-            "Counts busy seconds, which an average hides. At 100 % with a low await the drive "
-            "works well; with a high await it is saturated.",
+            "Share of busy seconds, which a mean hides. At 100 % with a low await the drive works "
+            "well. At 100 % with a high await it is saturated.",
             "percentunit",
             Query(q.share_above("ssd_disk_busy_ratio", f"{t.BUSY:g}")),
-            most=1,
+            maximum=1,
         ),
         timeline(
             "Queue depth: mean and worst second",
@@ -65,7 +65,7 @@ def full() -> tuple[Panel, ...]:
     )
 
 
-def slow() -> tuple[Panel, ...]:
+def drive_latency() -> tuple[Panel, ...]:
     baseline = q.of_drive("ssd_disk_await_baseline_seconds")
     return (
         timeline(
@@ -82,8 +82,8 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Await: p50 and p99 of seconds",
-            "Each request counts with the mean await of its second. p99 is therefore the await "
-            "in slow seconds, not of single requests.",
+            "Each request counts with the mean await of its second. p99 is therefore the mean "
+            "await of slow seconds, not the await of the slowest requests.",
             "s",
             *(
                 Query(
@@ -97,8 +97,8 @@ def slow() -> tuple[Panel, ...]:
         ),
         timeline(
             "Await relative to the drive's own baseline",
-            "Ratio to the await at low load. Above about 3, a deeper queue no longer increases "
-            "the throughput.",
+            "Await divided by the await at low load. Above about 3, a deeper queue no longer "
+            "increases the throughput.",
             "none",
             *(
                 Query(
@@ -154,7 +154,7 @@ def slow() -> tuple[Panel, ...]:
     )
 
 
-def shapes() -> tuple[Panel, ...]:
+def load_profile() -> tuple[Panel, ...]:
     third = Size(8, 8)
     merged = q.iops("reads_merged", "writes_merged")
     issued = q.iops("reads_merged", "writes_merged", "reads_completed", "writes_completed")
@@ -192,13 +192,13 @@ def shapes() -> tuple[Panel, ...]:
             "A high share means sequential I/O, a share near zero random I/O.",
             "percentunit",
             Query(f"({merged}) / ({issued} > 0)"),
-            most=1,
+            maximum=1,
             size=third,
         ),
         buckets(
             "Write size, all selected drives",
-            "Requires request sizes, which the exporter does not export by default. 16 KiB are "
-            "pages, 4 KiB or less the redo log, larger ones sequential I/O.",
+            "Requires request sizes, which are disabled by default. Writes of 16 KiB are pages, of "
+            "4 KiB or less the redo log, larger ones sequential I/O.",
             "bytes",
             of("ssd_disk_write_request_size_bytes"),
             size=third,

@@ -1,4 +1,4 @@
-"""Dashboard that relates MySQL's waits to the drives that MySQL uses.
+"""Dashboard that compares the waits of MySQL with the load of the drives that MySQL uses.
 
 MySQL's metrics come from mysqld_exporter, whose targets have another port. The hidden variable
 `host` is the instance without its port and joins both exporters.
@@ -17,9 +17,9 @@ from dashboards.panels import states, timeline, value
 _TILE = Size(4, 6)
 _THIRD = Size(8, 8)
 
-#: Names of the checkpoint age. MariaDB and Percona provide a status variable, MySQL an InnoDB
-#: metric: of subsystem "recovery" until 5.7 and "log" since 8.0. The metric requires the collector
-#: info_schema.innodb_metrics of mysqld_exporter.
+#: Metrics that contain the checkpoint age, in bytes. MariaDB and Percona Server provide a status
+#: variable. MySQL provides an InnoDB metric, in subsystem "recovery" until 5.7 and in "log" since
+#: 8.0; it requires the collector info_schema.innodb_metrics of mysqld_exporter.
 _CHECKPOINT_AGES = (
     "mysql_global_status_innodb_checkpoint_age",
     "mysql_info_schema_innodb_metrics_recovery_log_lsn_checkpoint_age",
@@ -37,9 +37,9 @@ def _now() -> tuple[Panel, ...]:
     return (
         value(
             "Bottleneck of MySQL's drives",
-            "The exporter's verdict on the drives that MySQL uses. Green with slow queries: "
-            "investigate locks, query plans or the CPU. Red: first find the queries that cause "
-            "the load.",
+            "The exporter's verdict on the drives that MySQL uses. If it is green and queries are "
+            "slow, investigate locks, query plans or the CPU. If it is red, first find the "
+            "queries that cause the load.",
             "none",
             Query(_on_mysql(q.verdict())),
             words=words.VERDICT,
@@ -58,7 +58,7 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Threads running",
-            "Above the number of CPUs, queries wait for each other or for I/O.",
+            "Above the number of CPUs, queries wait for a CPU, for each other or for I/O.",
             "short",
             Query(status("threads_running"), HOST),
             size=_TILE,
@@ -66,8 +66,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Redo log waits",
-            "Number per second of waits for space in the log buffer: the redo drive is too slow, "
-            "or innodb_log_buffer_size is too small. The normal value is 0.",
+            "Waits per second for space in the log buffer. The normal value is 0. Otherwise the "
+            "redo drive is too slow, or innodb_log_buffer_size is too small.",
             "ops",
             Query(q.rate(status("innodb_log_waits")), HOST),
             steps=t.WAITS,
@@ -76,8 +76,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Waits for a free page",
-            "Number per second of queries that waited until a dirty page was written: page "
-            "cleaning is too slow. The normal value is 0.",
+            "Waits per second of queries for the write of a dirty page. The normal value is 0. "
+            "Otherwise page cleaning is too slow.",
             "ops",
             Query(q.rate(status("innodb_buffer_pool_wait_free")), HOST),
             steps=t.WAITS,
@@ -115,8 +115,9 @@ def _waits() -> tuple[Panel, ...]:
     return (
         timeline(
             "Pending fsyncs, reads and writes",
-            "Requests of InnoDB that have not completed. More than a few for a long time point "
-            "to the drive if it is saturated, and to the filesystem or host if it is idle.",
+            "Requests of InnoDB that have not completed. If there are more than a few for a long "
+            "time, the cause is the drive if it is saturated, and the filesystem or host if the "
+            "drive is idle.",
             "short",
             Query(status("innodb_data_pending_fsyncs"), "data fsyncs {{instance}}"),
             Query(status("innodb_os_log_pending_fsyncs"), "log fsyncs {{instance}}"),
@@ -187,7 +188,7 @@ def _waits() -> tuple[Panel, ...]:
             Query(
                 q.ratio(f"sum {q.BY_HOST} ({dirty})", f"sum {q.BY_HOST} ({of_server(pages)})"), HOST
             ),
-            most=1,
+            maximum=1,
             size=_THIRD,
             nothing=NO_SERVER,
         ),

@@ -55,8 +55,8 @@ def queries() -> tuple[Panel, ...]:
         ),
         timeline(
             "Queries and slow queries",
-            "Fewer queries with a longer queue: something blocks them. More of both: the load "
-            "has grown.",
+            "If there are fewer queries while the queue of the drive grows, something blocks them. "
+            "If both increase, the load has grown.",
             "ops",
             Query(q.rate(status("questions")), "queries {{instance}}"),
             Query(q.rate(status("slow_queries")), "slow {{instance}}"),

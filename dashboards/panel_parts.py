@@ -16,7 +16,7 @@ Panel = Builder[model.Panel]
 
 DATASOURCE = model.DataSourceRef(type_val="prometheus", uid="${datasource}")
 
-#: Legends of series by drive and by host.
+#: Legends of series with one series for each drive, and one for each host.
 DRIVE, HOST = "{{instance}} {{device}}", "{{instance}}"
 
 
@@ -56,7 +56,7 @@ class _Builder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Settings that every panel has; `nothing` is the text shown without data."""
+    """Settings that every panel has; `nothing` is the text that is shown without data."""
 
     title: str
     description: str
@@ -64,7 +64,8 @@ class Frame:
     size: Size
     nothing: str
 
-    def around(self, panel: P) -> P:
+    def applied_to(self, panel: P) -> P:
+        """Sets the settings in `panel` and returns it."""
         panel.title(self.title)
         panel.description(self.description)
         panel.datasource(DATASOURCE)

@@ -46,12 +46,12 @@ def timeline(
     steps: Steps = (),
     size: Size = HALF,
     nothing: str = "no data",
-    least: float | None = 0,
-    most: float | None = None,
+    minimum: float | None = 0,
+    maximum: float | None = None,
     style: Literal["line", "stacked", "bars", "points"] = "line",
 ) -> Panel:
     """Graph over time; the thresholds in `steps` are drawn as dashed lines."""
-    panel = Frame(title, description, unit, size, nothing).around(timeseries.Panel())
+    panel = Frame(title, description, unit, size, nothing).applied_to(timeseries.Panel())
     panel = (
         panel.line_width(1)
         .fill_opacity(10 if style == "line" else 60 if style != "points" else 0)
@@ -79,10 +79,10 @@ def timeline(
         panel.draw_style(common_model.GraphDrawStyle.POINTS).show_points(
             common_model.VisibilityMode.ALWAYS
         )
-    if least is not None:
-        panel.min(least)
-    if most is not None:
-        panel.max(most)
+    if minimum is not None:
+        panel.min(minimum)
+    if maximum is not None:
+        panel.max(maximum)
     if steps:
         panel.thresholds(threshold_steps(steps)).thresholds_style(
             common.GraphThresholdsStyleConfig().mode(common_model.GraphThresholdsStyleMode.DASHED)
@@ -105,7 +105,7 @@ def value(
     """Tile with the last value of each series; `words` maps numbers to texts and colours."""
     panel = (
         Frame(title, description, unit, size, nothing)
-        .around(stat.Panel())
+        .applied_to(stat.Panel())
         .color_mode(common_model.BigValueColorMode.BACKGROUND)
         .graph_mode(common_model.BigValueGraphMode.NONE)
         .text_mode(common_model.BigValueTextMode.AUTO)
@@ -133,7 +133,7 @@ def states(
     """State timeline of each series, as texts and colours."""
     panel = (
         Frame(title, description, "none", size, nothing)
-        .around(statetimeline.Panel())
+        .applied_to(statetimeline.Panel())
         .mappings([words.mapping()])
         .thresholds(threshold_steps(plain("blue")))
         .color_scheme(build.FieldColor().mode(model.FieldColorModeId.THRESHOLDS))
@@ -161,7 +161,7 @@ def bars(
     """Bar gauge of the last value of each series."""
     panel = (
         Frame(title, description, unit, size, nothing)
-        .around(bargauge.Panel())
+        .applied_to(bargauge.Panel())
         .orientation(common_model.VizOrientation.HORIZONTAL)
         .display_mode(common_model.BarGaugeDisplayMode.BASIC)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).values(False))
@@ -186,7 +186,7 @@ def buckets(
     """Heatmap of a histogram: a rate of buckets summed by `le`; `unit` is the unit of `le`."""
     panel = (
         Frame(title, description, unit, size, nothing)
-        .around(heatmap.Panel())
+        .applied_to(heatmap.Panel())
         .calculate(False)
         .color(
             heatmap.HeatmapColorOptions()
@@ -201,7 +201,7 @@ def buckets(
     return panel.with_target(target.format(prometheus_model.PromQueryFormat.HEATMAP))
 
 
-def against(
+def scatter(
     title: str,
     description: str,
     x: tuple[str, str, Query],
@@ -216,7 +216,7 @@ def against(
     """
     panel = (
         Frame(title, description, y[1], size, nothing)
-        .around(xychart.Panel())
+        .applied_to(xychart.Panel())
         .series_mapping(xychart_model.SeriesMapping.AUTO)
         .dims(xychart.XYDimensionConfig().frame(0).x(x[0]).exclude(["Time"]))
         .show(xychart_model.ScatterShow.POINTS)

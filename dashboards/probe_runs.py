@@ -5,6 +5,7 @@ from dashboards.panel_parts import DRIVE, Panel, Query, Size
 from dashboards.panels import timeline
 from dashboards.tables import Column, grid
 
+#: Text of panels without data.
 OFF = "probes are disabled"
 _PROFILE = 'profile=~"$profile"'
 
@@ -24,7 +25,7 @@ def runs() -> tuple[Panel, ...]:
     return (
         timeline(
             "Runs in the previous hour, by result",
-            "Aborted: stopped in favour of production load. Stuck: the probe waits in the kernel.",
+            "Aborted: stopped because of production load. Stuck: the probe hangs in the kernel.",
             "short",
             Query(
                 f"{by_result} ({q.increase(of_profile('ssd_probe_runs_total'), '1h')})",
@@ -50,7 +51,7 @@ def runs() -> tuple[Panel, ...]:
         ),
         timeline(
             "Written by probes in the previous 24 hours",
-            "Endurance that the probes consume.",
+            "Bytes that probes wrote. They use endurance of the drive.",
             "bytes",
             Query(q.increase(q.of_drive("ssd_probe_written_bytes_total"), "24h"), DRIVE),
             size=third,
@@ -66,19 +67,20 @@ def runs() -> tuple[Panel, ...]:
         ),
         grid(
             "Probe settings",
-            "Compare only runs with the same settings.",
+            "Compare only runs with the same settings. Range and slope are those of the last five "
+            "runs, as a share of their mean.",
             Column(
                 "",
                 "max by (job, instance, device, profile, engine, rw, bs, iodepth, fsync, "
                 f"fio_version, fstype, mountpoint) ({of_profile('ssd_probe_info')})",
             ),
             Column(
-                "range of rounds",
+                "range of runs",
                 _by_profile("ssd_probe_steady_range_ratio"),
                 "percentunit",
             ),
             Column(
-                "slope of rounds",
+                "slope of runs",
                 _by_profile("ssd_probe_steady_slope_ratio"),
                 "percentunit",
             ),

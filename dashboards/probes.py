@@ -14,7 +14,7 @@ _LAST = "ssd_probe_last_latency_seconds"
 
 
 def _band(share: float) -> str:
-    """A quantile of the p99 latencies of the last 7 days."""
+    """The quantile `share` of the p99 latencies of the last 7 days, by profile and operation."""
     p99 = of_profile(_LAST, 'stat="p99"')
     usual = f"quantile_over_time({share:g}, {p99}[7d])"
     return f"max by (job, instance, device, profile, op) ({usual})"
@@ -55,7 +55,7 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Steady state",
-            "Whether the last rounds of a profile are close enough to be comparable (SNIA). A "
+            "Whether the last five runs of a profile are similar enough to be compared (SNIA). A "
             "drive that was just formatted, filled or trimmed is not in a steady state.",
             "none",
             Query(of_profile("ssd_probe_steady_state"), f"{{{{profile}}}} {DRIVE}"),
@@ -65,8 +65,8 @@ def _now() -> tuple[Panel, ...]:
         ),
         value(
             "Write budget left",
-            "Share of the bytes that probes may still write per day and in the lifetime of the "
-            "drive.",
+            "Share of the write budget of probes that is left, for the day and for the lifetime of "
+            "the drive.",
             "percentunit",
             Query(
                 f"{q.of_drive('ssd_probe_write_budget_remaining_bytes')} / "
@@ -133,20 +133,19 @@ def _latency() -> tuple[Panel, ...]:
             "percentunit",
             Query(of_profile("ssd_probe_host_share_ratio"), f"{{{{profile}}}} {DRIVE}"),
             steps=t.HOST_SHARE,
-            most=1,
+            maximum=1,
             nothing="not measured: the drive had other load",
         ),
     )
 
 
-def _ceiling() -> tuple[Panel, ...]:
+def _maximum() -> tuple[Panel, ...]:
     third = Size(8, 8)
     return (
         timeline(
             "Reads and commits: production and probe",
             "The probe has one request in flight, production has many. If only production is "
-            "slower, the cause is the queue and thus the load. If both are slower, the cause is "
-            "the drive.",
+            "slower than before, the cause is the load. If both are slower, it is the drive.",
             "s",
             Query(q.mean_await("read"), f"reads in production {DRIVE}"),
             Query(q.probe_latency("page_read", "read", "mean"), f"read by the probe {DRIVE}"),
@@ -194,9 +193,9 @@ DASHBOARD = Dashboard(
     rows=(
         Row("Current results", _now()),
         Row("Latency of each run", _latency()),
-        Row("Maximum performance and production load", _ceiling()),
+        Row("Maximum performance and production load", _maximum()),
         Row("Write cache", cache()),
         Row("Probe operation", runs(), is_collapsed=True),
     ),
-    past="now-7d",
+    time_from="now-7d",
 )

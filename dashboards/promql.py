@@ -3,15 +3,14 @@
 HOST = 'job=~"$job", instance=~"$instance"'
 DRIVE = f'{HOST}, device=~"$device"'
 
-#: Matching and grouping by host, by drive, and by drive with serial number.
-ON_HOST = "on (job, instance)"
+#: Matching and grouping by drive, by drive with serial number, and by host.
 ON_DRIVE = "on (job, instance, device)"
 ON_SERIAL = "on (job, instance, device, serial)"
 BY_HOST = "by (job, instance)"
 BY_DRIVE = "by (job, instance, device)"
 BY_SERIAL = "by (job, instance, device, serial)"
 
-#: Causes of ssd_io_bottleneck. State panels map the index to text and colour.
+#: Values of the label cause of ssd_io_bottleneck. Panels map the index to a text and a colour.
 CAUSES = ("none", "device", "cpu_softirq", "write_cache", "thermal", "link", "unknown")
 
 
@@ -34,7 +33,7 @@ def increase(selector: str, window: str = "$__rate_interval") -> str:
 
 
 def ratio(above: str, below: str) -> str:
-    """The quotient, for series with a divisor above zero."""
+    """The quotient. Series whose divisor is zero are omitted."""
     return f"{above} / ({below} > 0)"
 
 
@@ -54,14 +53,14 @@ def iops(*kinds: str) -> str:
 
 
 def quantile(share: float, family: str, *by: str) -> str:
-    """A quantile of a histogram of the sampler, by drive."""
+    """The quantile `share` of a histogram of the sampler, by drive and by the labels `by`."""
     buckets = rate(of_drive(f"{family}_bucket"))
     labels = ", ".join(("job", "instance", "device", "le", *by))
     return f"histogram_quantile({share:g}, sum by ({labels}) ({buckets}))"
 
 
 def share_above(family: str, edge: str) -> str:
-    """Share of observations above one bucket bound, by drive."""
+    """Share of the observations above the bucket bound `edge`, by drive."""
     edge_matcher = f'le="{edge}"'
     below = rate(of_drive(f"{family}_bucket", edge_matcher))
     whole = rate(of_drive(f"{family}_count"))
@@ -69,7 +68,7 @@ def share_above(family: str, edge: str) -> str:
 
 
 def verdict() -> str:
-    """Index in `CAUSES` of the cause whose series is 1."""
+    """The bottleneck of each drive, as an index in `CAUSES`."""
     matchers = (f'cause="{cause}"' for cause in CAUSES)
     coded = "\n  or ".join(
         f"{of_drive('ssd_io_bottleneck', matcher)} * {number}"
@@ -102,8 +101,8 @@ def headroom() -> str:
 def with_model(expression: str) -> str:
     """Adds the labels model and firmware.
 
-    It uses one identity per device, because after a replacement the old one may exist for some more
-    minutes.
+    It uses one identity for each device, because after a replacement the old identity remains for
+    some minutes.
     """
     identity = f"topk {BY_DRIVE} (1, {of_drive('ssd_device_info')})"
     return f"{expression} * {ON_DRIVE} group_left (model, firmware) {identity}"
@@ -117,7 +116,7 @@ def temperature_limit(fallback: float) -> str:
 
 
 def link_share(window: str = "") -> str:
-    """Negotiated link speed as a share of the maximum; with `window`, the highest of that window.
+    """Negotiated link speed (with `window`, its highest value in it) as a share of the maximum.
 
     It excludes SAS, where only the maximum of the port is known and a slower drive is not a fault.
     """
@@ -129,6 +128,6 @@ def link_share(window: str = "") -> str:
 
 
 def degrees_left(fallback: float) -> str:
-    """Degrees Celsius between a drive and its warning temperature."""
+    """Degrees Celsius by which a drive is below its warning temperature."""
     measured = of_drive("ssd_smart_temperature_celsius", 'sensor="drive"')
     return f"{temperature_limit(fallback)} - {ON_SERIAL} {measured}"

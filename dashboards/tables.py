@@ -11,7 +11,7 @@ from dashboards.panel_parts import DATASOURCE, Panel, Size, links
 from dashboards.thresholds import Steps
 from dashboards.words import Words
 
-#: Columns that every result contains and no table shows.
+#: Columns that every result of Prometheus contains and no table shows.
 _DROPPED = ("Time", "__name__")
 
 
@@ -51,7 +51,7 @@ def grid(
         .no_value(nothing)
         .filterable(True)
     )
-    # The panel's text is for a table without rows; it is too long for a cell.
+    # `nothing` is shown for a table without rows; it is too long for an empty cell.
     panel.override_by_regexp("/.*/", [model.DynamicConfigValue("noValue", "–")])
     # With a single expression Grafana names the column "Value".
     values = (
@@ -71,7 +71,7 @@ def grid(
         )
         if column.unit:
             panel.override_by_name(column.name, _properties(column))
-    hidden = [each for each, column in zip(values, columns, strict=True) if not column.unit]
+    hidden = [value for value, column in zip(values, columns, strict=True) if not column.unit]
     panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     panel.with_transformation(
         model.DataTransformerConfig(
@@ -79,8 +79,8 @@ def grid(
             options={
                 "excludeByName": dict.fromkeys((*_DROPPED, *hidden), True),
                 "renameByName": {
-                    each: column.name
-                    for each, column in zip(values, columns, strict=True)
+                    value: column.name
+                    for value, column in zip(values, columns, strict=True)
                     if column.unit
                 },
             },
@@ -89,10 +89,10 @@ def grid(
     if sort_by:
         panel.sort_by([common.TableSortByFieldState().display_name(sort_by).desc(True)])
     if is_linked:
-        # The links need this column; readers do not.
+        # The links read the job from this column. It is hidden, because readers do not need it.
         panel.override_by_name("job", [model.DynamicConfigValue("custom.hidden", value=True)])
         for label in ("device", "instance"):
-            targets = [each.build() for each in links("__data.fields")]
+            targets = [link.build() for link in links("__data.fields")]
             panel.override_by_name(label, [model.DynamicConfigValue("links", targets)])
     return panel
 

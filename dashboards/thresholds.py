@@ -1,7 +1,7 @@
 """Thresholds of panel colours, read from alerts/thresholds.yml.
 
-Orange is the value at which an alert warns, red the value at which it pages. Values without an
-alert (busy, headroom) are defined here or taken from the rules of the exporter.
+A panel is orange from the value at which an alert warns, and red from the value at which it pages.
+Thresholds without an alert are defined here (headroom) or read from the exporter (busy).
 """
 
 from pathlib import Path
@@ -18,16 +18,17 @@ _PREFIX = "ssd:threshold:"
 
 DAY_SECONDS = 86_400
 
-#: Resolution of a drive's temperature (1 °C) and spare (1 %).
+#: The smallest margin above zero, because drives report temperature in steps of 1 °C and spare in
+#: steps of 1 %.
 _DEGREE, _PERCENT = 1, 0.01
 
-#: Busy ratio of the exporter's saturation rule.
+#: Busy ratio from which the exporter may count a second as saturated.
 BUSY = SaturationRules().busy_ratio
 
 #: Share of the maximum throughput from which a drive has little headroom. No alert uses it.
 HEADROOM_WARNING = 0.8
 
-#: Waits per second below which they are occasional. No alert uses it.
+#: Waits per second from which they are no longer occasional. No alert uses it.
 WAITS_WARNING = 0.01
 
 #: Share of latency from which a probe measures the host rather than the drive.
@@ -65,7 +66,7 @@ def rising(warning: float | None = None, critical: float | None = None) -> Steps
 
 
 def falling(good: float, below: str, fair: float | None = None) -> Steps:
-    """Green from `good`, orange from `fair` if given, and the colour `below` under both."""
+    """Green from `good`, orange from `fair` (if given) to `good`, and `below` for lower values."""
     middle = () if fair is None else (Threshold(value=fair, color="orange"),)
     return (*plain(below), *middle, Threshold(value=good, color="green"))
 
@@ -95,6 +96,6 @@ MEDIA_ERRORS = rising(1, ALERTS["media_errors_per_day"])
 WAITS = rising(WAITS_WARNING)
 HEADROOM = rising(HEADROOM_WARNING)
 HOST_SHARE = rising(HOST_SHARE_WARNING)
-#: Any value of 1 or more is a warning, or critical.
+#: For counts: orange, or red, from 1.
 ANY_WARNS = rising(warning=1)
 ANY_PAGES = rising(critical=1)

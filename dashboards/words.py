@@ -9,12 +9,12 @@ from dashboards.promql import CAUSES
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Texts and colours by number."""
+    """Text and colour for each number; `of` contains number, text, colour."""
 
     of: tuple[tuple[int, str, str], ...]
 
     def mapping(self) -> model.ValueMap:
-        """The value mapping of Grafana."""
+        """Returns the value mapping for Grafana."""
         return model.ValueMap(
             {
                 str(number): model.ValueMappingResult(text=text, color=colour, index=index)

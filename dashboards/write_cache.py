@@ -5,6 +5,7 @@ from dashboards import thresholds as t
 from dashboards.panel_parts import DRIVE, Panel, Query
 from dashboards.panels import timeline
 
+#: Text of panels without data.
 NO_SLC = "the SLC probe is disabled"
 
 
@@ -30,8 +31,8 @@ def cache() -> tuple[Panel, ...]:
         ),
         timeline(
             "Recovered cache, by idle time",
-            "Bytes that could be written at full speed after a pause. If the value is low after "
-            "a long pause, the drive is never idle, or it receives no discards.",
+            "Bytes that the SLC probe could write at full speed after a pause. If the value is low "
+            "after a long pause, the drive is never idle, or it receives no discards.",
             "bytes",
             Query(q.of_drive("ssd_slc_recovered_bytes"), f"after {{{{idle}}}} {DRIVE}"),
             nothing=NO_SLC,
@@ -44,12 +45,13 @@ def cache() -> tuple[Panel, ...]:
             "percentunit",
             Query(q.of_drive("ssd_disk_write_falloff_last_ratio")),
             steps=t.FALLOFF,
-            most=1,
+            maximum=1,
             nothing="no falloff yet",
         ),
         timeline(
             "Falloffs in the previous 24 hours",
-            "How often production writes exhausted the write cache.",
+            "Number of times that the throughput dropped during production writes, for example "
+            "because the write cache was full.",
             "short",
             Query(q.increase(q.of_drive("ssd_disk_write_falloff_events_total"), "24h")),
             style="bars",
@@ -57,7 +59,8 @@ def cache() -> tuple[Panel, ...]:
         ),
         timeline(
             "Bytes of the last burst before a falloff",
-            "Size of the write cache as observed in production.",
+            "Bytes written at full speed before the drop: the size of the write cache, if the "
+            "cache caused the drop.",
             "bytes",
             Query(q.of_drive("ssd_disk_write_falloff_last_burst_bytes")),
             nothing="no falloff yet",

@@ -31,9 +31,9 @@ def test_every_alert_fires_in_a_story(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_alert_has_a_story_without_it(name: str) -> None:
-    told = {each.story for each in EXPECTATIONS if each.alert == name}
-    fires = {each.story for each in FIRING if each.alert == name}
-    assert told - fires
+    checked = {each.story for each in EXPECTATIONS if each.alert == name}
+    firing = {each.story for each in FIRING if each.alert == name}
+    assert checked - firing
 
 
 def test_stories_refer_to_existing_alerts() -> None:
@@ -42,8 +42,8 @@ def test_stories_refer_to_existing_alerts() -> None:
 
 def test_story_names_are_unique_within_a_file() -> None:
     for path in rules.STORIES:
-        told = [test["name"] for test in rules.story(path)["tests"]]
-        assert sorted(set(told)) == sorted(told)
+        names = [test["name"] for test in rules.story(path)["tests"]]
+        assert sorted(set(names)) == sorted(names)
 
 
 @pytest.mark.parametrize("expected", FIRING, ids=lambda each: f"{each.alert}-{each.story}")
