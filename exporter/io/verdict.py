@@ -43,8 +43,9 @@ class SaturationRules:
     """The thresholds of the four conditions of saturation.
 
     busy_ratio: the device is busy from this ratio on.
-    queue_depth: the queue is filled from this mean number of requests in flight on, by class. One
-        request in flight is normal on an SSD: a limit of 1 raised 41 false alerts in 7 days.
+    queue_depth: the queue is filled from this mean number of requests in flight on, by class. The
+        queue depth alone is no evidence on an SSD: elsewhere such a rule raised 41 false alerts in
+        7 days (https://github.com/vexxhost/atmosphere/pull/3713).
     await_factor: requests are slow from this multiple of the device's baseline await on. A deeper
         queue then gives no more throughput.
     await_floor_seconds: a shorter await is never slow, by class. It is also the limit until the

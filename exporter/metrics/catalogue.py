@@ -26,7 +26,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
 
 
 def families(subject: ModuleType) -> Iterator[MetricDesc]:
-    """Returns the families of one subject, in the order of the module."""
+    """Returns the families that the module of one subject defines, in its order."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
             yield from _descriptions(value)

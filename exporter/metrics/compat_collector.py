@@ -10,7 +10,7 @@ from exporter.metrics.desc import MetricDesc, Sample
 
 
 def disk_samples(sampler: Sampler) -> Iterator[Sample]:
-    """Returns node_disk_*: the counters of ssd_disk_*, but discards in sectors."""
+    """Returns node_disk_*: the counters of ssd_disk_*, but discards in sectors of 512 bytes."""
     for name, record in (sampler.disks or {}).items():
         for desc, count in disk_collector.COUNTERS:
             value = count(record)

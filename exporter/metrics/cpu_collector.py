@@ -23,6 +23,9 @@ from exporter.metrics import compat_families
 from exporter.metrics import cpu_families as metrics
 from exporter.metrics.desc import Sample
 
+#: The files of /proc/pressure.
+_RESOURCES = ("io", "cpu", "memory", "irq")
+
 
 def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
     """Returns the CPU time and its rolling maxima, from the last sample."""
@@ -73,11 +76,8 @@ def softnet_samples(softnet: SoftnetCounters) -> Iterator[Sample]:
     yield metrics.SOFTNET_SQUEEZED(softnet.times_squeezed)
 
 
-_RESOURCES = ("io", "cpu", "memory", "irq")
-
-
 def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
-    """Returns the host's pressure by resource (io, cpu, memory, irq), as far as the kernel has it.
+    """Returns the host's pressure by resource, for those resources that the kernel records.
 
     Raises:
         NotAvailable: the kernel has no pressure stall information.
@@ -100,7 +100,10 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
 
 
 def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) -> Iterator[Sample]:
-    """Returns waiting and stalled time by resource, and if enabled under node_exporter's names."""
+    """Returns waiting and stalled time by resource.
+
+    node_exporter: also return it under node_exporter's names.
+    """
     for resource, stalls in pressures.items():
         for kind, seconds in (
             ("waiting", stalls.waiting_seconds),
@@ -116,7 +119,7 @@ def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) 
 
 @dataclass(frozen=True, slots=True)
 class CgroupUsage:
-    """Pressure and I/O of one control group; None if the kernel does not record it."""
+    """Pressure and I/O of one control group; None for those that the kernel does not record."""
 
     name: str
     pressure: Pressure | None
@@ -126,8 +129,8 @@ class CgroupUsage:
 def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
     """Returns the control groups of these names, spelt as in /proc/<pid>/cgroup.
 
-    Groups that no longer exist are omitted. So are the root group, which is the whole host, and
-    names that lead out of the tree (a cgroup namespace shows such names).
+    Omits groups that do not exist, the root group, which is the whole host, and names with "..",
+    which a cgroup namespace shows for groups outside of it.
     """
     root = cgroup.unified_root(sys)
     groups: list[CgroupUsage] = []

@@ -12,6 +12,8 @@ from exporter.linux.topology import Filesystem, Topology
 from exporter.metrics import device_families as metrics
 from exporter.metrics.desc import Sample
 
+_UNKNOWN = DriveIdentity()
+
 
 def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
     """Returns mounts and roles of the wanted drives, and ssd_filesystem_* of mounts with a role."""
@@ -20,15 +22,15 @@ def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Ite
         for device in filter(wanted, filesystem.devices):
             yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)
             if filesystem.mountpoint in role_mountpoints:
-                yield from _condition(device, filesystem)
-    # Two servers with the same role on one drive make one series.
+                yield from _filesystem_state(device, filesystem)
+    # A set: two servers with the same role on one drive result in one series.
     roles = {(device, role.name) for role in topology.roles for device in role.devices}
     for device, role_name in sorted(roles):
         if wanted(device):
             yield metrics.ROLE_INFO(1, device, role_name)
 
 
-def _condition(device: str, filesystem: Filesystem) -> Iterator[Sample]:
+def _filesystem_state(device: str, filesystem: Filesystem) -> Iterator[Sample]:
     labels = device, filesystem.mountpoint
     yield metrics.FILESYSTEM_READONLY(int(filesystem.readonly), *labels)
     if filesystem.errors is not None:
@@ -36,9 +38,6 @@ def _condition(device: str, filesystem: Filesystem) -> Iterator[Sample]:
     if filesystem.usage is not None:
         yield metrics.FILESYSTEM_SIZE(filesystem.usage.size_bytes, *labels)
         yield metrics.FILESYSTEM_AVAIL(filesystem.usage.avail_bytes, *labels)
-
-
-_UNKNOWN = DriveIdentity()
 
 
 def samples(
@@ -51,7 +50,7 @@ def samples(
     """
     for name, device in topology.devices.items():
         if device.block.is_leaf and wanted(name):
-            yield from _described(name, device, drives.get(name, _UNKNOWN))
+            yield from _identity(name, device, drives.get(name, _UNKNOWN))
             yield from _state(name, device)
             yield from _pcie_errors(name, device, topology)
         elif device.degraded_members is not None and any(map(wanted, topology.leaves_of(name))):
@@ -59,11 +58,11 @@ def samples(
 
 
 def model_name(kernel: DeviceIdentity) -> str:
-    """Returns the full model name. SCSI has the vendor in a separate field, ATA and NVMe do not."""
+    """Returns the full model name. SCSI reports the vendor separately, ATA and NVMe do not."""
     return " ".join(filter(None, (kernel.vendor, kernel.model)))
 
 
-def _described(name: str, device: Device, smart: DriveIdentity) -> Iterator[Sample]:
+def _identity(name: str, device: Device, smart: DriveIdentity) -> Iterator[Sample]:
     kernel, block, queue = device.identity, device.block, device.block.queue
     yield metrics.DEVICE_INFO(
         1,

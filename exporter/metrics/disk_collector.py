@@ -40,17 +40,19 @@ def samples(
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:
-        yield from desc.each(series, map(count, disks.values()))
+        yield from desc.samples(series, map(count, disks.values()))
     activities = [sampler.activities[name] for name in disks]
     yield from _distributions(series, disks, activities, request_sizes=request_sizes)
-    yield from metrics.STALLED.each(series, [activity.stalled_seconds for activity in activities])
+    yield from metrics.STALLED.samples(
+        series, [activity.stalled_seconds for activity in activities]
+    )
     yield from _maxima([(name, MAX_WINDOW) for name in disks], activities, now)
     leaves = {
         name: activity
         for name, activity in zip(disks, activities, strict=True)
         if activity.drive.leaf
     }
-    yield from metrics.SATURATED.each(
+    yield from metrics.SATURATED.samples(
         [(name,) for name in leaves], [activity.saturated_seconds for activity in leaves.values()]
     )
     for name, activity in leaves.items():
@@ -66,29 +68,29 @@ def _distributions(
     *,
     request_sizes: bool,
 ) -> Iterator[Sample]:
-    yield from metrics.BUSY_RATIO.each(
+    yield from metrics.BUSY_RATIO.samples(
         series, [activity.busy_ratio.buckets() for activity in activities]
     )
-    yield from metrics.QUEUE_DEPTH.each(
+    yield from metrics.QUEUE_DEPTH.samples(
         series, [activity.queue_depth.buckets() for activity in activities]
     )
-    yield from metrics.READ_AWAIT.each(
+    yield from metrics.READ_AWAIT.samples(
         series, [activity.read_await.buckets() for activity in activities]
     )
-    yield from metrics.WRITE_AWAIT.each(
+    yield from metrics.WRITE_AWAIT.samples(
         series, [activity.write_await.buckets() for activity in activities]
     )
     flushes = [
         None if disk.flush_requests is None else activity.flush_await.buckets()
         for disk, activity in zip(disks.values(), activities, strict=True)
     ]
-    yield from metrics.FLUSH_AWAIT.each(series, flushes)
+    yield from metrics.FLUSH_AWAIT.samples(series, flushes)
     if request_sizes:
         for desc, sizes in (
             (metrics.READ_SIZE, [activity.read_size for activity in activities]),
             (metrics.WRITE_SIZE, [activity.write_size for activity in activities]),
         ):
-            yield from desc.each(
+            yield from desc.samples(
                 series, [None if size is None else size.buckets() for size in sizes]
             )
 
@@ -97,16 +99,16 @@ def _maxima(
     series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity], now: float
 ) -> Iterator[Sample]:
     # An idle device makes no observation, so its maximum is 0.
-    yield from metrics.BUSY_RATIO_MAX.each(
+    yield from metrics.BUSY_RATIO_MAX.samples(
         series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
     )
-    yield from metrics.QUEUE_DEPTH_MAX.each(
+    yield from metrics.QUEUE_DEPTH_MAX.samples(
         series, [activity.queue_depth_max.value(now) or 0.0 for activity in activities]
     )
-    yield from metrics.READ_AWAIT_MAX.each(
+    yield from metrics.READ_AWAIT_MAX.samples(
         series, [activity.read_await_max.value(now) for activity in activities]
     )
-    yield from metrics.WRITE_AWAIT_MAX.each(
+    yield from metrics.WRITE_AWAIT_MAX.samples(
         series, [activity.write_await_max.value(now) for activity in activities]
     )
 
@@ -114,7 +116,7 @@ def _maxima(
 def _verdicts(leaves: Mapping[str, DiskActivity], now: float) -> Iterator[Sample]:
     verdicts = [activity.verdict.value(now) for activity in leaves.values()]
     for cause in Verdict:
-        yield from metrics.BOTTLENECK.each(
+        yield from metrics.BOTTLENECK.samples(
             [(name, cause.value) for name in leaves],
             [int(cause is verdict) for verdict in verdicts],
         )

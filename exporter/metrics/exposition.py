@@ -2,9 +2,9 @@
 
 https://prometheus.io/docs/instrumenting/exposition_formats/
 
-prometheus_client renders the same text. This module takes a tenth of the CPU time (`make bench`):
-it caches the names and labels of each family and only formats the numbers. The tests compare both
-renderers, and parse the text with prometheus_client's parsers.
+prometheus_client renders the same text, but takes ten times the CPU time (`make bench`). This
+module caches the names and labels of each family, and formats only the numbers. The tests compare
+both renderers, and parse the text with prometheus_client's parsers.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -49,9 +49,9 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 
 
 def number(value: float) -> str:
-    """Returns a float with twelve digits.
+    """Returns a float as text with at most twelve significant digits.
 
-    That is 0.1 ms in a year of seconds, without rounding errors in further digits.
+    Twelve digits express a year of seconds to 0.1 ms. More would show binary rounding errors.
     """
     if isfinite(value):
         return f"{value:.12g}"
@@ -97,7 +97,7 @@ def _histogram(desc: MetricDesc, labels: tuple[str, ...], _kind: type) -> str:
     """Returns the template of all lines of a histogram.
 
     Weights are rendered as integers, because OpenMetrics 1.0 allows no other bucket values. The
-    stored weights are not rounded, so the error is at most half a second and does not accumulate.
+    stored weights are not rounded, so the error is at most one half and does not accumulate.
     """
     bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
     series = [

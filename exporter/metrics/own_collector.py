@@ -14,8 +14,8 @@ from exporter.metrics.desc import Sample
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-#: The reasons for a failed reading. All are exposed from 0 on, so that the first failure is an
-#: increase.
+#: The reasons for failed readings. Each is exposed with 0 before the first failure, so that
+#: `increase()` includes the first failure.
 _REASONS = (ParseError.reason, ReadError.reason)
 
 

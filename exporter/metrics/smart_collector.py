@@ -13,7 +13,7 @@ from exporter.smart.poll_document import EXIT_BITS
 if TYPE_CHECKING:
     from exporter.smart.health_monitor import HealthMonitor
 
-#: The families with one number per drive, and the field of `DriveHealth`.
+#: The families with one number per drive, and the field of `DriveHealth` that contains it.
 _NUMBERS: tuple[tuple[MetricDesc, str], ...] = (
     (metrics.SPARE, "spare_ratio"),
     (metrics.SPARE_THRESHOLD, "spare_threshold_ratio"),
@@ -41,15 +41,16 @@ _BOUNDS = ("low", "mid", "high")
 
 _SECONDS_PER_HOUR = 3600
 
-#: The exit bits for error log entries and self-test errors. They are known only if a poll read
-#: these logs.
+#: The bits of smartctl's exit status for error log entries and self-test errors. They are known
+#: only after a poll that read these logs.
 _LOG_BITS = (6, 7)
 
 
 class SmartCollector:
     """Returns the SMART samples of all drives, and caches those of drives that did not change.
 
-    Drives are polled every minute or every quarter of an hour; scrapes are more frequent.
+    By default NVMe drives are polled every minute and other drives every 15 minutes. Scrapes are
+    more frequent.
     """
 
     def __init__(self, health: "HealthMonitor") -> None:
@@ -59,7 +60,7 @@ class SmartCollector:
     def samples(self, described: Collection[str]) -> list[Sample]:
         """Returns the samples of every drive, and those about the agent and smartctl.
 
-        described: block devices whose identity the collector `device` exports.
+        described: the names of the block devices whose identity `device_collector` exports.
         """
         settings, old_cache = self._health.settings.smart, self._cache
         result: list[Sample] = []
@@ -104,16 +105,16 @@ def drive_samples(
     return result
 
 
-def identity_samples(drive: WatchedDrive, shown: Container[str]) -> Iterator[Sample]:
-    """Returns the identity of a drive without a block device, and the block devices on top of it.
+def identity_samples(drive: WatchedDrive, described: Container[str]) -> Iterator[Sample]:
+    """Returns the block devices on top of a drive, and its identity if it is not in `described`.
 
-    shown: the block devices that `device_collector` exposes. A missing drive has no samples.
+    described: as for `SmartCollector.samples`. A missing drive has no samples.
     """
     if drive.is_missing:
         return
     for block in drive.blocks:
         yield metrics.BLOCK_INFO(1, drive.label, block)
-    if drive.label in shown:
+    if drive.label in described:
         return
     identity = drive.identity
     yield device_families.DEVICE_INFO(

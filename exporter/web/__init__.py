@@ -1,1 +1,1 @@
-"""The HTTP server and its pages."""
+"""The HTTP server, its security and its pages. docs/http-server.md describes the design."""

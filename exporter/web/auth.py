@@ -13,19 +13,22 @@ from collections.abc import Mapping
 
 import bcrypt
 
-#: Credentials in the cache; the oldest one is dropped first.
+#: Maximum number of credentials in the cache. The oldest one is dropped first.
 _MAX_CACHED = 64
 
-#: bcrypt uses no more. Newer releases of the library reject longer passwords instead of truncating
-#: them.
+#: bcrypt uses only this many bytes of a password. Newer releases of the library reject longer
+#: passwords instead of truncating them.
 _MAX_PASSWORD_BYTES = 72
 
 
 class BasicAuth:
     """Checks `Authorization` fields and caches valid ones.
 
-    The cache holds digests, keyed with a random secret of this object. So memory holds no
-    password, and a reload of the configuration empties the cache. Invalid fields are not cached.
+    users: bcrypt hashes by user name.
+
+    The cache contains keyed digests and no passwords. The key is a random secret of this object. A
+    reload of the configuration creates a new object with an empty cache. Invalid fields are not
+    cached.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
@@ -38,11 +41,11 @@ class BasicAuth:
         self._lock = threading.Lock()
 
     def is_cached(self, field: str) -> bool:
-        """True if this field was valid before. Does not run bcrypt."""
+        """Returns True if this field was valid before. Does not run bcrypt."""
         return self._digest(field) in self._cached
 
     def verify(self, field: str) -> bool:
-        """True if the field holds a user and the right password. Runs bcrypt, which is slow."""
+        """Returns True if the field contains a user with its password. Runs bcrypt: it is slow."""
         credentials = _credentials(field)
         if credentials is None:
             return False
@@ -65,7 +68,7 @@ class BasicAuth:
 
 
 def _credentials(field: str) -> tuple[str, bytes] | None:
-    """Name and password of a Basic field (RFC 7617). None if the field is not valid."""
+    """Returns name and password of a Basic field (RFC 7617); None if the field is not valid."""
     scheme, _, encoded = field.partition(" ")
     try:
         decoded = base64.b64decode(encoded.strip(), validate=True)

@@ -1,4 +1,4 @@
-"""The connection of one client: its state machine, its limits, and eviction when all are in use."""
+"""The connection of one client: its state machine, its limits, and its eviction by new clients."""
 
 import enum
 import heapq
@@ -17,18 +17,19 @@ from exporter.web.transport import Transport
 if TYPE_CHECKING:
     from exporter.web.tls import ServerTls  # imports ssl
 
-#: Seconds in one phase; no connection is evicted earlier. With 64 connections, 2,560 per second can
-#: then be replaced, so a scraper behind 1,000 other clients waits 0.4 s in the kernel's queue.
+#: Minimum time that a connection stays in a phase before it can be evicted, in seconds. With 64
+#: connections, 2,560 per second can be replaced. So a scraper that connects after 1,000 other
+#: clients waits 0.4 s in the kernel's queue.
 GRACE_SECONDS = 0.025
 
 _END_OF_HEAD = b"\r\n\r\n"
 
-#: Reads per turn of the event loop, so that one client that pipelines requests does not delay the
-#: others.
+#: Maximum reads of one connection per turn of the event loop. A client that pipelines requests then
+#: does not delay the others.
 _MAX_READS_PER_TURN = 16
 
-#: Connections whose transferred bytes are compared for an eviction. Comparing all of them at each
-#: accept would cost too much.
+#: Maximum number of connections whose transferred bytes are compared for an eviction. Comparing all
+#: of them at each accept would take too much CPU time.
 _MAX_CANDIDATES = 8
 
 
@@ -38,10 +39,11 @@ class ClientLimits:
 
     connections: open connections of all clients. When all are in use, a new one evicts another.
     header_bytes: the size of a request's head.
-    request_seconds: from the accept of a connection, later from the first byte of a request,
-        until the client has received the response. Includes the TLS handshake.
-    idle_seconds: between two requests on one connection.
-    linger_seconds: between the end of the last response and the close of the connection.
+    request_seconds: the time from the first byte of a request until the client has received the
+        response. For the first request the time starts at the accept and includes the TLS
+        handshake.
+    idle_seconds: the time between two requests on one connection.
+    linger_seconds: the time between the end of the last response and the close of the connection.
     """
 
     connections: int = 64
@@ -52,23 +54,23 @@ class ClientLimits:
 
 
 class ConnectionPhase(enum.Enum):
-    """What a connection waits for."""
+    """The event that a connection waits for, by the comments below."""
 
     CLOSED = 0
-    LINGERING = 1  # the client's close; data is still read, so that the kernel sends no reset
-    HANDSHAKE = 2  # the TLS handshake
-    READING = 3  # the rest of a request's head
-    IDLE = 4  # the next request
-    WRITING = 5  # the client to receive the response
-    PROCESSING = 6  # a worker to build the response
+    LINGERING = 1  # the client closes; data is still read, so that the kernel sends no reset
+    HANDSHAKE = 2  # the TLS handshake ends
+    READING = 3  # the rest of a request's head arrives
+    IDLE = 4  # the next request arrives
+    WRITING = 5  # the client receives the response
+    PROCESSING = 6  # a worker builds the response
 
 
 class Connection:
     """Reads a request, passes it to `dispatch`, sends the response, and repeats.
 
     `dispatch` returns a rendered response, or None if `send` will be called later. Every method
-    but `render` runs on the event loop. OSError from `advance`, `send` and `expire` means that
-    the connection must be closed.
+    except `render` runs on the event loop. If `advance`, `send` or `expire` raises OSError, the
+    caller must close the connection.
 
     phase, phase_since: the current phase, and its start on the monotonic clock.
     deadline: the monotonic time at which `expire` is due.
@@ -100,7 +102,8 @@ class Connection:
     def advance(self) -> bool:
         """Continue as far as possible without waiting for the client.
 
-        Returns True if it stopped only to give other connections a turn.
+        Returns True if there may be more work that needs no waiting: other connections have their
+        turn first.
         """
         if self.phase is ConnectionPhase.HANDSHAKE:
             if not self.transport.handshake():
@@ -118,7 +121,7 @@ class Connection:
         return self.phase in {ConnectionPhase.READING, ConnectionPhase.IDLE}
 
     def render(self, response: Response) -> RenderedResponse:
-        """The bytes of the response to the current request. Thread-safe.
+        """Returns the bytes of the response to the current request. Thread-safe.
 
         Raises:
             ValueError: a header field contains characters that would break HTTP.
@@ -158,7 +161,7 @@ class Connection:
         self.transport.close(abort=abort)
 
     def _read(self) -> bool:
-        """Read a request's head or a part of it. False if more data must arrive first."""
+        """Read a request's head or a part of it. Returns False if more data must arrive first."""
         end = self._received.find(_END_OF_HEAD)
         if end < 0:
             if len(self._received) > self._limits.header_bytes:
@@ -212,8 +215,8 @@ class Connection:
             sent = self.transport.send(head, body)
             if not sent:
                 return
-            of_head = min(sent, len(head))
-            self._unsent = (head[of_head:], body[sent - of_head :])
+            sent_head = min(sent, len(head))
+            self._unsent = (head[sent_head:], body[sent - sent_head :])
         if not self._keep_alive:
             self.transport.end()
             self._enter(ConnectionPhase.LINGERING)
@@ -235,8 +238,8 @@ class Connection:
         self.phase_since = time.monotonic()
 
 
-#: Groups of connections for eviction. The largest group loses a connection. So many clients that
-#: are silent, idle or slow to read evict only clients of their own group.
+#: Groups of connections for eviction. The largest group loses a connection. So a large number of
+#: silent, idle or slow clients evicts only connections of its own group.
 _GROUPS = {
     ConnectionPhase.LINGERING: "requesting",
     ConnectionPhase.HANDSHAKE: "requesting",
@@ -247,13 +250,13 @@ _GROUPS = {
 
 
 def connection_to_evict(connections: Collection[Connection], now: float) -> Connection | None:
-    """The connection to close for a new one. None if all of them wait for a worker.
+    """Returns the connection to close for a new one; None if all of them wait for a worker.
 
-    It is chosen from the largest group, and there from the client address with the most
-    connections. Of the oldest connections of that client, it is the one that has transferred
-    the fewest bytes. A scraper transfers bytes at once, so it stays during its TLS handshake,
-    even while many silent clients connect and disconnect. If all candidates are younger than
-    `GRACE_SECONDS` at the time `now`, it is the oldest one.
+    The choice has three steps: the largest group, in it the client address with the most
+    connections, and of its oldest connections the one that has transferred the fewest bytes. A
+    scraper transfers bytes at once. So it keeps its connection during its TLS handshake, even while
+    many silent clients connect and disconnect. If all candidates are younger than `GRACE_SECONDS`
+    at the monotonic time `now`, the result is the oldest one.
     """
     evictable = [c for c in connections if c.phase in _GROUPS]
     if not evictable:
@@ -261,8 +264,8 @@ def connection_to_evict(connections: Collection[Connection], now: float) -> Conn
     group = _most_frequent(_GROUPS[c.phase] for c in evictable)
     evictable = [c for c in evictable if _GROUPS[c.phase] == group]
     peer = _most_frequent(c.peer for c in evictable)
-    of_peer = (c for c in evictable if c.peer == peer)
-    oldest = heapq.nsmallest(_MAX_CANDIDATES, of_peer, key=lambda c: c.phase_since)
+    candidates = (c for c in evictable if c.peer == peer)
+    oldest = heapq.nsmallest(_MAX_CANDIDATES, candidates, key=lambda c: c.phase_since)
     past_grace = [c for c in oldest if c.phase_since <= now - GRACE_SECONDS]
     return min(past_grace or oldest[:1], key=lambda c: c.transport.transferred_bytes())
 

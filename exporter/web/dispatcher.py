@@ -23,8 +23,8 @@ _log = logging.getLogger(__name__)
 
 Job = Callable[[], None]
 Respond = Callable[[Request], Response]
-#: Paths that the event loop answers itself, with the functions that build the responses.
-Fast = Mapping[str, Callable[[], Response]]
+#: Paths that the event loop answers itself, and the functions that build the responses.
+FastPaths = Mapping[str, Callable[[], Response]]
 
 _UNAUTHORIZED = plain_response(
     HTTPStatus.UNAUTHORIZED,
@@ -44,9 +44,9 @@ _FAILED = plain_response(
 class RequestDispatcher:
     """Answers a request at once, or passes it to a worker thread.
 
-    bcrypt has two threads and a short queue of its own. So requests with wrong passwords neither
+    bcrypt has its own two threads and its own short queue. So requests with wrong passwords neither
     delay authenticated requests nor occupy all connections. The queue of the page workers has
-    room for one request of every connection.
+    space for one request of every connection.
 
     post: runs a callback on the event loop. Thread-safe.
     deliver: sends the response that a worker rendered. Called on the event loop.
@@ -55,7 +55,7 @@ class RequestDispatcher:
     def __init__(
         self,
         respond: Respond,
-        fast: Fast,
+        fast: FastPaths,
         security: ReloadableSecurity,
         *,
         connections: int,
@@ -71,7 +71,7 @@ class RequestDispatcher:
         self._authenticators = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
 
     def dispatch(self, connection: Connection, request: Request) -> RenderedResponse | None:
-        """The response, or None if a worker will deliver it. Called on the event loop."""
+        """Returns the response; None if a worker will deliver it. Called on the event loop."""
         self._security.refresh()
         security = self._security.current
         connection.extra_headers = security.headers or {}
@@ -119,7 +119,7 @@ class RequestDispatcher:
 
     def _work(self, connection: Connection, request: Request) -> None:
         """Build a response. Called on a worker thread."""
-        # Skips a connection that was closed or timed out while its request waited.
+        # The connection may have been closed or timed out while its request waited.
         if connection.phase is ConnectionPhase.PROCESSING:
             rendered = self._render(connection, request, partial(self._respond, request))
             self._post(partial(self._deliver, connection, rendered))
@@ -130,7 +130,7 @@ class RequestDispatcher:
         try:
             return connection.render(respond())
         except Exception:  # noqa: BLE001
-            # Any error while building a page must cost only this response, not the server.
+            # An error while building a page must not end the worker thread.
             _log.exception("answering %s %.200r failed", request.method, request.path)
             return connection.render(_FAILED)
 
@@ -138,9 +138,9 @@ class RequestDispatcher:
 class WorkerPool:
     """A fixed number of daemon threads with a bounded queue of jobs. A job must not raise.
 
-    concurrent.futures is not used because it joins its threads at exit, so a hung one would
-    block the exit. All threads start at once, so that a limit on threads makes the start fail
-    and not the first request.
+    concurrent.futures is not used because it joins its threads at exit: a thread that hangs would
+    block the exit. All threads start at once. So if the limit on threads is too low, the start of
+    the daemon fails, not the first request.
     """
 
     def __init__(self, name: str, threads: int, queue_length: int) -> None:

@@ -14,8 +14,8 @@ Callback = Callable[[], None]
 class EventLoop:
     """Runs callbacks when sockets are ready, and callbacks that other threads post.
 
-    asyncio is not used because its TLS allocates half a megabyte per connection at the accept,
-    before the server can reject the connection (docs/http-server.md).
+    Only `post` is thread-safe. asyncio is not used because its TLS allocates half a megabyte per
+    connection at the accept, before the server can reject the connection (docs/http-server.md).
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class EventLoop:
                 self._wake_sender.send(b"\0")
 
     def watch(self, sock: socket.socket, old: int, new: int, callback: Callback) -> int:
-        """Watch a socket for the events `new` instead of `old`; returns `new`. 0 is no event."""
+        """Watch a socket for the events `new` instead of `old`. 0 means no event. Returns `new`."""
         if old and not new:
             self._selector.unregister(sock)
         elif new and not old:
@@ -72,6 +72,6 @@ class EventLoop:
     def _run_posted(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._wake_receiver.recv(4096)
-        # Only the callbacks that are posted now, because a callback may post itself again.
+        # Callbacks that are posted meanwhile run in the next turn, after the sockets.
         for _ in range(len(self._posted)):
             self._posted.popleft()()

@@ -1,7 +1,7 @@
 """Parses HTTP/1.1 requests and renders responses: GET and HEAD without request bodies (RFC 9112).
 
-An ambiguous request is refused and its connection is closed. So no proxy between the client and
-this server can disagree with the server about the end of a request (request smuggling).
+An ambiguous request is refused and its connection is closed. Otherwise a proxy in front of this
+server and the server could disagree about the end of a request (request smuggling).
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from exporter.errors import ExporterError
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
-# White space around a value is stripped later, because a pattern for it takes quadratic time.
+# White space around a value is stripped later: a pattern for it would take quadratic time.
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)")
 _ABSOLUTE_PREFIX = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 
@@ -60,12 +60,12 @@ class BadRequest(ExporterError):
 
 
 def plain_response(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> Response:
-    """A plain-text response of one line. `text` must not contain data from the client."""
+    """Returns a plain-text response of one line. `text` must not contain data from the client."""
     return Response(status, _PLAIN, f"{text}\n".encode(), headers)
 
 
 def error_response(e: BadRequest) -> Response:
-    """The response to a request that is refused."""
+    """Returns the response to a request that is refused."""
     allow = (("Allow", "GET, HEAD"),) if e.status is HTTPStatus.METHOD_NOT_ALLOWED else ()
     return plain_response(e.status, str(e), *allow)
 
@@ -111,7 +111,7 @@ def render_response(
     extra_headers: Mapping[str, str],
     unix_time: float,
 ) -> RenderedResponse:
-    """Render a response. The body is not copied, so that many slow clients share one.
+    """Render a response. The body is not copied, so responses to many slow clients share it.
 
     body: False for a HEAD request.
     keep_alive: the connection stays open after the response.

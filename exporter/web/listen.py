@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from exporter.errors import ConfigError
 
-#: Connections that wait for accept(). The kernel limits it to net.core.somaxconn. Two groups of
-#: 1,000 clients fit without lost SYN packets.
+#: Maximum number of connections that wait for accept(). The kernel limits it to net.core.somaxconn.
+#: 2,000 clients can connect at the same time without lost SYN packets.
 _BACKLOG = 2048
 
-#: Bytes that the kernel buffers for a client that does not read. Without a limit the buffer grows
-#: to megabytes per client.
+#: Maximum number of bytes that the kernel buffers for a client that does not read. Without a limit
+#: the buffer grows to megabytes per client.
 _SEND_BUFFER_BYTES = 1 << 18
 
 _HINT = "write HOST:PORT, :PORT for all interfaces, or [::1]:PORT"
@@ -47,7 +47,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def format_address(host: str, port: int) -> str:
-    """The address in the notation that `parse_address` accepts."""
+    """Returns the address in the notation that `parse_address` accepts."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -75,10 +75,10 @@ def _open_listener(host: str, port: int) -> socket.socket:
         return _configured(socket.create_server(where, family=family, backlog=_BACKLOG))
     except (OSError, UnicodeError) as e:
         number = e.errno if isinstance(e, OSError) else None
-        what = e.strerror or str(e) if isinstance(e, OSError) else "not a valid host name"
+        reason = e.strerror or str(e) if isinstance(e, OSError) else "not a valid host name"
         hint = _HINTS.get(number or 0, "correct the listen address")
         shown = format_address(host, port)
-        raise ConfigError(f"cannot listen on {shown}: {what}", hint) from e
+        raise ConfigError(f"cannot listen on {shown}: {reason}", hint) from e
 
 
 def _configured(listener: socket.socket) -> socket.socket:

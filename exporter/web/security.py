@@ -56,9 +56,9 @@ def load_security(path: Path) -> Security:
 
 
 class ReloadableSecurity:
-    """Holds the `current` security settings. A new configuration with errors does not replace them.
+    """The `current` security settings. A new configuration with errors does not replace them.
 
-    Without a path nothing is required, and nothing is ever reloaded.
+    Without a path, clients need neither TLS nor a password, and there is nothing to reload.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -68,7 +68,7 @@ class ReloadableSecurity:
         self._stamp = _stamp(self.current.files)
 
     def reload(self) -> None:
-        """Load the configuration, even if it requires less than the current one.
+        """Load the configuration, also if it protects less than the current one.
 
         Raises:
             ConfigError: the new configuration is not usable. The current one stays in force.
@@ -81,14 +81,14 @@ class ReloadableSecurity:
     def refresh(self) -> None:
         """Load the configuration if one of its files has changed.
 
-        A configuration with errors is logged once per change, and the current one stays in
-        force. So does one that requires less, because a file that is read while it is written
-        may lack its users or its TLS section. Only `reload` accepts it.
+        A configuration with errors is logged once per change, and the current one stays in force.
+        The same happens if the new one protects less: a file that is read while it is written may
+        lack its users or its TLS section. Only `reload` accepts such a configuration.
         """
         if self._path is None or _stamp(self.current.files) == self._stamp:
             return
         with self._lock:
-            # Before the files are read, so that the next call sees a change in between.
+            # Before the files are read, so that the next call detects a change in between.
             self._stamp = _stamp(self.current.files)
             try:
                 new = load_security(self._path)

@@ -16,15 +16,20 @@ from pathlib import Path
 from selectors import EVENT_READ
 from types import MappingProxyType
 
-from exporter.web import connection
-from exporter.web.connection import ClientLimits, Connection, ConnectionPhase
-from exporter.web.dispatcher import Fast, RequestDispatcher, Respond
+from exporter.web.connection import (
+    GRACE_SECONDS,
+    ClientLimits,
+    Connection,
+    ConnectionPhase,
+    connection_to_evict,
+)
+from exporter.web.dispatcher import FastPaths, RequestDispatcher, Respond
 from exporter.web.event_loop import EventLoop
 from exporter.web.http_message import RenderedResponse, Request, Response
 from exporter.web.listen import listen
 from exporter.web.security import ReloadableSecurity
 
-__all__ = ["ClientLimits", "Fast", "HttpServer", "Request", "Respond", "Response"]
+__all__ = ["ClientLimits", "FastPaths", "HttpServer", "Request", "Respond", "Response"]
 
 _log = logging.getLogger(__name__)
 
@@ -33,12 +38,13 @@ _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 #: Seconds until accept() is tried again after such an error.
 _EXHAUSTED_PAUSE_SECONDS = 0.1
 
-#: Connections that are accepted per turn of the event loop.
+#: Maximum number of connections that are accepted per turn of the event loop.
 _MAX_ACCEPTS_PER_TURN = 32
 
-#: Seconds; if no worker has responded for longer, the workers are considered hung.
+#: If all connections wait for workers, and one of them for longer than this, the workers count as
+#: hanging. In seconds.
 _HANG_SECONDS = 0.5
-#: Seconds that `stop` waits for the thread of the server.
+#: Maximum time in seconds that `stop` waits for the thread of the server.
 _STOP_SECONDS = 0.5
 
 #: The response to a connection that is refused because all connections are in use.
@@ -47,7 +53,7 @@ _FULL = (
     b"Connection: close\r\n\r\n"
 )
 
-_NO_FAST_PATHS: Fast = MappingProxyType({})
+_NO_FAST_PATHS: FastPaths = MappingProxyType({})
 
 
 class HttpServer:
@@ -67,7 +73,7 @@ class HttpServer:
         *,
         limits: ClientLimits = ClientLimits(),  # noqa: B008  frozen
         web_config: Path | None = None,
-        fast: Fast = _NO_FAST_PATHS,
+        fast: FastPaths = _NO_FAST_PATHS,
     ) -> None:
         self.addresses = list(addresses)
         self._respond = respond
@@ -103,12 +109,12 @@ class HttpServer:
 
     @property
     def is_alive(self) -> bool:
-        """True while the thread of the server runs."""
+        """Returns True while the thread of the server runs."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_encrypted(self) -> bool:
-        """True if the server requires TLS."""
+        """Returns True if the server requires TLS."""
         return self._security.current.tls is not None
 
     def reload(self) -> None:
@@ -178,8 +184,10 @@ class HttpServer:
             self._admit(sock, str(peer[0]))
 
     def _handle_exhaustion(self, e: OSError) -> None:
-        """Free a descriptor, or pause. A waiting client would otherwise keep the loop busy."""
-        if self._connections:
+        """Evict a connection to free a descriptor, or pause accepting if there is none.
+
+        Without the pause, a waiting client would keep the event loop busy.
+        """        if self._connections:
             self._make_room()
             return
         if not self._is_exhausted:
@@ -219,21 +227,22 @@ class HttpServer:
         self._serve(connection)
 
     def _make_room(self) -> bool:
-        """Evict a connection for a new one. False if the new one must wait in the kernel's queue.
+        """Evict a connection for a new one.
 
-        Returns True without an eviction if all connections wait for workers that hang. The new
-        connection is then refused.
+        Returns False if the new connection must wait in the kernel's queue. Returns True without an
+        eviction if all connections wait for workers that hang; the caller must then refuse the new
+        connection.
         """
         now = time.monotonic()
-        evicted = connection.connection_to_evict(self._connections, now)
+        evicted = connection_to_evict(self._connections, now)
         if evicted is None:
             if now - min(c.phase_since for c in self._connections) > _HANG_SECONDS:
                 return True
-            self._pause(connection.GRACE_SECONDS)
+            self._pause(GRACE_SECONDS)
             return False
         age = now - evicted.phase_since
-        if age < connection.GRACE_SECONDS:
-            self._pause(connection.GRACE_SECONDS - age)
+        if age < GRACE_SECONDS:
+            self._pause(GRACE_SECONDS - age)
             return False
         # An abort also discards a response that the client has not received.
         abort = evicted.phase not in {ConnectionPhase.IDLE, ConnectionPhase.LINGERING}

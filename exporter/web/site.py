@@ -17,7 +17,7 @@ class Site:
     """Builds the response of each path.
 
     problem: returns why the metrics are not reliable; empty without a problem.
-    is_ready: returns True once there is a first sample.
+    is_ready: returns True after the first sample.
     overview: returns the table of the status page.
     """
 
@@ -38,14 +38,14 @@ class Site:
         }
 
     def respond(self, request: Request) -> Response:
-        """The response to one request."""
+        """Returns the response to one request."""
         build = self._paths.get(request.path)
         if build is None:
             return plain_response(HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics.")
         return build(request)
 
     def fast(self) -> Mapping[str, Callable[[], Response]]:
-        """The health checks, which respond even if all workers are busy."""
+        """Returns the health checks by path. They respond even if all workers are busy."""
         return {"/-/healthy": self._healthy, "/-/ready": self._ready}
 
     def _metrics(self, request: Request) -> Response:

@@ -33,10 +33,10 @@ th, td {{ border-bottom: 1px solid #ccc; padding: .3rem .8rem .3rem 0; text-alig
 def device_rows(
     sampler: Sampler, topology: Topology | None, drives: Sequence[WatchedDrive], now: float
 ) -> list[tuple[str, ...]]:
-    """The table of the status page; the first row is the heading.
+    """Returns the table of the status page; the first row is the heading.
 
-    Block devices come first, then drives without a block device, and missing drives. The caller
-    must hold the sampler, so that its values do not change.
+    Block devices come first, then drives without a block device and missing drives. Call it inside
+    `sampler.flushed()`, so that the values do not change.
     """
     by_label = {drive.label: drive for drive in drives if not drive.is_missing}
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -66,12 +66,15 @@ def device_rows(
 
 
 def render_page(state: str, table: Sequence[Sequence[str]]) -> str:
-    """The page as HTML: the state of the exporter, and a table whose first row is the heading."""
+    """Returns the page as HTML.
+
+    state: a sentence about the state of the exporter. table: the result of `device_rows`.
+    """
     return _PAGE.format(version=_escaped(__version__), state=_escaped(state), table=_table(table))
 
 
 def _smart(drive: WatchedDrive | None) -> tuple[str, str]:
-    """The cells for SMART and wear."""
+    """Returns the cells for SMART and wear."""
     if drive is None:
         return "", ""
     if drive.is_missing:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: The payload of one TLS record.
+#: Maximum payload of one TLS record in bytes (RFC 8446, section 5.1).
 _MAX_RECORD_BYTES = 1 << 14
 
-#: Bytes of a PEM file that are checked.
+#: Maximum number of bytes of a PEM file that are checked for the expected kind of object.
 _MAX_PEM_BYTES = 1 << 20
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
@@ -83,11 +83,11 @@ class ServerTls:
     sans: frozenset[str]
 
     def transport(self, sock: socket.socket) -> "TlsTransport":
-        """A TLS transport for a connected socket."""
+        """Returns a TLS transport for a connected socket."""
         return TlsTransport(sock, self.context, self.accepts)
 
     def accepts(self, sock: ssl.SSLSocket) -> bool:
-        """True if the certificate of the client contains an allowed name."""
+        """Returns True if the certificate of the client contains an allowed name."""
         if not self.sans:
             return True
         names = (sock.getpeercert() or {}).get("subjectAltName", ())
@@ -166,7 +166,7 @@ class TlsTransport(Transport):
         return 0
 
     def end(self) -> None:
-        # Sends close_notify. Does not wait for that of the client.
+        # Sends close_notify, and does not wait for the client's close_notify.
         with contextlib.suppress(ssl.SSLWantReadError, ssl.SSLWantWriteError):
             self._tls.unwrap()
         super().end()
@@ -217,7 +217,7 @@ def _load_certificate(context: ssl.SSLContext, config: "TlsConfig") -> None:
     _check_pem("cert_file", config.cert_file, b"CERTIFICATE-----")
     _check_pem("key_file", config.key_file, b"PRIVATE KEY-----")
     try:
-        # Without a password argument OpenSSL prompts on the terminal for that of an encrypted key.
+        # Without the argument `password`, OpenSSL prompts for the passphrase on the terminal.
         context.load_cert_chain(config.cert_file, config.key_file, password="")
     except OSError as e:
         if _reason(e) == "KEY_VALUES_MISMATCH":

@@ -19,8 +19,8 @@ _LINGER_RESET = struct.pack("ii", 1, 0)
 class Transport:
     """Reads and writes bytes of one client without blocking.
 
-    After an operation that could not continue, `needed_events` is the selector event that it
-    needs. Every method may raise OSError; the connection is then unusable.
+    After an operation that would block, `needed_events` is the selector event to wait for before
+    the next attempt. Every method may raise OSError; the connection is then unusable.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -30,11 +30,11 @@ class Transport:
         self.sock = sock
 
     def handshake(self) -> bool:
-        """True if everything that precedes the first request is complete."""
+        """Continue the TLS handshake, if any. Returns True when it is complete."""
         return True
 
     def receive(self) -> bytes | None:
-        """The received bytes. None if there are none yet, b"" if the client closed its side."""
+        """Returns received bytes; None if there are none yet, b"" if the client closed its side."""
         self.needed_events = EVENT_READ
         try:
             return self.sock.recv(CHUNK_BYTES)
@@ -54,7 +54,7 @@ class Transport:
         return 0
 
     def transferred_bytes(self) -> int:
-        """The bytes that the client has sent and acknowledged, including TLS. 0 if unknown."""
+        """Returns the bytes that the client has sent and acknowledged, with TLS; 0 if unknown."""
         try:
             info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES_END)
         except OSError:

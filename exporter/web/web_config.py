@@ -17,7 +17,7 @@ import yaml
 
 from exporter.errors import ConfigError
 
-#: Bytes of the configuration file; a larger file is an error.
+#: Maximum size of the configuration file in bytes. A larger file is an error.
 _MAX_FILE_BYTES = 1 << 20
 
 _TLS_KEYS = frozenset(
@@ -105,7 +105,7 @@ def read(path: Path) -> str:
 def parse(text: str, path: Path) -> WebConfig:
     """Parse the text of the file. Relative paths are relative to the directory of the file.
 
-    Does not open the files that it names. Every value is read as text and not by the type rules
+    This function opens no file. Every value is read as text and not by the type rules
     of YAML, so the file cannot create Python objects.
 
     Raises:
@@ -137,7 +137,7 @@ class _Setting:
     node: yaml.Node | None
 
     def error(self, what: str, remedy: str) -> ConfigError:
-        """An error with the file, the line and the key of this setting."""
+        """Returns an error with the file, the line and the key of this setting."""
         line = f", line {self.node.start_mark.line + 1}" if self.node else ""
         return ConfigError(f"{self.path}{line}: {self.key or 'the file'}: {what}", remedy)
 
@@ -147,7 +147,7 @@ class _Setting:
         return self.node is None or (scalar and self.node.value in _NULL)
 
     def mapping(self, known: frozenset[str] | None = None) -> dict[str, "_Setting"]:
-        """The entries with a value. As in the exporter toolkit, entries without one are ignored."""
+        """Returns the entries that have a value. The exporter toolkit ignores the others too."""
         if self.empty:
             return {}
         if not isinstance(self.node, yaml.MappingNode):

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from exporter.web.connection import ClientLimits
 from exporter.web.http_message import Request, Response
-from exporter.web.server import Fast, HttpServer
+from exporter.web.server import FastPaths, HttpServer
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
 PAGE = b"ssd_disk_io_now 3.0\n"
@@ -29,7 +29,7 @@ def serving(
     *,
     limits: ClientLimits = ClientLimits(),  # noqa: B008
     web_config: Path | None = None,
-    fast: Fast = MappingProxyType({}),
+    fast: FastPaths = MappingProxyType({}),
 ) -> Iterator[HttpServer]:
     server = HttpServer(
         [("127.0.0.1", 0)], respond, limits=limits, web_config=web_config, fast=fast
