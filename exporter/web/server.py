@@ -187,7 +187,8 @@ class HttpServer:
         """Evict a connection to free a descriptor, or pause accepting if there is none.
 
         Without the pause, a waiting client would keep the event loop busy.
-        """        if self._connections:
+        """
+        if self._connections:
             self._make_room()
             return
         if not self._is_exhausted:
