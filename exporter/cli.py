@@ -1,6 +1,6 @@
 """Parses the command line, reads the settings, and starts the daemon or a command.
 
-Flags that node_exporter has too are spelled as there. All other settings are in a TOML file.
+Flags that node_exporter also has are spelled in the same way. A TOML file has all other settings.
 """
 
 import argparse
@@ -27,12 +27,12 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--web.listen-address": (
         "web.listen_address",
         "HOST:PORT",
-        "listen address; may be repeated",
+        "address to listen on; may be repeated; default: 127.0.0.1:10177",
     ),
     "--web.config.file": (
         "web.config_file",
         "FILE",
-        "TLS and passwords (exporter-toolkit)",
+        "TLS and passwords, in the file format of all Prometheus exporters",
     ),
     "--path.procfs": ("path.procfs", "DIR", "mount point of /proc"),
     "--path.sysfs": ("path.sysfs", "DIR", "mount point of /sys"),
@@ -40,19 +40,23 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--smartctl.path": ("path.smartctl", "PROGRAM", "smartctl program to run"),
     "--fio.path": ("path.fio", "PROGRAM", "fio program to run"),
     "--state.directory": ("state.directory", "DIR", "directory for state that survives restarts"),
-    "--probe.directory": ("probe.directory", "DIR", "directory for probes; disabled if not set"),
+    "--probe.directory": (
+        "probe.directory",
+        "DIR",
+        "directory that probes write to; probes are disabled without it",
+    ),
     "--collector.disk.device-include": (
         "disk.device_include",
         "REGEX",
-        "only these devices",
+        "collect only devices whose name matches",
     ),
     "--collector.disk.device-exclude": (
         "disk.device_exclude",
         "REGEX",
-        "all devices but these",
+        "do not collect devices whose name matches",
     ),
-    "--log.level": ("log.level", "LEVEL", "debug, info, warning or error"),
-    "--log.format": ("log.format", "FORMAT", "logfmt or json"),
+    "--log.level": ("log.level", "LEVEL", "debug, info (default), warning or error"),
+    "--log.format": ("log.format", "FORMAT", "logfmt (default) or json"),
 }
 
 
@@ -62,7 +66,7 @@ USUAL_FILE = Path("/etc/ssd-exporter/config.toml")
 #: Prefixes of the flags that every command has.
 _COMMAND_FLAGS = ("--path.", "--smartctl.", "--state.", "--log.")
 
-#: Limits the memory that a wrong file can take.
+#: Maximum size of the configuration file. Limits the memory if the user names a wrong file.
 _MAX_FILE_BYTES = 1 << 20
 
 
@@ -74,13 +78,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """The parser of the daemon's flags."""
+    """Returns the parser of the daemon's flags."""
     commands = "".join(f"\n  {name:<14}{listed.summary}" for name, listed in COMMANDS.items())
     p = _Parser(
         prog="ssd-exporter",
         description="SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint.\n"
         "Without a command it runs the daemon.",
-        epilog=f"commands (ssd-exporter COMMAND --help shows the flags of one):{commands}\n\n"
+        epilog=f"commands (ssd-exporter COMMAND --help shows the flags of a command):{commands}\n\n"
         "docs/settings.md lists all settings and defaults. Exit status 2: a mistake in the flags\n"
         "or in the configuration.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -121,7 +125,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
-    """The parser of one command's flags. It has only the settings that commands use."""
+    """Returns the parser of one command's flags, with only the settings that commands use."""
     return _command_parser(name, COMMANDS[name].load())
 
 
@@ -131,7 +135,7 @@ def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     _add_settings(
         p,
         {flag: setting for flag, setting in _FLAGS.items() if flag.startswith(_COMMAND_FLAGS)},
-        f"settings in TOML; default: {USUAL_FILE} if it exists",
+        f"configuration file (TOML); default: {USUAL_FILE} if it exists",
     )
     return p
 
@@ -139,7 +143,7 @@ def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
 def _add_settings(
     p: argparse.ArgumentParser,
     flags: Mapping[str, tuple[str, str, str]],
-    file_help: str = "settings in TOML",
+    file_help: str = "configuration file (TOML)",
 ) -> None:
     p.add_argument("--config.file", dest="config_file", metavar="FILE", help=file_help)
     for flag, (key, metavar, text) in flags.items():
@@ -148,9 +152,9 @@ def _add_settings(
 
 
 def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> Settings:
-    """The settings of the file and the flags, validated. Flags override the file.
+    """Returns the validated settings of the file and the flags. Flags override the file.
 
-    usual_file: the file that is read if no flag names one and it exists.
+    usual_file: the file to read if no flag names one. It need not exist.
 
     Raises:
         ConfigError: a setting is invalid. The message names the key and the remedy.
@@ -187,8 +191,13 @@ def _file(path: Path) -> dict[str, Any]:
     return values
 
 
+def _reject_unknown_command(given: Sequence[str]) -> None:
+    if given and not given[0].startswith("-"):
+        raise ConfigError(f"unknown command {given[0]!r}", f"use one of {', '.join(COMMANDS)}")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the daemon or a command. Returns its exit status, or 2 for a mistake of the user."""
+    """Run the daemon or a command. Returns the exit status; 2 for a mistake of the user."""
     if os.getpid() == 1:
         # The kernel drops signals to PID 1 without a handler, so a container would not stop.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -203,6 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             chosen = settings(arguments, USUAL_FILE)
             logs.configure(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
+        _reject_unknown_command(given)
         arguments = parser().parse_args(given)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)

@@ -136,7 +136,7 @@ MISTAKES = {
     "unknown flag": (["--nonsense"], "--nonsense; see ssd-exporter --help"),
     "abbreviated flag": (["--log.lev=debug"], "--log.lev=debug; see ssd-exporter --help"),
     "no value": (["--log.level"], "expected one argument"),
-    "an argument": (["serve"], "unrecognized arguments: serve"),
+    "an argument": (["serve"], "unknown command 'serve'; use one of check, "),
     "wrong level": (["--log.level=loud"], "log.level is 'loud'; it must be one of debug, info"),
     "both filters": (
         ["--collector.disk.device-include=a", "--collector.disk.device-exclude=b"],

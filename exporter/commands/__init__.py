@@ -1,1 +1,1 @@
-"""The commands beside the daemon, one module each; see `registry` for the list."""
+"""The commands of ssd-exporter besides the daemon. `registry` lists them with their modules."""

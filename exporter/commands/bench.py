@@ -43,9 +43,9 @@ class BenchRequest(CommandContext):
 
 
 def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Run the matrix and report. Returns the exit status.
+    """Run the cells of the matrix and print the report. Returns the exit status.
 
-    If the run is interrupted, the finished cells are reported, and the exit status is 3.
+    If the run is interrupted, the report contains the finished cells, and the exit status is 3.
 
     Raises:
         ConfigError: the gate refuses the benchmark, or the user did not agree to it.
@@ -81,7 +81,7 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
 def _prepare(
     measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, messages: TextIO
 ) -> Path:
-    """Ask the gate and the user, then create the file. Returns its path."""
+    """Query the gate, ask the user for consent, and create the file. Returns its path."""
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
     fill_bytes = bytes_to_fill(path, name, matrix.size_bytes)
@@ -96,7 +96,7 @@ def _prepare(
 def _run_cells(
     measurement: Measurement, cells: Sequence[Profile], file: Path
 ) -> tuple[list[CellOutcome], str]:
-    """The outcome of each cell that ran, and the first problem; empty if there was none."""
+    """Returns the outcome of each cell that ran, and the first problem (empty if none)."""
     outcomes: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
@@ -160,8 +160,8 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="DIR",
-        help="directory to measure; created if it does not exist, and then removed afterwards;"
-        " default: probe.directory of the configuration",
+        help="directory on the file system to measure; if it does not exist, it is created and"
+        " removed at the end; default: probe.directory of the configuration",
     )
     p.add_argument(
         "--block-size",
@@ -191,13 +191,14 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         "--seconds",
         type=float,
         default=10.0,
-        help="longest time of a cell, in seconds; default: %(default)g",
+        help="time limit of each combination of block size, jobs and mode (a cell), in seconds;"
+        " default: %(default)g",
     )
     p.add_argument(
         "--size",
         default="1G",
-        help="size of the file, and the most that a cell reads or writes: 4GiB, or 4GB for powers"
-        " of ten; default: %(default)s",
+        help="size of the file, and maximum that each combination reads or writes, such as 4GiB;"
+        " 4GB is 4 * 10^9 bytes; default: %(default)s",
     )
     p.add_argument(
         "--depth", type=int, default=1, help="queue depth of each job; default: %(default)s"
@@ -223,9 +224,9 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
 
 COMMAND = Command(
     "Measure IOPS, throughput and latency for each block size, number of jobs and mode, with direct"
-    " I/O in a temporary file. It shows what it will write and asks first. Ctrl-C stops it and"
-    " reports what was measured. Exit status 0: measured, 2: a mistake, or refused, 3: not"
-    " measured, or not completely.",
+    " I/O in a temporary file. The command shows how much it writes, and asks before it starts."
+    " Ctrl-C stops it and reports the finished measurements. Exit status 0: measured, 2: a wrong"
+    " argument, or refused, 3: not measured, or not completely.",
     _add_arguments,
     _run_command,
 )

@@ -1,4 +1,7 @@
-"""The matrix of a benchmark: one bounded run per block size, number of jobs and mode. Pure."""
+"""Computes the matrix of a benchmark: one cell per block size, number of jobs and mode. Pure.
+
+A cell is one run of fio with a limit on bytes and time.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,10 +20,10 @@ _JOBS = (1, 4)
 #: The default time limit of a cell, in seconds.
 SECONDS = 10.0
 
-#: Added to the time limit of a cell: start and end of fio.
+#: Added to the time limit of a cell, in seconds: fio takes this time to start and to end.
 _START_SECONDS = 0.7
 
-#: Limits the run to about an hour at the default time limit of a cell.
+#: Maximum number of cells. With the default time limit, the run takes little more than an hour.
 _MAX_CELLS = 400
 
 
@@ -72,7 +75,7 @@ def matrix(
     seconds: float = SECONDS,
     depth: int = 1,
 ) -> Matrix:
-    """The requested matrix. Parameters that are empty have the values of `Matrix()`.
+    """Returns the requested matrix. Empty parameters get the defaults of `Matrix`.
 
     Each text may contain several values, separated by commas.
 
@@ -111,17 +114,17 @@ def matrix(
 
 
 def seconds_at_most(cells: Iterable[Profile]) -> float:
-    """The longest time that the cells can take."""
+    """Returns the longest time that the cells can take, in seconds."""
     return sum(cell.runtime_seconds + _START_SECONDS for cell in cells)
 
 
 def written_at_most(cells: Iterable[Profile]) -> int:
-    """The most bytes that fio writes. The filesystem's own writes are not included."""
+    """Returns the maximum of bytes that fio writes, without what the filesystem adds."""
     return sum(cell.written_bytes_at_most for cell in cells)
 
 
 def plan_rows(cells: Sequence[Profile]) -> tuple[tuple[str, ...], ...]:
-    """A row per block size: the jobs, the modes, and the most that they take and write."""
+    """Returns a row per block size: the jobs, the modes, the maximum time and maximum bytes."""
     rows = []
     for block in dict.fromkeys(cell.block_bytes for cell in cells):
         of_block = [cell for cell in cells if cell.block_bytes == block]

@@ -12,7 +12,7 @@ from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.formatting import number
 
-#: A shorter cell is noted in the report, because its figures are unreliable.
+#: The report warns of cells that ran for less than this many seconds: they are unreliable.
 _MIN_SECONDS = 1.0
 
 _SHARE = HostShareRules()
@@ -40,7 +40,7 @@ class CellOutcome:
 
 
 def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
-    """The outcome of a run. A cell that was stopped early has no result."""
+    """Returns the outcome of a run. A cell that was stopped early has no result."""
     version = ended.run.fio_version if ended.run else ""
     if ended.result is not ProfileResult.SUCCESS:
         return CellOutcome(cell, None, version, None, problem)
@@ -67,7 +67,7 @@ def report(
     data: Mapping[str, Any],
     problem: str,
 ) -> Report:
-    """The report of a benchmark.
+    """Returns the report of a benchmark.
 
     cells: all requested cells. data: JSON values about the location. problem: why some cells were
     not measured; empty if all were.
@@ -89,7 +89,8 @@ def report(
 
 
 def _verdict(measured: Sequence[CellOutcome], requested: int, problem: str) -> str:
-    best = "; ".join(_bests(measured))
+    # Cells of the mixed mode have no single figure.
+    best = "; ".join(_bests(measured)) or "the tables show the results"
     whole = f"{best[:1].upper()}{best[1:]}."
     if not problem:
         return whole
@@ -141,7 +142,7 @@ def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Tabl
 
 
 def _rates(outcome: CellOutcome | None) -> str:
-    """IOPS and MB/s; those of reads + writes for a mixed cell."""
+    """Returns "IOPS / MB/s". A mixed cell has those of its reads, "+", and those of its writes."""
     if outcome is None:
         return "-"
     results = [result for op in (Op.READ, Op.WRITE) if (result := outcome.of(op)) is not None]
@@ -199,7 +200,7 @@ def _notes(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Iterato
             " Use ssd-exporter slc and ssd-exporter steady-state to measure sustained writes."
         )
     if any(outcome.host_share is not None for outcome in measured):
-        yield "Host share: the part of the latency that arose in the host, not in the device."
+        yield "Host share: the part of the latency that the host caused, not the device."
 
 
 def _data(outcome: CellOutcome) -> dict[str, Any]:

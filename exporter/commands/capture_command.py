@@ -11,7 +11,12 @@ from exporter.config import Settings
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument("directory", type=Path, metavar="DIR", help="new or empty directory")
+    p.add_argument(
+        "directory",
+        type=Path,
+        metavar="DIR",
+        help="directory to write to; it must be empty or not exist",
+    )
 
 
 def _run(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -21,8 +26,8 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "Write the kernel files that the exporter reads, and the output of smartctl, to a directory."
-    " Serial numbers and WWNs are replaced.",
+    "Write the kernel files that the exporter reads, and the output of smartctl, to a directory, to"
+    " report a bug. The command replaces serial numbers and WWNs.",
     _add_arguments,
     _run,
 )

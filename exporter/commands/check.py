@@ -35,7 +35,7 @@ class CheckResult:
     """The health of all drives of a host.
 
     status: the exit status. summary: one line. rows: the drives, worst first.
-    problems: the problems of all drives, worst first. Missing SMART data is not among them.
+    problems: the problems of all drives, worst first, except missing SMART data.
     problem: why the scan for drives failed; empty if it did not fail.
     """
 
@@ -217,7 +217,7 @@ def _natural_order(label: str) -> tuple[str, list[tuple[int, int, str]]]:
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument("--json", action="store_true", help="machine-readable JSON (stable keys)")
+    p.add_argument("--json", action="store_true", help="print JSON with stable keys")
     p.add_argument(
         "--second-opinion",
         dest="second_opinion",

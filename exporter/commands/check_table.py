@@ -8,22 +8,22 @@ from exporter.drives.health import DriveHealth
 from exporter.drives.watched_drive import WatchedDrive
 from exporter.smart.drive_problems import Status, percent, span
 
-#: Columns of the table. The summary line may be longer.
+#: Maximum width of the table, in characters. The summary line may be longer.
 WIDTH = 120
 
 _GAP = "  "
 _UNKNOWN = "-"
 
-#: Columns of a drive's name; longer names are cut.
+#: Maximum width of a drive's name, in characters. Longer names are cut.
 _MAX_NAME_WIDTH = 24
 
-#: A model is cut to the width that the other columns leave, but not below this.
+#: Minimum width of the model, in characters, if the other columns leave less.
 _MIN_MODEL_WIDTH = 12
 
 _MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
 _COLOURS = {Status.OK: "32", Status.WARNING: "33", Status.CRITICAL: "31", Status.UNKNOWN: "2"}
 
-#: Heading, and whether the column has numbers.
+#: The heading of each column, and True for columns of numbers, which are aligned to the right.
 _COLUMNS = (
     ("DRIVE", False),
     ("MODEL", False),
@@ -56,7 +56,7 @@ class TableLine:
 
 
 def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str = "") -> str:
-    """The summary and the table. The table has at most `WIDTH` columns.
+    """Returns the summary and the table, which is at most `WIDTH` characters wide.
 
     problem: a problem of the host, such as a failed scan; empty if there is none.
     """
@@ -72,7 +72,7 @@ def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str
 
 
 def printable(words: str) -> str:
-    """The text without control characters and without "|".
+    """Returns the text without control characters and without "|".
 
     Model names come from the drive and may contain escape sequences. Nagios reads the text after
     "|" as performance data.
@@ -82,7 +82,10 @@ def printable(words: str) -> str:
 
 
 def cut(words: str, width: int) -> str:
-    """The text cut in the middle: a model name starts with the maker and ends with the size."""
+    """Returns the text, shortened in the middle if it is longer than `width` characters.
+
+    A model name starts with the maker and ends with the size, so both remain.
+    """
     if len(words) <= width:
         return words
     right = (width - 2) // 2

@@ -17,9 +17,9 @@ from exporter.state import existing_directory
 
 def add_measurement_arguments(p: argparse.ArgumentParser) -> None:
     """Add the arguments of all measurements. Each command adds its own directory argument."""
-    p.add_argument("--json", action="store_true", help="machine-readable JSON (stable keys)")
+    p.add_argument("--json", action="store_true", help="print JSON with stable keys")
     p.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML report to FILE")
-    p.add_argument("--yes", action="store_true", help="agree to the writes without being asked")
+    p.add_argument("--yes", action="store_true", help="consent to the writes, and do not ask")
     p.add_argument(
         "--anyway", action="store_true", help="measure even if the device or MySQL is busy"
     )
@@ -31,7 +31,7 @@ def measurement_options(arguments: argparse.Namespace) -> MeasurementOptions:
 
 
 def system_tools(settings: Settings, *, has_regions: bool = False) -> MeasurementTools:
-    """The system's clock, fio, environment and streams.
+    """Returns the system's clock, fio, environment and streams.
 
     has_regions: each job of a sequential profile uses its own part of the file.
     """
@@ -46,10 +46,10 @@ def system_tools(settings: Settings, *, has_regions: bool = False) -> Measuremen
 
 
 def required_state_directory(settings: Settings) -> Path:
-    """The state directory of the daemon.
+    """Returns the state directory of the daemon.
 
     Raises:
-        ConfigError: there is no state directory.
+        ConfigError: it does not exist.
     """
     directory = existing_directory(settings.state.directory, dict(os.environ))
     if directory is None:

@@ -23,7 +23,7 @@ _MEGARAID_ADDRESS = re.compile(r" -d (?:\S*\+)?megaraid,", re.ASCII)
 
 
 def missing_capabilities(proc: Path, root: Path) -> tuple[str, ...]:
-    """The names of the capabilities that this process lacks, which smartctl inherits.
+    """Returns the names of the capabilities that this process, and so smartctl, lacks.
 
     Empty if /proc/self/status cannot be read. root: the root directory in which smartctl runs.
     """
@@ -35,9 +35,9 @@ def missing_capabilities(proc: Path, root: Path) -> tuple[str, ...]:
 
 
 def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
-    """The missing capabilities by the text of /proc/self/status (capabilities(7)).
+    """Returns the missing capabilities, from the text of /proc/self/status (capabilities(7)).
 
-    has_node: the driver's node exists, so that CAP_MKNOD is not required.
+    has_node: the driver's node exists. CAP_MKNOD is then not required.
     """
     held = capabilities.parse_effective(status)
     if held is None:
@@ -51,7 +51,7 @@ def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
 def with_missing_rights(
     drives: Sequence[WatchedDrive], missing: Sequence[str]
 ) -> list[WatchedDrive]:
-    """The drives; those that smartctl could not reach for lack of rights carry that reason.
+    """Returns the drives. Those that smartctl could not reach for lack of rights get this reason.
 
     Such a drive is neither missing nor failed: it was not polled. If another drive behind a
     controller answered, smartctl has the rights in another way (such as setuid), and a drive that

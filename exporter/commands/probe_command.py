@@ -1,4 +1,4 @@
-"""``ssd-exporter probe [PROFILE]``: runs the daemon's probes once, now.
+"""``ssd-exporter probe [PROFILE]``: runs the daemon's probes once.
 
 ``ssd-exporter probe --acknowledge`` allows probes again after the host rebooted during one.
 """
@@ -40,7 +40,7 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.content import Report
 
-#: Added to the runtime of the profiles: the start of fio, and the check of the probe file.
+#: Added to the runtime of the profiles, in seconds: to start fio and to check the probe file.
 _START_SECONDS = 1.0
 
 
@@ -52,7 +52,7 @@ class ProbeRequest(CommandContext):
 
 
 def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Probe and report. Returns the exit status: 1 if the drive is slower than the daemon's runs.
+    """Probe and print the report. Returns the exit status: 1 if slower than the daemon's runs.
 
     Raises:
         ConfigError: the profile is unknown, or the gate refuses the probe.
@@ -71,11 +71,11 @@ def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out:
 def acknowledge_reboot(
     state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO
 ) -> int:
-    """Remove the record that disables probes. The daemon reads it before its next probe.
+    """Remove the record that disables probes, and print the result. Returns the exit status.
+
+    The daemon reads the record again before its next probe.
 
     state: the daemon's state directory. lock_directory: the directory of the host's probe lock.
-
-    Returns the exit status.
 
     Raises:
         ConfigError: the record cannot be read or written.
@@ -110,7 +110,7 @@ def acknowledge_reboot(
 def _measure(
     measurement: Measurement, chosen: Sequence[Profile], settings: Settings
 ) -> tuple[Report, str]:
-    """The report, and why the run did not finish; empty if it did."""
+    """Returns the report, and why the run did not finish (empty if it did)."""
     started_at = measurement.clock.monotonic()
     runnable = measurement.with_engine(chosen)
     ended = _run(measurement, runnable, target.retained_bytes(runnable, settings))
@@ -179,8 +179,8 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         "--directory",
         type=Path,
         metavar="DIR",
-        help="directory to probe; created if it does not exist, and kept with its file; default:"
-        " probe.directory of the configuration",
+        help="directory on the file system to measure; it is created if it does not exist, and kept"
+        " with its probe file; default: probe.directory of the configuration",
     )
     p.add_argument(
         "--acknowledge",
@@ -214,10 +214,10 @@ def _acknowledge(settings: Settings) -> int:
 
 
 COMMAND = Command(
-    "Run the daemon's probes once, or one of them, and compare the results with those of the"
-    " daemon. The probes write a few MB; the first run also writes the probe file of 64 MiB. If the"
-    " host rebooted during a probe, probes are disabled until --acknowledge. Exit status 0:"
-    " measured, 1: slower than before, 2: a mistake, or refused, 3: not measured.",
+    "Run the daemon's probes once, or one profile, and compare the results with the daemon's saved"
+    " runs. The probes write a few MB. The first run also writes the probe file of 64 MiB. If the"
+    " host rebooted during a probe, no probe runs until --acknowledge. Exit status 0: measured,"
+    " 1: slower than before, 2: a wrong argument, or refused, 3: not measured.",
     _add_arguments,
     _run_command,
 )

@@ -1,6 +1,6 @@
 """Builds the report of `ssd-exporter probe`: the results, compared with the daemon's runs. Pure.
 
-`Quantity` also serves the report of `steady-state`: the quantity by which a profile is judged.
+`steady_state_report` also uses `Quantity`: the quantity by which a profile is judged.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 
-#: From this block size on, a profile is judged by throughput, as in `probe.results`.
+#: Block size in bytes from which a profile is judged by throughput, as in `probe.results`.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
 
 _SHARE = HostShareRules()
@@ -60,7 +60,7 @@ def quantity(profile: Profile) -> Quantity:
 
 
 def shown_quantity(profile: Profile, value: float) -> str:
-    """A round's value with its unit; IOPS have none."""
+    """Returns a round's value with its unit. IOPS have no unit."""
     kind = quantity(profile)
     if kind is Quantity.LATENCY:
         return latency(value)
@@ -72,9 +72,9 @@ class ProfileComparison:
     """The result of one profile, compared with the daemon's saved runs.
 
     value: the judged quantity (mean latency, IOPS or bytes per second); None if not measured.
-    kept: the mean of the daemon's values, of its steady state if it reached one; None without any.
-    change: the relative difference of `value` to `kept`. is_worse: the difference is larger than
-    the variation of the daemon's values.
+    kept: the mean of the daemon's values, in steady state if it was reached; None without saved
+    runs. change: the relative difference of `value` to `kept`; None if either is unknown.
+    is_worse: `value` is worse, by more than the daemon's values vary.
     """
 
     profile: Profile
@@ -96,7 +96,11 @@ class ProfileComparison:
 def compare_profile(
     profile: Profile, ended: RunOutcome, profiles: Sequence[Profile], steady: SteadyState | None
 ) -> ProfileComparison:
-    """profiles: all profiles of the run. steady: of the daemon's saved runs; None without any."""
+    """Returns the result of one profile, compared with the daemon's saved runs.
+
+    profiles: all profiles of the run. steady: the state of the daemon's saved runs; None if there
+    are none.
+    """
     job, result = ended.job(profile.name), ended.result_of(profile.name)
     if job is None and result is ProfileResult.SUCCESS:
         result = ProfileResult.FAILED
@@ -133,7 +137,10 @@ def report(
     data: Mapping[str, Any],
     problem: str,
 ) -> Report:
-    """data: JSON values about the location. problem: why the run did not finish, or empty."""
+    """Returns the report of a probe.
+
+    data: JSON values about the location. problem: why the run did not finish; empty if it did.
+    """
     judged = [c for c in comparisons if c.change is not None]
     worse = [c for c in judged if c.is_worse]
     is_good = None if problem or not judged else not worse
@@ -277,14 +284,14 @@ def _notes(
         )
     if any(c.profile.sync in (Sync.FSYNC, Sync.FDATASYNC) for c in comparisons):
         yield (
-            "A commit of InnoDB waits for fsync. The writes before it only reach the page cache."
+            "A commit of InnoDB waits for fsync. Writes before the fsync only reach the page cache."
         )
     if any(c.host_share is not None for c in comparisons):
-        yield "Host share: the part of the latency that arose in the host, not in the device."
+        yield "Host share: the part of the latency that the host caused, not the device."
     for c in comparisons:
         if c.is_host_limited:
             yield (
-                f"{c.profile.name}: {c.host_share:.0%} of the latency arose in the host, so the"
+                f"{c.profile.name}: the host caused {c.host_share:.0%} of the latency, so the"
                 " result does not describe the drive."
             )
     if not judged:

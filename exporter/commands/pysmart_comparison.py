@@ -1,4 +1,4 @@
-"""Compares our parsing of smartctl's output with pySMART's (`check --second-opinion`)."""
+"""Compares our parsing of smartctl's output with that of pySMART (`check --second-opinion`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -13,14 +13,16 @@ from exporter.smart.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion
 from exporter.smart.smartctl import Address
 
+#: Timeout of one smartctl run. A drive that spins up answers within 15 s.
 _POLL_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field in which the two parsers differ. ours: None if our parser has no value.
+    """One field in which the two parsers differ.
 
-    known_cause: the known defect of pySMART that explains it; empty if the cause is unknown.
+    ours: the value of this project's parser; None if it has none. theirs: the value of pySMART.
+    known_cause: the known defect of pySMART that explains the difference; empty if none does.
     """
 
     field: str
@@ -29,19 +31,19 @@ class Difference:
     known_cause: str = ""
 
 
-def find_differences(our: DriveReport, theirs: Opinion) -> list[Difference]:
-    """The fields in which they differ. A field that pySMART does not have is not compared."""
-    mine = dict(_values(our))
+def find_differences(our: DriveReport, opinion: Opinion) -> list[Difference]:
+    """Returns the fields in which the parsers differ. Fields that pySMART lacks are ignored."""
+    our_values = dict(_values(our))
     differences = []
-    for field, value in theirs.items():
-        own = mine.get(field)
+    for field, value in opinion.items():
+        own = our_values.get(field)
         if not _same(field, own, value):
             differences.append(Difference(field, own, value, _known_cause(our, field, own, value)))
     return differences
 
 
 def _values(our: DriveReport) -> Iterator[tuple[str, Value | None]]:
-    """Our values by the field names of an `Opinion`."""
+    """Returns our values by the field names of an `Opinion`."""
     health = our.health
     for record in (our.identity, health):
         for field in fields(record):
@@ -121,7 +123,8 @@ def _other_sensor(our: DriveReport, own: Value | None, value: Value) -> bool:
 
 _Explains = Callable[[DriveReport, Value | None, Value], bool]
 
-_COUNTS = frozenset(
+#: Fields for which pySMART has 0 if the drive does not report them.
+_ZERO_IF_NOT_REPORTED = frozenset(
     {
         *("temperature_celsius", "spare_ratio", "spare_threshold_ratio", "power_on_seconds"),
         *("host_read_bytes", "host_written_bytes", "controller_busy_seconds", "power_cycles"),
@@ -158,7 +161,7 @@ _PYSMART_DEFECTS: Sequence[tuple[frozenset[str], _Explains, str]] = (
         _other_sensor,
         "pySMART reads the attribute table; we read the source that smartctl prefers",
     ),
-    (_COUNTS, _zero, 'pySMART reports 0 for a field that is "not reported"'),
+    (_ZERO_IF_NOT_REPORTED, _zero, 'pySMART reports 0 for a field that is "not reported"'),
 )
 
 

@@ -1,7 +1,7 @@
-"""Lists the commands beside the daemon, and imports the module of one of them.
+"""Lists the commands besides the daemon, and imports the module of the command that runs.
 
 Each command has one module with its help text, its arguments and its code. Only the module of the
-command that runs is imported, which keeps the daemon, the agent and `ssd-exporter --help` small.
+command that runs is imported. This keeps the daemon, the agent and `ssd-exporter --help` small.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from exporter.config import Settings
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What a command's module defines as `COMMAND`.
+    """The description, arguments and code of a command. Its module defines it as `COMMAND`.
 
     run: returns the exit status, and raises ConfigError for a mistake of the user.
     """

@@ -29,7 +29,7 @@ class Exit(IntEnum):
 #: up first. The kernel's timeout is 30 s.
 _SMARTCTL_TIMEOUT_SECONDS = 60.0
 
-#: The interval between two queries of the progress is a hundredth of the test, within these bounds.
+#: Bounds of the interval between two queries of the progress, which is 1 % of the test's duration.
 _MIN_QUERY_INTERVAL_SECONDS = 5.0
 _MAX_QUERY_INTERVAL_SECONDS = 60.0
 
@@ -56,7 +56,8 @@ def run(
     """Start a self-test and show its progress until it ends, or abort the running test.
 
     device: a path, a kernel name, or the `device` label of a drive behind a controller.
-    device_type: smartctl's -d option; if empty, it is elapsed from `device` or left to smartctl.
+    device_type: smartctl's -d option. If empty, it is parsed from the label, or smartctl detects
+        it.
 
     Returns the exit status.
 
@@ -82,10 +83,10 @@ def run(
 
 
 def addressed(device: str, device_type: str) -> Address:
-    """The path and type that smartctl needs for the device that the user named.
+    """Returns the path and type by which smartctl reaches the device that the user named.
 
     Raises:
-        ConfigError: the name is invalid, or a smartctl for this type must not be interrupted.
+        ConfigError: the name is invalid, or smartctl must not be interrupted for this type.
     """
     match = None if device_type else _WITH_TYPE.fullmatch(device)
     path, kind = (match[1], match[2]) if match else (device, device_type)
@@ -102,7 +103,7 @@ def addressed(device: str, device_type: str) -> Address:
 
 
 class ProgressLine:
-    """Shows progress: one line that is rewritten on a terminal, elsewhere one line per change."""
+    """Shows progress: rewrites one line on a terminal, and prints a line per change elsewhere."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -197,7 +198,7 @@ class _SelfTestRun:
         return Exit.UNKNOWN
 
     def _pause(self, planned: float | None) -> float:
-        """Seconds until the next query: a hundredth of the test's duration, as far as known."""
+        """Returns the seconds until the next query: 1 % of the estimated or elapsed time."""
         elapsed = self._clock.monotonic() - self._started_at
         pause = max(planned or 0.0, elapsed) / 100
         return min(max(pause, _MIN_QUERY_INTERVAL_SECONDS), _MAX_QUERY_INTERVAL_SECONDS)
@@ -213,7 +214,10 @@ class _SelfTestRun:
         return f"{words}, about {duration(left)}, until {time.strftime('%a %H:%M', end)}"
 
     def _left_seconds(self, done_ratio: float, planned: float | None) -> float | None:
-        """Remaining seconds: by the drive's estimate until it is exceeded, then by the rate."""
+        """Returns the remaining seconds; None if unknown.
+
+        They follow the drive's estimate until it is exceeded, then the rate of progress.
+        """
         elapsed = self._clock.monotonic() - self._started_at
         if planned is not None and elapsed < planned:
             return planned - elapsed
@@ -240,8 +244,17 @@ class _SelfTestRun:
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument("device", metavar="DEVICE", help="/dev/sda, nvme0, or bus/0:megaraid,3")
-    p.add_argument("kind", metavar="KIND", choices=("short", "long", "abort"), help="%(choices)s")
+    p.add_argument(
+        "device",
+        metavar="DEVICE",
+        help="drive to test: /dev/sda, nvme0, or its label in the metrics: bus/0:megaraid,3",
+    )
+    p.add_argument(
+        "kind",
+        metavar="KIND",
+        choices=("short", "long", "abort"),
+        help="short (minutes) or long (hours); abort stops the running self-test",
+    )
     p.add_argument(
         "--type", default="", metavar="TYPE", help="smartctl's -d option, if smartctl needs it"
     )
@@ -261,7 +274,7 @@ def _run(settings: Settings, arguments: argparse.Namespace) -> int:
 
 COMMAND = Command(
     "Start a drive's self-test and show its progress until it ends, or abort the running test."
-    " Exit status 0: passed, 1: failed, 2: a mistake in the arguments, 3: unknown.",
+    " Exit status 0: passed, 1: failed, 2: a wrong argument, 3: unknown.",
     _add_arguments,
     _run,
 )

@@ -1,7 +1,7 @@
 """``ssd-exporter slc [DIR]``: measures a drive's write cache, and the speed after it is full.
 
-It writes until the end of the cache is certain or the limit is reached; see `cache_cliff` for the
-criteria. The result is saved in the state directory, and the daemon exports it.
+The command writes until the end of the cache is certain or the limit is reached. `cache_cliff` has
+the criteria. The command saves the result in the state directory, and the daemon exports it.
 """
 
 import argparse
@@ -45,9 +45,9 @@ _STATUS = {
 class SlcRequest(CommandContext):
     """The arguments of the command.
 
-    size: the most that may be written, such as "16GiB"; None for the profile's size.
-    idle_seconds: the idle time before each further write, which measures how much of the cache has
-    recovered; empty without --recover.
+    size: the maximum to write, such as "16GiB"; None for the profile's size. idle_seconds: the idle
+    time before each further write, in seconds; empty without --recover. A further write measures
+    how much of the cache has recovered.
     """
 
     size: str | None = None
@@ -55,7 +55,7 @@ class SlcRequest(CommandContext):
 
 
 def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Probe, save the result, and report. Returns the exit status: 1 for a cliff or a ramp.
+    """Measure, save the result, and print the report. Returns 1 for a cliff or a ramp.
 
     Raises:
         ConfigError: the probe is refused or impossible here.
@@ -76,7 +76,7 @@ def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: T
 
 
 def _profile(settings: Settings, request: SlcRequest) -> Profile:
-    """The configured or built-in profile, with the requested size."""
+    """Returns the configured or built-in profile, with the requested size."""
     profile = profiles.configured(SLC_PROFILE, settings.probe.profile)
     if profile.is_rate_capped:
         raise ConfigError(
@@ -94,7 +94,7 @@ def _profile(settings: Settings, request: SlcRequest) -> Profile:
 
 
 def size_bytes(text: str) -> int:
-    """The size in bytes; see `figures.size_bytes` for the format.
+    """Returns the size in bytes; see `figures.size_bytes` for the format.
 
     Raises:
         ConfigError: the text is not a size, or the size is out of bounds.
@@ -109,7 +109,7 @@ def size_bytes(text: str) -> int:
 
 
 def idle_times(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
-    """The requested idle times in seconds, in ascending order; empty without --recover.
+    """Returns the requested idle times in seconds, ascending; empty without --recover and --idle.
 
     Raises:
         ConfigError: there are too many, or one is out of bounds.
@@ -134,20 +134,20 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="DIR",
-        help="directory to write in; created if it does not exist, and then removed afterwards;"
-        " default: probe.directory of the configuration",
+        help="directory on the file system to measure; if it does not exist, it is created and"
+        " removed at the end; default: probe.directory of the configuration",
     )
     p.add_argument(
         "--bytes",
         metavar="SIZE",
-        help="most bytes to write: 32GiB, or 32GB for powers of ten; default: 16 GiB or a tenth of"
-        " the free space, whichever is less",
+        help="maximum to write, such as 32GiB; 32GB is 32 * 10^9 bytes; default: 16 GiB or a tenth"
+        " of the free space, whichever is less",
     )
     p.add_argument(
         "--recover",
         action="store_true",
         help="after a cliff, measure how much of the cache has recovered after 30 s, 2 min, 10 min"
-        " and 1 h of idle time. Each measurement writes as much as the cache holds. Takes at least"
+        " and 1 h of idle time; each of these writes as much as the cache holds; takes at least"
         " 73 minutes",
     )
     p.add_argument(
@@ -173,10 +173,10 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "Write until the end of the drive's SLC write cache is certain or the limit is reached, and"
-    " analyse the speed over the bytes written. The daemon exports the result. The drive must have"
-    " been idle before, or its cache appears smaller. Exit status 0: no cliff found, 1: the cache"
-    " ends or the drive slows down, 2: a mistake, or refused, 3: not measured.",
+    "Measure the drive's SLC write cache: write until the end of the cache is certain or the limit"
+    " is reached, and analyse the speed. The daemon exports the result. Leave the drive idle"
+    " before: after recent writes its cache appears smaller. Exit status 0: no cliff found, 1: the"
+    " cache ended or the drive slowed down, 2: a wrong argument, or refused, 3: not measured.",
     _add_arguments,
     _run_command,
 )

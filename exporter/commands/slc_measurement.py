@@ -25,25 +25,27 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 
-#: Bounds of the size of a write. A smaller write shows only noise; no write cache is larger.
+#: Bounds of the size of a write, in bytes. A smaller write shows only noise. No write cache is
+#: larger than the upper bound.
 MIN_BYTES, MAX_BYTES = 64 * MIB, 4 << 40
 
 #: The share of the free space that is written by default.
 _FREE_SPACE_RATIO = 0.1
 
-#: Sets the time limit of a write: the limit is reached if the drive is slower than this.
+#: Minimum mean speed of a write, in bytes per second. A slower write reaches the time limit.
 _MIN_BYTES_PER_SECOND = 50e6
 
 #: The number of samples that the displayed speed is averaged over.
 _SPEED_SAMPLES = 10
 
-#: The interval at which the idle time checks for an interruption.
+#: Interval between two checks for an interruption during the idle time, in seconds.
 _IDLE_STEP_SECONDS = 0.25
 
-#: A drive was idle if other processes wrote less than this share of what it can write.
+#: A drive was idle if other processes wrote less than this share of what it can write in the idle
+#: time at its speed without cache.
 _MAX_IDLE_WRITE_RATIO = 0.05
 
-#: If more than this share of a write was fast, all of it counts as fast.
+#: If at least this share of a write was fast, all of it counts as fast.
 _COMPLETE_RATIO = 0.98
 
 #: Runs one write until the condition stops it.
@@ -195,7 +197,7 @@ class SlcProbe:
             return None
 
     def _sized(self, *, is_size_given: bool) -> Profile:
-        """The profile with a size that fits the free space, and a time limit for that size."""
+        """Returns the profile with a size that fits the free space, and the time limit for it."""
         size = self._profile.size_bytes
         free = self._measurement.directory.avail_bytes()
         if not is_size_given and free is not None:
@@ -244,7 +246,7 @@ def recovery_steps(
     write: Write,
     device_bytes: Callable[[], int | None],
 ) -> tuple[list[RecoveryStep], str]:
-    """For each idle time: wait, then write. Returns the steps, and why some are missing (or "").
+    """Wait and write for each idle time. Returns the steps, and why some are missing (or "").
 
     cliff: the result of the first write. profile: writes as much as the cache holds; the write
     stops when it has become slow.
@@ -276,7 +278,7 @@ def recovery_steps(
 
 
 def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
-    """Recovered bytes by idle time, for the steps that have a result and an idle drive."""
+    """Returns the recovered bytes by idle seconds, of the steps with a result and an idle drive."""
     return {
         step.idle_seconds: step.recovered_bytes
         for step in steps
@@ -285,7 +287,10 @@ def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
 
 
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
-    """Stops a further write when it has been slow for the length that confirmed the cliff."""
+    """Returns a condition that stops a further write.
+
+    It is met when as many bytes were slow as were needed to confirm the cliff.
+    """
     rules = slc_watch.WATCH_RULES
     confirm_bytes = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)
     samples: list[TraceSample] = []
@@ -306,7 +311,7 @@ def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
 
 
 def _wait_idle(measurement: Measurement, seconds: float, label: str) -> bool:
-    """Wait. Returns False if the measurement was interrupted."""
+    """Wait, and show the remaining time. Returns False if the measurement was interrupted."""
     clock = measurement.clock
     started_at = clock.monotonic()
     while (left := started_at + seconds - clock.monotonic()) > 0:

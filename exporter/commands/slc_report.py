@@ -17,7 +17,7 @@ from exporter.probe.cache_cliff import (
 from exporter.probe.slc_results import SlcResult
 from exporter.report.content import Chart, ChartLine, Mark, Report, Table
 
-#: Limits the points of the chart; a line with more points is not clearer.
+#: Maximum number of points of the chart. More points do not make the line clearer.
 _MAX_POINTS = 400
 
 
@@ -27,7 +27,7 @@ class RecoveryStep:
 
     recovered_bytes: how much of the cache had recovered; None if unknown. is_whole: all of the
     write was fast, so `recovered_bytes` is a lower bound. others_bytes: bytes that other processes
-    wrote during the idle time, if so many that the drive was not idle; else None.
+    wrote during the idle time; None if the drive was idle or they are unknown.
     """
 
     idle_seconds: int
@@ -56,7 +56,7 @@ class CacheMeasurement:
 
 
 def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
-    """The report; its `data` is in base units."""
+    """Returns the report. Its `data` is in base units."""
     cliff = measured.result.cliff
     parts: list[Table | Chart] = []
     if chart := _chart(measured.trace, cliff, rules):
@@ -84,7 +84,7 @@ def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
 
 
 def verdict(cliff: CacheCliff) -> str:
-    """The result in one sentence."""
+    """Returns the result in one or two sentences."""
     written = figures.size(cliff.written_bytes)
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     if cliff.result is CliffResult.CLIFF and burst and sustained and cliff.cache_bytes is not None:
@@ -107,8 +107,8 @@ def verdict(cliff: CacheCliff) -> str:
         return f"Too little was written for a result: {written}."
     ended = "stopped early" if cliff.result is CliffResult.ABORTED else "the limit"
     return (
-        f"No cliff within {written} ({ended}), at {figures.speed(burst)} MB/s: a write cache, if"
-        " the drive has one, is larger."
+        f"No cliff within {written} ({ended}), at {figures.speed(burst)} MB/s. If the drive has a"
+        " write cache, it is larger."
     )
 
 

@@ -40,7 +40,7 @@ def _agent_settings(settings: Settings) -> AgentSettings:
 
 COMMAND = Command(
     "Poll the drives with smartctl at the configured interval, and write the results to a"
-    " directory that the daemon reads. Run it as root. It uses no network and reads no input.",
+    " directory that the daemon reads. Run it as root. It uses no network and accepts no requests.",
     _add_arguments,
     _run,
 )

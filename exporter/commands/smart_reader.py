@@ -1,7 +1,7 @@
 """Reads the SMART data of every drive once, for a command.
 
-The agent's documents are used if the agent is running. Otherwise the drives are polled here, with
-the same poller as the agent's and with the daemon's history and inventory, which stay unchanged.
+If the agent is running, the reader uses its documents. Otherwise it polls the drives itself, with
+the agent's poller. It reads the daemon's history and inventory, and does not change them.
 """
 
 import json
@@ -38,10 +38,10 @@ from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
 from exporter.state import StateFile, existing_directory
 
-#: Added to the longest timeout of a drive: the time to end a smartctl that ignores SIGTERM.
+#: Added to the longest timeout of a drive, in seconds: to end a smartctl that ignores SIGTERM.
 _TERMINATION_SECONDS = 10.0
 
-#: Limit for the scan for drives. smartctl's scan has a timeout of 30 s of its own.
+#: Limit of the wait for the scan for drives, in seconds. The scan itself has a timeout of 30 s.
 _MAX_SCAN_SECONDS = 45.0
 
 #: Directories with smartctl that are not in the PATH of an ordinary user on Debian.
@@ -49,7 +49,9 @@ _SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 
 class SmartReader:
-    """Reads the drives' SMART data once. `documents` holds the result of each poll.
+    """Reads the drives' SMART data once.
+
+    documents: the result of each poll, by the address of the drive.
 
     program: the path of smartctl. problem: why the scan for drives failed; empty if it did not.
     """
@@ -100,7 +102,7 @@ class SmartReader:
         )
 
     def read(self) -> Answers:
-        """Every drive, followed by the block devices of which no drive is known.
+        """Returns every drive, followed by the block devices for which no drive is known.
 
         Raises:
             ConfigError: the settings require the agent, and it has no usable data.
@@ -133,7 +135,10 @@ class SmartReader:
         )
 
     def outputs(self) -> dict[str, bytes]:
-        """Smartctl's JSON by a name for each drive, and "scan": the JSON of a scan of them all."""
+        """Returns smartctl's JSON output by the name of each drive.
+
+        The name "scan" has the output of a scan that lists these drives.
+        """
         devices = [
             {"name": path, "type": kind, "protocol": _protocol(document)}
             for (path, kind), document in self.documents.items()
@@ -145,7 +150,7 @@ class SmartReader:
         return outputs
 
     def _agent_heartbeat(self) -> Heartbeat | None:
-        """The agent's heartbeat; None if the drives must be polled here."""
+        """Returns the agent's heartbeat; None if this process must poll the drives."""
         smart = self._settings.smart
         try:
             return read_agent_heartbeat(smart, self._clock)
@@ -201,7 +206,7 @@ class SmartReader:
         self._drives.update(heartbeat)
 
     def _answered(self) -> list[WatchedDrive]:
-        """The drives that have a document, and those that are missing."""
+        """Returns the drives that have a document, and those that are missing."""
         drives, path = self._drives.watched(), self._settings.path
         if not self._has_polled:
             return drives
@@ -209,7 +214,7 @@ class SmartReader:
         return megaraid_rights.with_missing_rights(drives, missing)
 
     def _unanswered(self) -> Iterator[WatchedDrive]:
-        """The drives of the heartbeat that have no document."""
+        """Yields the drives of the heartbeat that have no document."""
         path, heartbeat = self._settings.path, self._drives.heartbeat
         listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
         host = replace(self._host, nodes=device_nodes.read(path.sysfs, path.rootfs))
@@ -219,7 +224,10 @@ class SmartReader:
 
 
 def system_reader(settings: Settings) -> SmartReader:
-    """A reader with the system's clock, processes and state directory, and progress on stderr."""
+    """Returns a reader with the system's clock, processes and state directory.
+
+    It shows the progress on stderr.
+    """
     clock = SystemClock()
     state = existing_directory(settings.state.directory, dict(os.environ))
     history = state / "history.sqlite" if state else None
@@ -238,7 +246,7 @@ def system_reader(settings: Settings) -> SmartReader:
 
 
 def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
-    """The agent's heartbeat; None if the settings say not to use an agent.
+    """Returns the agent's heartbeat; None if smart.source is `exec`.
 
     Raises:
         SourceError: there is no heartbeat, it is not trusted, or it is too old.
@@ -274,7 +282,7 @@ def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], No
 
 
 def located(program: str, path: str, more_directories: Iterable[str] = _SYSTEM_DIRECTORIES) -> str:
-    """The program's path, by PATH and then by `more_directories`; its name if it is in neither."""
+    """Returns the program's path; its name if it is neither in `path` nor in `more_directories`."""
     return shutil.which(program, path=os.pathsep.join((path, *more_directories))) or program
 
 

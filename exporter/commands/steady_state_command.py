@@ -1,6 +1,6 @@
 """``ssd-exporter steady-state [PROFILE]``: repeats a profile until the drive is in steady state.
 
-With ``--kept`` it runs nothing, and analyses the rounds that the daemon has saved.
+With ``--kept`` the command runs nothing, and analyses the rounds that the daemon has saved.
 """
 
 import argparse
@@ -42,16 +42,16 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRul
 from exporter.report.content import Report
 from exporter.state import StateFile
 
-#: Number of fields of `results.series_key` after the drive. The drive is first, and its name may
-#: contain the separator.
+#: Number of fields of `results.series_key` after the drive, which is the first field. Keys are
+#: split from the right, because the name of a drive may contain the separator.
 _KEY_FIELDS = 11
 
-#: The profile without an argument: random writes of the size of InnoDB's pages. SNIA's test uses
-#: writes too.
+#: The profile if none is named: random writes of the size of InnoDB's pages. SNIA's test also uses
+#: writes.
 DEFAULT_PROFILE = "page_write"
 
-#: SNIA's limit on the rounds until steady state (Solid State Storage Performance Test
-#: Specification).
+#: Maximum number of rounds until steady state, from SNIA's Solid State Storage Performance Test
+#: Specification.
 MAX_ROUNDS = 25
 
 _RULES = SteadyStateRules()
@@ -72,7 +72,7 @@ class SteadyStateRequest(CommandContext):
 def run(
     settings: Settings, request: SteadyStateRequest, tools: MeasurementTools, out: TextIO
 ) -> int:
-    """Run rounds and report. Returns the exit status: 1 if the last rounds are not steady.
+    """Run rounds and print the report. Returns the exit status: 1 if not steady.
 
     Raises:
         ConfigError: the profile is unknown, or the gate refuses it.
@@ -91,7 +91,9 @@ def run(
 
 
 def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
-    """Report the rounds that the daemon saved in its state directory. Returns the exit status.
+    """Print the report of the rounds that the daemon has saved. Returns the exit status.
+
+    state: the daemon's state directory.
 
     Raises:
         ConfigError: the state file cannot be read, or it has no rounds of the profile.
@@ -130,10 +132,10 @@ def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
 
 
 def saved_series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
-    """The drive, the firmware and the rounds of each saved profile, or of one profile.
+    """Yields the drive, the firmware and the rounds of each saved profile.
 
-    kept: the value of "rounds" in the probe section of the daemon's state file. profile: a name;
-    None for all profiles.
+    kept: the value of "rounds" in the probe section of the daemon's state file. profile: only the
+    profile of this name; None for all.
     """
     rounds = RoundHistory(kept)
     for key, entry in rounds.to_state().items():
@@ -152,7 +154,7 @@ def saved_series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Ser
 
 
 def _parse_key(key: str) -> tuple[str, str, Profile, str] | None:
-    """The drive, firmware, profile and engine of a key; None for other keys."""
+    """Returns the drive, firmware, profile and engine of a key; None if it cannot be parsed."""
     parts = key.rsplit("|", _KEY_FIELDS)
     if len(parts) != _KEY_FIELDS + 1:
         return None
@@ -275,7 +277,7 @@ class _RoundRunner:
 
 
 def _round_seconds(profile: Profile) -> float:
-    """The expected seconds of a round, with the start of fio."""
+    """Returns the expected seconds of a round, including the start of fio."""
     return profile.expected_seconds + 0.5
 
 
@@ -290,7 +292,8 @@ def _add_arguments(p: argparse.ArgumentParser) -> None:
         "--directory",
         type=Path,
         metavar="DIR",
-        help="directory to measure; default: probe.directory of the configuration",
+        help="directory on the file system to measure; default: probe.directory of the"
+        " configuration",
     )
     p.add_argument(
         "--rounds",
@@ -322,9 +325,10 @@ def _run_command(settings: Settings, arguments: argparse.Namespace) -> int:
 
 
 COMMAND = Command(
-    "Run a profile in rounds until the last five stay within 20 % of their mean and their slope"
-    " within 10 % (SNIA's rule for steady state), or analyse the daemon's saved rounds (--kept)."
-    " Exit status 0: steady, 1: not steady, 2: a mistake, or refused, 3: too few rounds.",
+    "Run a profile in rounds until the drive is in steady state by SNIA's rule: over the last five"
+    " rounds, the range is at most 20 % of the mean, and the linear fit changes by at most 10 %."
+    " --kept analyses the daemon's saved rounds. Exit status 0: steady, 1: not steady, 2: a wrong"
+    " argument, or refused, 3: not measured, or too few rounds.",
     _add_arguments,
     _run_command,
 )

@@ -18,8 +18,10 @@ _UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 
 @dataclass(frozen=True, slots=True)
 class CompletedRound:
-    """One round. value: as `results.round_value`. is_host_limited: the host limited the round, so
-    that it is not judged. when: the time of the round; empty if the rounds ran consecutively.
+    """The result of one round.
+
+    value: as `results.round_value`. is_host_limited: the host and not the drive limited the round,
+    so it is not judged. when: the time of the round; empty if the rounds ran consecutively.
     """
 
     value: float
@@ -50,7 +52,7 @@ class SteadyStateResult:
 
 
 def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
-    """The report: a verdict, a chart and a table per series."""
+    """Returns the report: a verdict, a chart and a table per series."""
     parts: list[Table | Chart] = []
     for series in judged.series:
         if chart := _chart(series, rules):
@@ -78,7 +80,7 @@ def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
 
 
 def is_good(all_series: Sequence[Series]) -> bool | None:
-    """True if all are steady, False if one is not, None if one has too few rounds."""
+    """Returns False if a series is not steady, True if all are, None if one has too few rounds."""
     phases = {series.judgement.phase for series in all_series}
     if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:
         return False
@@ -86,7 +88,7 @@ def is_good(all_series: Sequence[Series]) -> bool | None:
 
 
 def verdict(series: Series, rules: SteadyStateRules) -> str:
-    """The state of one series in one to three sentences."""
+    """Returns the state of one series in one to three sentences."""
     name, state = series.profile.name, series.judgement
     window = state.window
     if window is None:
@@ -113,7 +115,7 @@ def verdict(series: Series, rules: SteadyStateRules) -> str:
 
 
 def shown(profile: Profile, value: float) -> str:
-    """A round's value with state unit."""
+    """Returns a round's value with its unit."""
     is_rate = probe_report.quantity(profile) is Quantity.RATE
     return probe_report.shown_quantity(profile, value) + (" IOPS" if is_rate else "")
 
@@ -124,7 +126,7 @@ def _quantity(profile: Profile) -> str:
 
 
 def described(profile: Profile, engine: str) -> str:
-    """The parameters of a round."""
+    """Returns the parameters of a round as text."""
     cached = "direct" if profile.direct else "cached"
     capped = f", at most {profile.rate_iops} IOPS" if profile.rate_iops else ""
     return (

@@ -1,4 +1,4 @@
-"""Describes the drives of which a command has no SMART data, and why it has none.
+"""Describes the drives for which a command has no SMART data, and states the reason.
 
 There are three kinds: drives that only the daemon may poll, drives that did not answer in time, and
 block devices for which smartctl's scan found no drive.
@@ -36,7 +36,7 @@ _REASONS_BY_TRANSPORT = {
 
 @dataclass(frozen=True, slots=True)
 class HostDrives:
-    """What the kernel and the daemon's inventory know of the host's drives, without a poll."""
+    """The host's drives by the kernel and by the daemon's inventory, without a poll."""
 
     nodes: DeviceNodes
     topology: Topology
@@ -44,10 +44,10 @@ class HostDrives:
 
 
 def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
-    """The daemon's polling plan for a second process, and the drives that it leaves out.
+    """Returns a polling plan for a second process, and the addresses that it leaves out.
 
-    Left out are drives behind bridges on which a smartctl must not be killed. There, two
-    smartctl processes at the same time may disturb each other's commands.
+    It is the daemon's plan without drives behind bridges on which smartctl must not be killed. On
+    these, two smartctl processes at the same time may disturb each other's commands.
     """
     daemon_plan = polling_plan.of(settings)
     root, kept = settings.path.rootfs, []
@@ -69,7 +69,7 @@ def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
 
 
 def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[WatchedDrive]:
-    """The drives that `shared_plan` left out."""
+    """Returns the drives that `shared_plan` left out."""
     message = (
         "not polled: only the daemon may poll it, because two smartctl processes behind this type"
         " of bridge can disturb each other"
@@ -83,7 +83,7 @@ def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[Wat
 def unanswered_drives(
     host: HostDrives, addresses: Iterable[Address], answered: Container[Address], message: str
 ) -> Iterator[WatchedDrive]:
-    """The drives of `addresses` that are not in `answered`.
+    """Yields the drives of `addresses` that are not in `answered`.
 
     message: why there is no result.
     """
@@ -104,7 +104,7 @@ def unanswered_drives(
 
 
 def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) -> bool:
-    """True if a drive without answer certainly exists, by the kernel or by the inventory.
+    """Returns True if a drive without answer certainly exists, by the kernel or the inventory.
 
     address: where the drive was polled; None if it was not polled.
     """
@@ -126,7 +126,7 @@ def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) 
 def devices_without_drive(
     host: HostDrives, known: Collection[str], problem: str
 ) -> Iterator[WatchedDrive]:
-    """The block devices of which no drive is known.
+    """Yields the block devices for which no drive is known.
 
     known: the block devices of known drives. problem: why the scan for drives failed; else empty.
     """

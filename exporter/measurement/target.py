@@ -41,7 +41,7 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
     known = {**PROFILES, **settings.probe.profile}
     listed = ", ".join(sorted(known.keys() - {"slc"}))
     if name == "slc":
-        raise ConfigError("slc has a command of its own", "see ssd-exporter slc --help")
+        raise ConfigError("slc has a command of its own", "run ssd-exporter slc")
     if name is not None and name not in known:
         raise ConfigError(
             f"there is no profile {name!r}",
@@ -93,8 +93,8 @@ def select_directory(asked: Path | None, settings: Settings) -> Path:
         raise ConfigError(f"several directories are configured: {listed}", "name one of them")
     raise ConfigError(
         "no directory given",
-        "name a directory that does not exist yet on the filesystem to measure, such as"
-        " /mnt/data/ssd-test; or give --config.file with probe.directory",
+        "name a new directory on the file system to measure (bench and slc: DIR, other commands:"
+        " --directory DIR), such as /mnt/data/ssd-test; or set probe.directory in --config.file",
     )
 
 

@@ -9,7 +9,8 @@ from exporter.report.formatting import MAX_VALUE, prefixed
 
 Point = tuple[float, float]
 
-#: A narrower range is rounding noise: the smallest real value, 1 ns, is 1000 times as large.
+#: Minimum range of an axis, in the unit of its values. A narrower range is rounding noise: the
+#: smallest measured value, 1 ns, is 1000 times as large.
 _MIN_RANGE = 1e-12
 
 #: The leading digits of the distance between two ticks.
@@ -29,19 +30,21 @@ class Axis:
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
-def measured(points: Iterable[Point]) -> list[Point]:
-    """The points that can be drawn: finite and not absurdly large."""
+def drawable(points: Iterable[Point]) -> list[Point]:
+    """Returns the points that can be drawn: finite, and at most `MAX_VALUE`."""
     return [(x, y) for x, y in points if abs(x) <= MAX_VALUE and abs(y) <= MAX_VALUE]
 
 
-def x_axis(chart: Chart, room: float, taken: Callable[[str], float]) -> Axis | None:
-    """The x axis: the range of lines and marks, from zero if they start near it.
+def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Axis | None:
+    """Returns the x axis: the range of lines and marks, from zero if they start near it.
 
     None if there are no points. room: the width for the labels of the ticks; the axis has as many
-    ticks as fit. taken: returns the width of a label. Counts, such as rounds, have ticks at whole
-    numbers only, and a margin of half a unit on each side.
+    ticks as fit. label_width: returns the width of a label with its margin.
+
+    Counts, such as rounds, have ticks only at whole numbers, and a margin of half a unit on each
+    side.
     """
-    points = [x for line in chart.lines for x, _ in measured(line.points)]
+    points = [x for line in chart.lines for x, _ in drawable(line.points)]
     if not points:
         return None
     values = [*points, *(mark.at for mark in chart.marks if abs(mark.at) <= MAX_VALUE)]
@@ -57,18 +60,18 @@ def x_axis(chart: Chart, room: float, taken: Callable[[str], float]) -> Axis | N
     for max_ticks in range(10, 0, -1):
         step = _step(low, high, max_ticks)
         axis = _axis(low, high, max(step, 1.0) if is_count else step, chart.x_unit)
-        if sum(taken(words) for _, words in axis.ticks) <= room:
+        if sum(label_width(words) for _, words in axis.ticks) <= room:
             break
     return axis
 
 
 def y_axis(chart: Chart, max_ticks: int) -> Axis:
-    """The y axis: from zero, or the lowest value below it, to a tick above the highest value.
+    """Returns the y axis: from zero or the lowest negative value to the highest value.
 
-    If there are bands far above zero, the axis starts at a tick below all values: otherwise bands
-    of a few percent would be too thin to see.
+    Both ends are ticks. If there are bands far above zero, the axis starts at a tick below all
+    values, because bands of a few percent would otherwise be too thin to see.
     """
-    values = [y for line in chart.lines for _, y in measured(line.points)]
+    values = [y for line in chart.lines for _, y in drawable(line.points)]
     for band in chart.bands:
         values += [edge for edge in (band.low, band.high) if abs(edge) <= MAX_VALUE]
     low, high = min([0.0, *values]), max([0.0, *values])
@@ -82,7 +85,7 @@ def y_axis(chart: Chart, max_ticks: int) -> Axis:
 
 
 def y_words(chart: Chart, axis: Axis) -> str:
-    """The label of the y axis, with a note if the axis does not start at zero."""
+    """Returns the label of the y axis, with a note if the axis does not start at zero."""
     return f"{chart.y_label}, not from zero" if axis.low > 0 else chart.y_label
 
 
@@ -94,14 +97,14 @@ def _axis(low: float, high: float, step: float, unit: str) -> Axis:
 
 
 def _step(low: float, high: float, max_ticks: int) -> float:
-    """The smallest round step that gives at most `max_ticks` intervals."""
+    """Returns the smallest round step that gives at most `max_ticks` intervals."""
     raw = (high - low) / max(max_ticks, 1)
     power = 10.0 ** math.floor(math.log10(raw))
     return next(digit * power for digit in _STEPS if digit * power >= raw * (1 - 1e-9))
 
 
 def _texts(values: Sequence[float], step: float, unit: str) -> list[str]:
-    """The labels, with a common prefix and as many digits as the step needs."""
+    """Returns the labels, with a common prefix and as many digits as the step needs."""
     largest = max((abs(value) for value in values), default=0.0)
     scale, name = prefixed(largest, unit)
     name = f" {name}" if name else ""

@@ -1,4 +1,4 @@
-"""The records of a report, from which the terminal, JSON and HTML output are made, and the JSON."""
+"""The records of a report, and its JSON output. `delivery` prints reports in all formats."""
 
 import json
 import math
@@ -46,7 +46,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves over one pair of axes. y starts at zero, or near bands that are far above zero.
+    """Curves over one pair of axes. The y axis starts at zero, or near bands far above zero.
 
     x_unit, y_unit: the base unit of the values, such as B, B/s or s; ticks are then labelled 50 GB,
     1.2 GB/s or 300 µs. If empty, ticks are plain numbers, and the label names the unit.
@@ -81,8 +81,8 @@ class Report:
     is_good: bool | None = None
 
 
-def text(report: Report) -> str:
-    """The report as one JSON object: its texts, and the values in base units under `data`.
+def json_text(report: Report) -> str:
+    """Returns the report as one JSON object: its texts, and the values in base units under `data`.
 
     NaN and infinity become null, because JSON has no such numbers. The text is ASCII, so that it
     fits every encoding and contains no terminal escape sequence.
@@ -99,7 +99,7 @@ def text(report: Report) -> str:
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON values: records as objects, enumerations as their values."""
+    """Returns the value as JSON values: records as objects, enumerations as their values."""
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, float) and not math.isfinite(value):

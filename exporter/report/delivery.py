@@ -16,13 +16,13 @@ from exporter.report.formatting import encodable, printable
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
     """Print the report, then write the HTML file.
 
-    With `as_json` the path of the file is not printed, so that the output is valid JSON.
+    With `as_json`, the path of the file is not printed, because the output must be valid JSON.
 
     Raises:
         ConfigError: the file cannot be written. The report has been printed before.
     """
     if as_json:
-        out.write(content.text(report))
+        out.write(content.json_text(report))
     else:
         terminal.write(report, out)
     out.flush()
@@ -71,7 +71,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _require_regular_file(path: Path) -> None:
-    """Refuse a link, a device or a pipe: an earlier report did not create it."""
+    """Raise ConfigError for a link, a device or a pipe: no earlier report has created it."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:

@@ -4,7 +4,7 @@ import math
 import unicodedata
 from typing import TextIO
 
-#: Prefixes by unit, in ascending order. Seconds have no prefixes above 1.
+#: Factors and prefixes by unit, in ascending order. Seconds have no prefix for large values.
 _SMALL = ((1e-9, "n"), (1e-6, "µ"), (1e-3, "m"))
 _LARGE = ((1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
 _PREFIXES = {
@@ -14,17 +14,18 @@ _PREFIXES = {
     "bit/s": ((1.0, ""), *_LARGE),
 }
 
-#: Larger values are no real measurements. The limit keeps differences of values finite.
+#: Maximum of a value that is drawn. A larger one cannot be a measurement. The limit also keeps
+#: differences of values finite.
 MAX_VALUE = 1e18
 
 
 def printable(words: str) -> str:
-    """The text with control characters as escapes. Model names come from the drives."""
+    """Returns the text with control characters as escapes: model names come from the drives."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
 
 
 def columns(words: str) -> int:
-    """The width of printable text, in terminal columns."""
+    """Returns the width of printable text, in terminal columns."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in words
@@ -32,9 +33,9 @@ def columns(words: str) -> int:
 
 
 def prefixed(largest: float, unit: str) -> tuple[float, str]:
-    """The factor and the name of the unit with the prefix that suits the value.
+    """Returns the factor and the name of the unit with the prefix that suits the value.
 
-    ``(1e9, "GB/s")`` for 1.2e9 B/s. The factor is 1 for a unit without prefixes.
+    Example: ``(1e9, "GB/s")`` for 1.2e9 B/s. The factor is 1 for a unit without prefixes.
     """
     prefixes = _PREFIXES.get(unit, ((1.0, ""),))
     scale, prefix = prefixes[0]
@@ -47,7 +48,7 @@ def prefixed(largest: float, unit: str) -> tuple[float, str]:
 
 
 def quantity(value: float, unit: str = "") -> str:
-    """The value with three digits and its unit: ``1.24 GB/s``, ``380 µs``; ``-`` if not finite."""
+    """Returns the value with three digits and its unit (``1.24 GB/s``); ``-`` if not finite."""
     if not math.isfinite(value):
         return "-"
     if value and abs(value) < MAX_VALUE:
@@ -57,7 +58,7 @@ def quantity(value: float, unit: str = "") -> str:
 
 
 def number(value: float) -> str:
-    """Three significant digits, and all digits before the point: ``1.24``, ``20,000``."""
+    """Returns ``1.24`` or ``20,000``: three significant digits, and all before the point."""
     if abs(value) >= MAX_VALUE or 0 < abs(value) < 1e-4:
         return f"{value:.2e}"
     if abs(value) >= 100:
@@ -71,7 +72,7 @@ def has_unicode(out: TextIO) -> bool:
 
 
 def encodable(words: str, out: TextIO) -> str:
-    """The text with characters that the output's encoding lacks as escapes, and µ as u."""
+    """Returns the text with characters that the output's encoding lacks as escapes, and µ as u."""
     if has_unicode(out):
         return words
     plain = words.replace("µ", "u")

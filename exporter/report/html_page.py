@@ -89,15 +89,15 @@ footer { margin-top: 2rem; border-top: 1px solid var(--rule); padding-top: .5rem
 #: them, so that the text is legible on wide and narrow screens.
 _WIDE, _NARROW = (960, 350), (360, 280)
 
-#: A cell with more characters is wrapped.
+#: Maximum length of a line in a cell, in characters. A longer text is wrapped.
 _MAX_LINE_LENGTH = 40
 
-#: Second line of defence after escaping: the browser runs no script and loads nothing.
+#: Protects the reader if escaping fails: the browser runs no script and loads nothing.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html(report: Report) -> str:
-    """The page. It is also well-formed XML."""
+    """Returns the page, which is also well-formed XML."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -118,7 +118,7 @@ def html(report: Report) -> str:
 
 
 def _void(head: str) -> str:
-    """HTML does not allow an end tag for meta."""
+    """Returns the head without end tags of meta, which HTML does not allow."""
     return head.replace("></meta>", "/>")
 
 

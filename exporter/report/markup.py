@@ -6,10 +6,10 @@ from exporter.report.formatting import printable
 
 
 def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> ET.Element:
-    """An element with the given children and attributes.
+    """Returns an element with the given children and attributes.
 
-    In attribute names a trailing underscore is dropped, and others become hyphens: ``class_`` is
-    class, ``text_anchor`` is text-anchor. Control characters are written as escapes.
+    In attribute names, a trailing underscore is removed and other underscores become hyphens:
+    ``class_`` is class, ``text_anchor`` is text-anchor. Control characters are written as escapes.
     """
     node = ET.Element(tag, {_name(key): _value(value) for key, value in attributes.items()})
     for child in inside:
@@ -23,7 +23,7 @@ def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> E
 
 
 def text(node: ET.Element) -> str:
-    """The element as text that is valid HTML and XML: every element has an end tag."""
+    """Returns the element as valid HTML and XML: every element has an end tag."""
     return ET.tostring(node, encoding="unicode", short_empty_elements=False)
 
 

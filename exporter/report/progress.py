@@ -10,10 +10,10 @@ from typing import Protocol, TextIO
 
 from exporter.report.formatting import columns, encodable, has_unicode, printable
 
-#: Characters of the bar.
+#: Width of the bar, in characters.
 _BAR = 24
 
-#: Values of TERM of terminals that cannot overwrite a line, such as those in editors.
+#: Values of TERM for terminals that cannot overwrite a line, such as those in editors.
 _DUMB = frozenset({"dumb", "unknown"})
 
 _NUMBERS = re.compile(r"[\d.,:]+")
@@ -26,7 +26,7 @@ class _Display(Protocol):
 
 
 class Progress(contextlib.AbstractContextManager["Progress"]):
-    """A bar on a terminal, removed at the end; elsewhere a line from time to time.
+    """Shows a bar on a terminal and removes it at the end. Other outputs get a line at each tenth.
 
     It starts no thread: the display changes only when `show` is called.
     """
@@ -64,7 +64,7 @@ def _shown(out: TextIO) -> _Display:
 
 
 class _Lines:
-    """A line for each tenth. If the share is unknown, a line for each change other than numbers."""
+    """Prints a line at each tenth; if the share is unknown, when more than the numbers changes."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -84,7 +84,7 @@ class _Lines:
 
 
 class _Bar:
-    """One line that is overwritten."""
+    """Shows one line, and overwrites it at each change."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

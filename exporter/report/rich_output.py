@@ -1,4 +1,6 @@
-"""Prints a report and a progress bar with rich. Importing this module requires the extra `report`.
+"""Prints a report and a progress bar with rich.
+
+Importing this module raises ImportError without the optional dependency rich (extra `report`).
 
 All text is passed as `Text`, which is not parsed as markup: model names come from the drives.
 """

@@ -1,6 +1,6 @@
 """Draws a chart as inline SVG. The page's style sheet sets the colours.
 
-No pure-Python library meets the requirements. pygal 3.1 adds a script to every chart and has no
+No library in pure Python meets the requirements. pygal 3.1 adds a script to every chart and has no
 named marks on the x axis (https://github.com/Kozea/pygal/issues/274). leather 0.4 has neither marks
 nor bands, and fixed colours. charted 1.2 has both, but requires the same x for all lines, overlaps
 names, labels ticks as 3.4e10, and draws a line at the wrong height.
@@ -12,27 +12,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from xml.etree import ElementTree as ET
 
-from exporter.report.axis import Axis, Point, measured, x_axis, y_axis, y_words
+from exporter.report.axis import Axis, Point, drawable, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine, Mark
 from exporter.report.formatting import MAX_VALUE, columns, printable, quantity
 from exporter.report.markup import element
 
-#: Number of styles for lines and bands in the style sheet; further ones reuse them.
+#: Number of styles for lines and for bands in the style sheet. Further lines and bands reuse them.
 KINDS = 4
 
-#: Pixels. Text is 12 px high, and the letter width is that of a wide font.
+#: Height of a row of text, width of a letter in a wide font, margin, and length of a tick, in
+#: pixels. Text is 12 px high.
 _ROW = 16.0
 _LETTER = 7.6
 _MARGIN = 16.0
 _TICK = 4.0
 
-#: Characters of a mark's name; longer names are shortened.
+#: Maximum length of a mark's name, in characters. Longer names are shortened.
 _MAX_MARK_LENGTH = 80
 
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """The name of a mark, beside its line like a flag. row: the row of its first line of text."""
+    """The name of a mark, to the left or right of its line. row: the row of its first text line."""
 
     x: float
     lines: tuple[str, ...]
@@ -64,7 +65,10 @@ class _Plot:
 
 
 def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
-    """The chart as SVG; None if it has no points. It becomes higher if marks need more rows."""
+    """Returns the chart as SVG; None if it has no points.
+
+    width, height: in pixels. The chart becomes higher if the names of marks need more rows.
+    """
     y = y_axis(chart, 5)
     left = 12.0 + max((_width(words) for _, words in y.ticks), default=0.0)
     x = x_axis(chart, width - _MARGIN - left, lambda words: _width(words) + 20)
@@ -92,10 +96,10 @@ def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
 
 
 def described(chart: Chart) -> str:
-    """A text description of the chart, for screen readers."""
+    """Returns a text description of the chart, for screen readers."""
     sentences = [f"{chart.y_label} over {chart.x_label}."]
     for line in chart.lines:
-        if points := measured(line.points):
+        if points := drawable(line.points):
             low, high = min(y for _, y in points), max(y for _, y in points)
             reach = f"{quantity(low, chart.y_unit)} to {quantity(high, chart.y_unit)}"
             first, last = (quantity(y, chart.y_unit) for _, y in (points[0], points[-1]))
@@ -108,7 +112,7 @@ def described(chart: Chart) -> str:
 
 
 def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
-    """The names of the marks from left to right, each below the names that it would overlap.
+    """Returns the names of the marks from left to right, each below those that it would overlap.
 
     The line of a mark starts below the names to its left, so that it crosses none of them.
     """
@@ -121,8 +125,8 @@ def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
         lines = tuple(textwrap.wrap(words, max(int(room / _LETTER), 1))) or ("",)
         label = _Label(x, lines, is_left, 0)
         left, right = label.reach
-        beside = [each for each in placed if each.reach[0] <= right and left <= each.reach[1]]
-        row = max((each.row + len(each.lines) for each in beside), default=0)
+        overlapping = [o for o in placed if o.reach[0] <= right and left <= o.reach[1]]
+        row = max((other.row + len(other.lines) for other in overlapping), default=0)
         placed.append(replace(label, row=row))
     return placed
 
@@ -167,7 +171,7 @@ def _axes(chart: Chart, plot: _Plot) -> Iterator[ET.Element]:
 
 def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[ET.Element]:
     kind = f"l{number % KINDS}"
-    points = measured(line.points)
+    points = drawable(line.points)
     if line.dots or len(points) == 1:
         for x, y in _thinned(points, plot):
             at = f"{quantity(x, chart.x_unit)}: {quantity(y, chart.y_unit)}"
@@ -180,7 +184,7 @@ def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[E
 
 
 def _thinned(points: Sequence[Point], plot: _Plot) -> Iterator[Point]:
-    """The points; if there are more than pixels, the minimum and maximum of each pixel column."""
+    """Yields the points; if there are too many, the minimum and maximum of each pixel column."""
     if len(points) <= 2 * (plot.right - plot.left):
         yield from points
         return

@@ -1,4 +1,4 @@
-"""Prints a report as text; with rich if it is installed and the output is a terminal."""
+"""Prints a report as text, and uses rich if it is installed and the output is a terminal."""
 
 import shutil
 import textwrap
@@ -9,7 +9,7 @@ from exporter.report import text_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.formatting import columns, encodable, has_unicode, printable
 
-#: Columns if the output is not a terminal.
+#: Width of the output if it is not a terminal, in characters.
 _WIDTH = 100
 
 _GAP = "  "
@@ -66,7 +66,7 @@ def _chart(chart: Chart, width: int) -> str:
 
 
 def _table(table: Table) -> str:
-    """The table. It is not cut to the width, so that all its text can be searched."""
+    """Returns the table. It is not cut to the width, so that all its text can be searched."""
     if not table.rows:
         return "nothing was measured\n"
     rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from exporter.report.axis import Axis, measured, x_axis, y_axis, y_words
+from exporter.report.axis import Axis, drawable, x_axis, y_axis, y_words
 from exporter.report.content import Chart, ChartLine
 from exporter.report.formatting import MAX_VALUE, printable, quantity
 
@@ -13,13 +13,13 @@ _ROWS = 12
 _MAX_WIDTH = 100
 _MIN_WIDTH = 24
 
-#: The characters of lines and bands; further ones reuse them.
+#: The characters for lines and for bands. Further lines and bands reuse them.
 _LINES = "*ox#"
 _BANDS = ".:-="
 
 
 def text(chart: Chart, width: int) -> str:
-    """The chart with its legend, in at most `width` columns; empty if it has no points."""
+    """Returns the chart with its legend, at most `width` characters wide; empty without points."""
     y = y_axis(chart, 6)
     names = dict(_named_rows(y))
     left = max(map(len, names.values()), default=0) + 2
@@ -57,8 +57,8 @@ def _drawn(chart: Chart, x: Axis, y: Axis, across: int) -> list[str]:
 
 
 def _columns(line: ChartLine, x: Axis, across: int) -> dict[int, float]:
-    """The value of each column: the mean of its points, or interpolated between points."""
-    points = measured(line.points)
+    """Returns the value of each column: the mean of its points, or interpolated between points."""
+    points = drawable(line.points)
     by_column: dict[int, list[float]] = {}
     for at, value in points:
         by_column.setdefault(_column(x, at, across), []).append(value)
@@ -85,7 +85,7 @@ def _named_rows(y: Axis) -> Iterator[tuple[int, str]]:
 
 
 def _x_names(x: Axis, across: int) -> str:
-    """The labels of the ticks, each below its tick, unless it would overlap another."""
+    """Returns the labels of the ticks, each below its tick, without those that would overlap."""
     row = ""
     for value, words in x.ticks:
         begin = min(max(_column(x, value, across) - len(words) // 2, 0), across - len(words))

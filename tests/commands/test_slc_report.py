@@ -122,7 +122,7 @@ def test_without_other_writes_the_table_has_no_column_for_them() -> None:
 
 
 def test_the_data_have_base_units_and_are_json() -> None:
-    data = json.loads(content.text(probed(CLIFF, recovery=[RecoveryStep(30, 5, 4)])))["data"]
+    data = json.loads(content.json_text(probed(CLIFF, recovery=[RecoveryStep(30, 5, 4)])))["data"]
     assert ("cliff", 8_500_000_000) == (data["result"], data["cache_bytes"])
     assert pytest.approx(112.5 / 540) == data["falloff_ratio"]
     assert {"begin_bytes": 0, "bytes_per_second": 540e6} == data["phases"][0]
@@ -145,7 +145,7 @@ def test_any_result_and_trace_make_a_page(cliff: CacheCliff, trace: list[TraceSa
     found = probed(replace(cliff, phases=phases), *trace)
     assert found.verdict
     assert html_page.html(found)
-    assert content.text(found)
+    assert content.json_text(found)
 
 
 def test_the_chart_shows_the_judged_data() -> None:

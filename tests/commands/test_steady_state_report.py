@@ -54,7 +54,7 @@ def test_the_worked_example_is_steady_to_the_digit() -> None:
     found = said(series(UNCAPPED, WORKED))
     assert found.is_good is True
     assert "is steady at 106,036 IOPS: over the last 5 rounds, the rate ranges" in found.verdict
-    data = json.loads(content.text(found))["data"]["series"][0]
+    data = json.loads(content.json_text(found))["data"]["series"][0]
     assert ("steady", "iops") == (data["phase"], data["unit"])
     assert pytest.approx(1433.6 / 106036.5) == data["range_ratio"]
     assert pytest.approx(284.08 / 106036.5, abs=1e-6) == data["slope_ratio"]
@@ -134,4 +134,4 @@ def test_any_rounds_make_a_page(profile: Profile, rounds: list[tuple[float, bool
     limited = [n for n, (_, is_limited) in enumerate(rounds) if is_limited]
     found = said(series(profile, [value for value, _ in rounds], limited=limited))
     assert html_page.html(found)
-    assert content.text(found)
+    assert content.json_text(found)

@@ -23,7 +23,7 @@ class Phase:
 
 
 def test_what_was_found_stands_under_data_in_base_units() -> None:
-    found = json.loads(content.text(examples.write_cache()))
+    found = json.loads(content.json_text(examples.write_cache()))
     assert 38_000_000_000 == found["data"]["cache_bytes"]
     assert found["is_good"] is False
     assert "/var/lib/mysql-probe" == found["facts"]["Directory"]
@@ -49,6 +49,6 @@ def test_what_is_no_number_is_null() -> None:
 
 @given(reports.reports)
 def test_any_report_is_json_of_ascii(report: Report) -> None:
-    text = content.text(report)
+    text = content.json_text(report)
     assert text.isascii()
     assert report.title == json.loads(text)["title"]
