@@ -23,7 +23,8 @@ _IDENTIFY_BYTES = 512
 _KEPT_WORDS = (*range(23, 27), 76, 87)
 _SERIAL_WORDS, _MODEL_WORDS, _WWN_WORDS = range(10, 20), range(27, 47), range(108, 112)
 
-#: Replaces a page that cannot be parsed. It cannot be parsed either.
+#: Replaces a page that cannot be parsed. The replacement cannot be parsed either, so that the
+#: capture has the same fault as the host.
 _INVALID_PAGE = b"\0"
 
 _PADDING = " \0\t\r\n"

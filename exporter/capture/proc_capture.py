@@ -25,7 +25,8 @@ _BOOT_ID = "sys/kernel/random/boot_id"
 
 _HOST_NAME = "sys/kernel/hostname"
 
-#: The server option that sets the directory of each role, and the base name that it appends.
+#: Each role, the server option that sets its directory, and the base name of files that follows the
+#: directory in the value of the option.
 _ROLE_OPTIONS = (
     ("mysql-data", "datadir", ""),
     ("mysql-redo", "innodb_log_group_home_dir", ""),
@@ -37,7 +38,8 @@ _ROLE_OPTIONS = (
 
 _OPTIONAL_FIELD = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable", re.ASCII)
 _FILESYSTEM = re.compile(r"[a-z][a-z0-9._]{0,30}", re.ASCII)
-#: The mount options that are kept: those without a value, and those whose value is no identifier.
+#: The mount options that are kept: those without a value, and those whose value cannot be an
+#: identifier.
 _KEPT_OPTION = re.compile(
     r"[a-z_0-9]{1,40}|(?:errors|data|size|mode|logbufs|logbsize|subvolid|sunit|swidth|compress"
     r"|nr_inodes|fmask|dmask|codepage|iocharset|shortname)=[a-z0-9:.-]{1,40}",
@@ -75,8 +77,8 @@ def read_mountpoints(
     numbers = {
         mount.number
         for server in servers
-        for each in server.directories
-        if (mount := mountinfo.mount_containing(server.mounts, each.directory)) is not None
+        for role in server.directories
+        if (mount := mountinfo.mount_containing(server.mounts, role.directory)) is not None
     }
     paths = dict.fromkeys(mount.mountpoint for mount in mounts if mount.number in numbers)
     return tuple(
@@ -106,7 +108,7 @@ def read_files(
 
 
 def redact_mounts(text: str, redactor: Redactor) -> str:
-    """Returns a mountinfo with the fields that the exporter reads, and with names replaced."""
+    """Returns the text of a mountinfo with names replaced and unused fields removed."""
     return "".join(f"{_redact_mount(line, redactor)}\n" for line in text.split("\n") if line)
 
 
@@ -119,7 +121,7 @@ def _read_host_mounts(proc: Path) -> tuple[Mount, ...]:
 
 def _server_files(proc: Path, server: MysqlServer, redactor: Redactor) -> Iterator[tuple[str, str]]:
     if server.pid == 1:
-        # In the /proc of a container. The files of process 1 are already written.
+        # In a container the server can be process 1, whose files are already written.
         return
     argv = ("/usr/sbin/mysqld", "--no-defaults", *_server_arguments(server.directories, redactor))
     cgroup = "" if server.cgroup is None else f"0::{redactor.path(server.cgroup)}\n"
@@ -131,7 +133,8 @@ def _server_files(proc: Path, server: MysqlServer, redactor: Redactor) -> Iterat
 
 def _server_arguments(directories: Sequence[RoleDirectory], redactor: Redactor) -> Iterator[str]:
     if not directories:
-        # Its data directory is relative, so that `mysqld` finds no directories either.
+        # The server's data directory is relative. A relative one in the capture has the same
+        # effect: `mysqld` returns no directories.
         yield "--datadir=."
         return
     known = {d.role: redactor.path(d.directory) for d in directories}

@@ -4,7 +4,7 @@ An identifier gets the same placeholder wherever it occurs, so that relations be
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
 #: The shortest serial number that is replaced in free text, in characters. A shorter one may be
@@ -30,7 +30,7 @@ _UUID = re.compile(
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])"
 )
 
-#: Components of paths that occur on many hosts and so identify none. They stay as they are.
+#: Components of paths that occur on many hosts, so they identify no host. They are not replaced.
 _COMMON = """
     . .. @ apps backup backups base bin binlog binlogs boot cgroup config data data0 data1 data2
     data3 db dbs debug dev dev0 devices disk disk0 disk1 disk2 disk3 doublewrite efi etc fs home
@@ -76,7 +76,8 @@ class Redactor:
             self.serial(text)
         for digits in wwns:
             self.wwn(digits)
-        self._known = self._compile_known()
+        self._spellings = self._placeholders_by_spelling()
+        self._known = _longest_first_pattern(self._spellings)
         names = [
             name
             for name in host_names
@@ -98,7 +99,7 @@ class Redactor:
         """Returns the placeholder of a WWN's digits.
 
         A 64-bit WWN and an NAA 6 keep the first 7 digits, which identify the vendor. Values that
-        stand for "no WWN" (all zeros, all ones) do not change.
+        mean "no WWN" (all zeros, all ones) do not change.
         """
         digits = digits.lower()
         if not digits.strip("0") or not digits.strip("f"):
@@ -129,17 +130,14 @@ class Redactor:
         text = self._known.sub(lambda match: self._known_placeholder(match[0]), text)
         return self._host.sub("host", text)
 
-    def _compile_known(self) -> re.Pattern[str]:
-        """Returns a pattern for all known identifiers in all their spellings, the longest first."""
-        self._spellings: dict[str, str] = {}
+    def _placeholders_by_spelling(self) -> dict[str, str]:
+        """Returns the placeholders of the known identifiers by each spelling in lower case."""
+        spellings: dict[str, str] = {}
         for text, placeholder in self._serials.items():
             if len(text) >= _MIN_SERIAL_LENGTH_IN_TEXT:
                 for spell in _SPELLINGS:
-                    self._spellings.setdefault(spell(text).lower(), spell(placeholder))
-        for digits, placeholder in self._wwns.items():
-            self._spellings[digits] = placeholder
-        longest_first = sorted(self._spellings, key=lambda spelling: (-len(spelling), spelling))
-        return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
+                    spellings.setdefault(spell(text).lower(), spell(placeholder))
+        return spellings | self._wwns
 
     def _known_placeholder(self, text: str) -> str:
         return self._spellings.get(text.lower(), "REDACTED")
@@ -175,7 +173,13 @@ class Redactor:
         )
 
 
-#: The spellings of a serial number: unchanged; in /dev/disk/by-id of udev; in an NVMe wwid.
+def _longest_first_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
+    return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
+
+
+#: The spellings of a serial number: unchanged; with underscores, as udev writes it in
+#: /dev/disk/by-id; in hexadecimal, as in the wwid of an NVMe drive.
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda text: text,
     lambda text: text.replace(" ", "_"),

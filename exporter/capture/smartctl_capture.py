@@ -7,8 +7,8 @@ from typing import Any
 
 from exporter.capture.redactor import Redactor
 
-#: Limits the nesting of JSON, in levels. smartctl's reports have fewer, and Python's own limit is
-#: 1,000.
+#: Limits the nesting of JSON, in levels. smartctl's reports have fewer, and Python's recursion
+#: limit is 1,000.
 _MAX_DEPTH = 100
 
 _SERIAL_LINE = re.compile(
@@ -24,7 +24,7 @@ def serials(output: bytes) -> Iterator[str]:
 
 
 def wwns(output: bytes) -> Iterator[str]:
-    """Returns the hexadecimal digits of the WWNs that the JSON of an output has as numbers."""
+    """Returns the hexadecimal digits of the WWNs that an output contains as JSON numbers."""
     yield from _wwns(_parse_json(output))
 
 

@@ -1,7 +1,7 @@
 """Records the part of /sys that the exporter reads, as a list of files, directories and links.
 
-Only the attributes and links that are listed here are recorded. A new attribute that `linux` reads
-must be added.
+Only the attributes and links that are listed here are recorded. If `exporter.linux` reads a new
+attribute, add it here.
 """
 
 import os
@@ -46,8 +46,8 @@ _LINKS = ("device", "subsystem", "driver")
 #: Links to related devices: the controllers and paths of an NVMe subsystem, the phys of a SAS port.
 _DEVICE_LINKS = re.compile(r"nvme\d+|nvme\d+c\d+n\d+|phy-[\d:]+", re.ASCII)
 
-#: Attributes whose text comes from the drive or from an administrator, and so may hold identifiers.
-#: The others are numbers, or texts of the kernel.
+#: Attributes whose text comes from the drive or from an administrator, so it may contain
+#: identifiers. The others are numbers, or texts of the kernel.
 _REDACTED_ATTRIBUTES = frozenset(
     {"vendor", "model", "rev", "fwrev", "firmware_rev", "name", "serial", "wwid"}
     | {"vpd_pg80", "vpd_pg89"}
@@ -65,7 +65,7 @@ class Directory:
 
 @dataclass(frozen=True, slots=True)
 class SymbolicLink:
-    """A symbolic link; `path` is relative to /sys, `target` as the link has it."""
+    """A symbolic link; `path` is relative to /sys, `target` is the text of the link."""
 
     path: str
     target: str
@@ -83,7 +83,7 @@ TreeEntry = Directory | SymbolicLink | File
 
 
 def read_entries(sys: Path, cgroups: Iterable[str]) -> Iterator[TreeEntry]:
-    """Returns the files that the exporter reads, with identifiers.
+    """Returns the files that the exporter reads, not yet redacted.
 
     `cgroups` are the paths of control groups in the cgroup v2 hierarchy. Files that cannot be read
     are omitted.
@@ -214,7 +214,7 @@ def _read_link(sys: Path, path: Path) -> Iterator[TreeEntry]:
     except FileNotFoundError:
         return
     except OSError:
-        # Trees that were written by hand have a directory instead of the link.
+        # Test hosts that were written by hand have a directory instead of the link.
         if os.path.isdir(path):
             yield Directory(relative)
 

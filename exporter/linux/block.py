@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from exporter.linux import files
-
-#: The unit of `size` and `start` in sysfs, in bytes, whatever the device's own sector size.
-SECTOR_BYTES = 512
+from exporter.linux.diskstats import SECTOR_BYTES
 
 #: The smallest unit in which SSDs map their flash, in bytes. Drives that report blocks of 512 bytes
 #: also slow down when a page of 4096 bytes straddles two units.
@@ -26,7 +24,7 @@ _FLASH_UNIT_BYTES = 4096
 
 #: Removable media that the kernel lists as disks: sr0 is an optical drive, fd0 a floppy drive.
 _REMOVABLE_KINDS = {"sr": "optical", "fd": "floppy"}
-#: Kinds that are stacked on other devices, or are not data storage of their own.
+#: Kinds that are stacked on other devices, or do not store data of the host.
 _NON_LEAF_KINDS = frozenset({"dm", "md", "path", "optical", "floppy", "boot"})
 
 _EMMC_BOOT = re.compile(r"mmcblk\d+boot\d+", re.ASCII)
@@ -64,7 +62,7 @@ class QueueSettings:
     requests: the maximum number of requests per hardware queue.
     logical_block_bytes, physical_block_bytes: block sizes in bytes.
     optimal_io_bytes: the preferred request size in bytes. USB bridges report arbitrary values such
-        as 33553920, so nothing may be aligned to it.
+        as 33553920, so do not align anything to it.
     """
 
     scheduler: str | None

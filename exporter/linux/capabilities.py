@@ -16,7 +16,7 @@ CAP_MKNOD = 27
 
 
 def may_send_drive_commands(proc: Path) -> bool:
-    """Whether this process may query SMART data; False if that cannot be read."""
+    """Whether this process may query SMART data; False if /proc/self/status cannot be read."""
     try:
         return grants_drive_commands(files.read(f"{proc}/self/status"))
     except SourceError:

@@ -5,7 +5,8 @@ are taken from the previous record, and only its state and settings are read aga
 
 Kernel documents: /sys/block/<md>/md in https://docs.kernel.org/admin-guide/md.html; state,
 ioerr_cnt and iotmo_cnt of SCSI devices in drivers/scsi/scsi_sysfs.c; state of NVMe controllers in
-drivers/nvme/host/sysfs.c. `block`, `nvme_sysfs`, `scsi_sysfs`, `links` and `pcie` name theirs.
+drivers/nvme/host/sysfs.c. The modules `block`, `nvme_sysfs`, `scsi_sysfs`,
+`links` and `pcie` name the documents of their files.
 """
 
 import os
@@ -119,8 +120,8 @@ def read(
     """Returns a disk; the value is None if it has disappeared. Never raises.
 
     If `known` is the same disk, only what can change is read. The same disk has the same links in
-    /sys, number, diskseq and size. With `read_queue` false the queue settings are not read again:
-    only administrators change those.
+    /sys, number, diskseq and size. If `read_queue` is false, the queue settings are not read
+    again, because only administrators change them.
     """
     if known is not None and _is_same(entry, known):
         return _reread(known, read_queue=read_queue)
@@ -262,7 +263,9 @@ def _read_nvme(
     if disk.kind == "path":
         # The multipath head has the same controllers and reports their state.
         return identity, StateFiles()
-    functions = [(each, nvme_sysfs.find_pci_function(each)) for each in controllers]
+    functions = [
+        (controller, nvme_sysfs.find_pci_function(controller)) for controller in controllers
+    ]
     return identity, nvme_state_files(functions)
 
 
@@ -301,8 +304,8 @@ def _find_scsi_link(
         case Attachment("sata", Path() as port):
             return links.find_sata_link(port, channel, drive_gigabits)
         case Attachment("sas", Path() as end_device):
-            speaks_ata = identity.protocol == "ata"
-            maximum = (drive_gigabits or _MAX_SATA_GIGABITS) if speaks_ata else None
+            is_ata = identity.protocol == "ata"
+            maximum = (drive_gigabits or _MAX_SATA_GIGABITS) if is_ata else None
             return links.find_sas_link(end_device, maximum)
         case _:
             return None

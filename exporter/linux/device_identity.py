@@ -1,7 +1,7 @@
 """The identity of a drive as sysfs reports it, without a query to the drive.
 
-This module holds the record, and reads virtio and MMC drives. `nvme_sysfs` and `scsi_sysfs` read
-theirs.
+This module defines the record, and reads the identity of virtio and MMC drives. `nvme_sysfs` and
+`scsi_sysfs` read that of NVMe and SCSI drives.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class DeviceIdentity:
         names, not those of the drive behind it.
     wwn: the world wide name as in sysfs (``naa.5...``, ``eui.0...``).
     transport: how the drive is attached: nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc, iscsi,
-        or scsi if no more is known.
+        or scsi if the transport is unknown.
     protocol: the command set of the drive itself: nvme, ata or scsi.
     controllers: the names of its NVMe controllers (nvme0).
     temperature_warning_celsius, temperature_critical_celsius: an NVMe drive's own limits, in °C.

@@ -1,4 +1,4 @@
-"""Reads the device nodes through which a drive can be queried, and their devices in /sys.
+"""Lists the device nodes through which a drive can be queried, and their devices in /sys.
 
 smartctl accepts different nodes for one drive: /dev/sda, /dev/sg0, /dev/nvme0, and /dev/bus/0 for
 the drives of a RAID controller. The paths below /sys show which nodes reach the same device.
@@ -83,16 +83,17 @@ def pci_adapter(path: PurePath) -> str | None:
     """
     directory = Path(path)
     above = (directory, *directory.parents)
-    return next((each.name for each in above if pcie.is_pci_function(each)), None)
+    return next((parent.name for parent in above if pcie.is_pci_function(parent)), None)
 
 
 def scsi_host(path: PurePath) -> PurePath | None:
-    """Returns the path of the SCSI host above a device, or of the host itself; None without one.
+    """Returns the path of the SCSI host above a device, or of the host itself; else None.
 
     >>> scsi_host(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     PurePosixPath('devices/pci0000:00/0000:00:17.0/ata1/host0')
     """
-    return next((each for each in (path, *path.parents) if _SCSI_HOST.fullmatch(each.name)), None)
+    above = (path, *path.parents)
+    return next((parent for parent in above if _SCSI_HOST.fullmatch(parent.name)), None)
 
 
 def _sysfs_path(sys: Path, link: Path) -> PurePath:

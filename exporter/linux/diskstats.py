@@ -2,8 +2,8 @@
 
 https://docs.kernel.org/admin-guide/iostats.html
 
-The exporter reads this file every second, so the parser is written for speed: a line that did not
-change keeps its record, and range checks are combined where the result is exact.
+The exporter reads this file every second, so the parser is optimised for speed: the record of an
+unchanged line is reused, and several range checks are combined into one exact check.
 """
 
 import os
@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed, RawFile
+from exporter.linux.files import COUNTER_END, Parsed, RawFile
 
-#: The unit of the sector counters, in bytes, whatever the device's own sector size.
+#: The unit of sector counts in /proc/diskstats and /sys/block, in bytes. It does not depend on the
+#: sector size of the device.
 SECTOR_BYTES = 512
 
 #: The time counters wrap at this value, in milliseconds: they are unsigned 32-bit numbers on every
@@ -25,12 +26,9 @@ SECTOR_BYTES = 512
 #: (https://github.com/elastic/beats/issues/30480).
 TIME_WRAP_MILLISECONDS = 2**32
 
-#: Limits the requests in flight. A driver that counts more completions than starts makes this
-#: number negative, and the kernel prints it as a huge unsigned number.
+#: From this value on, the number of requests in flight is read as 0. A driver that counts more
+#: completions than starts makes it negative, and the kernel prints it as a huge unsigned number.
 _MAX_IN_FLIGHT = 2**31
-
-#: Values of an unsigned 64-bit counter end below this.
-_COUNTER_END = 1 << 64
 
 #: A hidden path of an NVMe multipath head: nvme<subsystem>c<controller>n<namespace>.
 _NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
@@ -52,11 +50,11 @@ _new = tuple.__new__
 class DiskStats(NamedTuple):
     """The counters of one device: the kernel's fields in its order and units.
 
-    The properties convert to bytes and seconds. The fields stay integers because one record is
-    made per busy device and second, most are converted only once per scrape, and differences
-    modulo the wrap are then exact. The suffixes give the units: ``_sectors`` are 512 bytes, fields
-    without a unit are numbers of requests. None means that the kernel does not count the value:
-    discards before 4.18, flushes before 5.5.
+    The properties convert to bytes and seconds. The fields are integers in the kernel's units,
+    because a record is created for each busy device every second but converted only for a scrape,
+    and because differences modulo the wrap are then exact. The suffixes give the units:
+    ``_sectors`` are 512 bytes, fields without a unit are numbers of requests. None means that the
+    kernel does not count the value: discards before 4.18, flushes before 5.5.
 
     device: the kernel's name (nvme0n1).
     number: ``major:minor``.
@@ -129,7 +127,7 @@ RecordsByLine = dict[str, DiskStats]
 def read(
     proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})
 ) -> Parsed[RecordsByLine]:
-    """Returns the records of the file now, as `parse`.
+    """Reads the file and returns the result of `parse`.
 
     Raises:
         ReadError: the file is absent or cannot be read.
@@ -208,7 +206,7 @@ def _parse_line(line: str) -> DiskStats:
     # If no counter is negative and their sum is in range, each counter is in range. This costs half
     # as much as min() and max().
     has_sign = "-" in line and line.count("-") > device.count("-")
-    if has_sign or sum(counters) >= _COUNTER_END:  # type: ignore[arg-type]
+    if has_sign or sum(counters) >= COUNTER_END:  # type: ignore[arg-type]
         _check_range(counters)
     if not (major + minor).isdecimal():
         raise ValueError("no device number")
@@ -221,5 +219,5 @@ def _parse_line(line: str) -> DiskStats:
 
 
 def _check_range(counters: Sequence[int | None]) -> None:
-    if min(counters) < 0 or max(counters) >= _COUNTER_END:  # type: ignore[type-var, operator]
+    if min(counters) < 0 or max(counters) >= COUNTER_END:  # type: ignore[type-var, operator]
         raise ValueError("a number is not an unsigned 64-bit counter")

@@ -24,14 +24,15 @@ T = TypeVar("T")
 #: and 4,096 CPUs about 5 MB of softirqs.
 LARGEST_FILE_BYTES = 32 << 20
 
-#: Symbolic links followed in one path. The kernel has the same limit: path_resolution(7).
+#: Limits the symbolic links that are followed in one path. The kernel has the same limit:
+#: path_resolution(7).
 _MAX_LINKS = 40
 
-#: PATH_MAX of linux/limits.h.
+#: Limits a path, in characters: PATH_MAX of linux/limits.h.
 _MAX_PATH_LENGTH = 4096
 
-#: Values of an unsigned 64-bit counter end below this.
-_COUNTER_END = 1 << 64
+#: An unsigned 64-bit counter is smaller than this.
+COUNTER_END = 1 << 64
 
 _CHUNK_BYTES = 1 << 16
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
@@ -47,7 +48,7 @@ _ABSENT = frozenset(
 class Parsed(Generic[T]):
     """The result of parsing: `value` from the parts that were valid, `faults` for the others.
 
-    A line that cannot be parsed costs only its own record.
+    A line that cannot be parsed does not affect the other lines.
     """
 
     value: T
@@ -85,13 +86,14 @@ class OpenFile:
     def read(self, *, check_replaced: bool = True) -> RawFile:
         """Returns the whole file; never raises.
 
-        `check_replaced` reopens the path if the open file has been deleted. The check costs a
-        third of a reading, so callers omit it where a late detection is acceptable.
+        If `check_replaced` is true and the open file has been deleted, the path is opened again.
+        The check costs a third of a reading, so callers omit it where a late detection is
+        acceptable.
         """
         try:
             descriptor = self._descriptor
             if check_replaced and descriptor is not None and not os.fstat(descriptor).st_nlink:
-                # Another file has this path now: a test's recorded host, or a restarted FUSE /proc.
+                # The path is now another file: a test replaced it, or a FUSE /proc was restarted.
                 self._close()
                 descriptor = None
             if descriptor is None:
@@ -167,7 +169,7 @@ def read_attribute(path: Path | str) -> str | None:
     None means unknown: the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
     EIO, EAGAIN and other errors for attributes that they do not support on a device.
     """
-    # Not by `read`: an attribute fits in one page, and so in one read(2)
+    # This does not call `read`, because an attribute fits in one page, and so in one read(2)
     # (https://docs.kernel.org/filesystems/sysfs.html). A survey reads hundreds of them.
     try:
         descriptor = os.open(path, _FLAGS)
@@ -191,7 +193,7 @@ def read_integer(path: Path | str, base: int = 10, least: int = 0) -> int | None
         number = None if text is None else int(text, base)
     except ValueError:
         return None
-    return None if number is None or not least <= number < _COUNTER_END else number
+    return None if number is None or not least <= number < COUNTER_END else number
 
 
 def list_names(path: Path) -> tuple[str, ...]:
@@ -209,7 +211,7 @@ def parse_counter(text: str, base: int = 10) -> int:
         ValueError: the text is not a number, or is out of range.
     """
     number = int(text, base)
-    if not 0 <= number < _COUNTER_END:
+    if not 0 <= number < COUNTER_END:
         raise ValueError(f"{text[:40]!r} is not an unsigned 64-bit counter")
     return number
 
@@ -227,7 +229,10 @@ def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseErr
 
 
 def path_below(rootfs: Path, path: str) -> Path:
-    """Returns where the reader finds an absolute path of the host mounted at `rootfs`."""
+    """Returns the path at which this process accesses an absolute path of the host.
+
+    `rootfs` is the directory at which the host's root filesystem is mounted.
+    """
     return rootfs / path.lstrip("/")
 
 
@@ -263,7 +268,7 @@ def resolve_symlinks(rootfs: Path, path: str) -> str:
 
 
 def _read_to_end(path: Path | str, descriptor: int) -> RawFile:
-    # A seq_file returns about one page per read(2), whatever the size of the buffer.
+    # A seq_file returns about one page per read(2), also with a larger buffer.
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, _CHUNK_BYTES):

@@ -32,7 +32,7 @@ class Mount:
     mountpoint: the path of the mountpoint, in the view of the process.
     options: the options of this mount.
     fstype: the type of the filesystem, such as ``ext4``.
-    source: the device or whatever else was mounted, such as ``/dev/sda1`` or ``tmpfs``.
+    source: the device or other source, such as ``/dev/sda1`` or ``tmpfs``.
     super_options: the options of the filesystem.
     """
 
@@ -67,8 +67,8 @@ class Mount:
 class Mounts:
     """All mounts of one mount namespace, in the order of mounting.
 
-    `of_host` is false if they are the exporter's own mounts. A sandbox may have made those
-    read-only that the host can write to.
+    `of_host` is false if they are the exporter's own mounts. In a sandbox, filesystems may be
+    read-only for the exporter although the host can write to them.
     """
 
     mounts: tuple[Mount, ...] = ()
@@ -103,7 +103,7 @@ def parse(text: str) -> Parsed[tuple[Mount, ...]]:
     """Returns the mounts in the order of the file; each malformed line is a fault. Never raises."""
     mounts: list[Mount] = []
     faults: list[ParseError] = []
-    # Not splitlines(), which also splits at characters that the kernel does not escape in names.
+    # splitlines() would also split at characters that the kernel does not escape in names.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line:
             continue

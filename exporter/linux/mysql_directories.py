@@ -42,7 +42,7 @@ _SERVER_GROUP = re.compile(r"(?:mysqld|server|mariadb|mariadbd)(?:-\d+(?:\.\d+)?
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
 _DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
-#: The default of the common packages. A server with another default has it on its command line.
+#: The default of the common packages. Packages with another default set it on the command line.
 _DEFAULT_DATADIR = "/var/lib/mysql"
 _OFF_VALUES = frozenset({"0", "off", "false", "no"})
 
@@ -75,7 +75,7 @@ class OptionFiles:
 class RoleDirectory:
     """A directory of a server and its role: mysql-data, mysql-redo and so on.
 
-    The path is absolute, in the server's view.
+    The path is absolute, as the server sees it.
     """
 
     role: str
@@ -161,7 +161,7 @@ def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
     """Returns the directories of a server with these options.
 
     Redo, undo and doublewrite are in the data directory unless an option moves them. Logs and
-    temporary files are listed only if an option sets their place. Relative paths start in the data
+    temporary files are listed only if an option sets their path. Relative paths start in the data
     directory. If the data directory itself is relative, the result is empty.
     """
     datadir = _text_value(options, "datadir") or _DEFAULT_DATADIR

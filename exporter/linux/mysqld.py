@@ -33,7 +33,7 @@ SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 
 #: Limits the size of an option file, in bytes. Real ones have a few KiB.
 _MAX_OPTION_FILE_BYTES = 1 << 20
-#: Limits the option files that a server's option files include.
+#: Limits the number of files that the option files of one server include.
 _MAX_INCLUDES = 64
 
 #: Limits the servers that are read. Hosts run fewer, but any user can start processes with such a
@@ -45,7 +45,10 @@ _UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """The process of a server with its command line. It may hold passwords, so it is not kept."""
+    """The process of a server with its command line.
+
+    The command line may contain passwords, so this record is discarded after parsing.
+    """
 
     pid: int
     argv: tuple[str, ...]
@@ -94,8 +97,8 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
         directories = mysql_directories.role_directories(options)
         if shares_root:
             directories = tuple(
-                RoleDirectory(each.role, files.resolve_symlinks(root, each.directory))
-                for each in directories
+                RoleDirectory(item.role, files.resolve_symlinks(root, item.directory))
+                for item in directories
             )
         cgroup = _read_cgroup(proc, process.pid)
         servers.append(MysqlServer(process.pid, cgroup, mounts.value, directories))
@@ -103,7 +106,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
 
 
 def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
-    """Returns the processes of servers, without those that end meanwhile or cannot be read."""
+    """Returns the processes of servers, except those that have ended or cannot be read."""
     import psutil  # noqa: PLC0415 - the import takes 30 ms, which the agent does not need
 
     before = psutil.PROCFS_PATH

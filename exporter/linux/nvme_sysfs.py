@@ -57,8 +57,8 @@ def find_controllers(sys: Path, owner: Path, paths: Iterable[str]) -> tuple[Path
         for name in files.list_names(owner)
         if _CONTROLLER.fullmatch(name)
     }
-    controllers = [each for each in candidates if each and _CONTROLLER.fullmatch(each.name)]
-    return tuple(sorted(controllers, key=lambda each: int(each.name.removeprefix("nvme"))))
+    controllers = [path for path in candidates if path and _CONTROLLER.fullmatch(path.name)]
+    return tuple(sorted(controllers, key=lambda path: int(path.name.removeprefix("nvme"))))
 
 
 def find_pci_function(controller: Path) -> Path | None:
@@ -75,7 +75,7 @@ def read_identity(directory: Path, owner: Path, controllers: tuple[Path, ...]) -
     transports = {
         strip_padding(files.read_attribute(controller / "transport")) for controller in controllers
     }
-    fabrics = sorted(each for each in transports if each not in (None, "pcie"))
+    fabrics = sorted(name for name in transports if name not in (None, "pcie"))
     return DeviceIdentity(
         model=strip_padding(files.read_attribute(owner / "model")),
         vendor=None,

@@ -75,7 +75,7 @@ def parse_aer_total(text: str) -> int:
 
 
 def sum_errors(one: PcieErrors, other: PcieErrors) -> PcieErrors:
-    """Returns the sums of the errors on two paths to one drive; unknown values are left out."""
+    """Returns the sums of the errors of two controllers of a drive; unknown values are omitted."""
     return PcieErrors(
         correctable=_sum(one.correctable, other.correctable),
         nonfatal=_sum(one.nonfatal, other.nonfatal),

@@ -9,13 +9,10 @@ from typing import NamedTuple
 
 from exporter.errors import ParseError
 from exporter.linux import files
-from exporter.linux.files import Parsed
+from exporter.linux.files import COUNTER_END, Parsed
 
 #: USER_HZ, the unit of this file: 100 ticks per second on x86, ARM and POWER.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-
-#: Values of an unsigned 64-bit counter end below this.
-_COUNTER_END = 1 << 64
 
 _new = tuple.__new__
 
@@ -82,7 +79,7 @@ def _parse_times(columns: list[str]) -> CpuTimes:
     # Steal is absent before 2.6.11. The columns after it, guest and guest_nice, are already part of
     # user and nice.
     ticks = list(map(int, columns[:8]))
-    if min(ticks) < 0 or max(ticks) >= _COUNTER_END:
+    if min(ticks) < 0 or max(ticks) >= COUNTER_END:
         raise ValueError("a number is not an unsigned 64-bit counter")
     if len(ticks) < 8:
         ticks.append(0)

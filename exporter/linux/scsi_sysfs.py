@@ -3,9 +3,9 @@
 - Attributes of a SCSI device: https://docs.kernel.org/admin-guide/abi-testing.html
   (sysfs-bus-scsi-devices, sysfs-block-device), and drivers/scsi/scsi_sysfs.c.
 - vpd_pg80 (SPC): the serial number of the unit.
-- vpd_pg89 (SAT, "ATA Information"): the IDENTIFY DEVICE data of a drive that speaks ATA. There the
-  model has 40 characters instead of SCSI's 16, and the firmware 8 instead of 4.
-- /sys/class/scsi_generic: every SCSI device has an sg node, also one without a disk driver. RAID
+- vpd_pg89 (SAT, "ATA Information"): the IDENTIFY DEVICE data of an ATA drive. In this data the
+  model has 40 characters instead of SCSI's 16, and the firmware version 8 instead of 4.
+- /sys/class/scsi_generic: every SCSI device has an sg node, even without a disk driver. RAID
   adapters keep the disk driver off the members of their volumes (no_uld_attach in
   include/scsi/scsi_device.h), so these have no /dev/sdX.
 """
@@ -28,7 +28,7 @@ _HEADER_BYTES = 4
 #: The position and the size of the IDENTIFY DEVICE data in page 0x89, in bytes (SAT).
 _IDENTIFY_OFFSET = 60
 _IDENTIFY_BYTES = 512
-#: The SATA generations in Gbit/s that bits 1 to 3 of IDENTIFY word 76 stand for.
+#: The SATA generations that bits 1 to 3 of IDENTIFY word 76 mean, in Gbit/s.
 _SATA_GIGABITS = (1.5, 3.0, 6.0)
 
 #: The peripheral device type of disks (SPC-5; include/scsi/scsi_proto.h).
@@ -36,8 +36,8 @@ _DISK = 0
 
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+", re.ASCII)
 
-#: The directory above a device that shows its transport. The first match counts: below a USB bridge
-#: in SAT mode or a libsas adapter there may also be an ATA port.
+#: The directory above a device that shows its transport. The first pattern that matches is used,
+#: because below a USB bridge in SAT mode or a libsas adapter there may also be an ATA port.
 _TRANSPORTS = (
     ("usb", re.compile(r"usb\d+", re.ASCII)),
     ("sata", re.compile(r"ata\d+", re.ASCII)),
@@ -124,13 +124,13 @@ def read_identity(
     model = strip_padding(files.read_attribute(device / "model"))
     firmware = strip_padding(files.read_attribute(device / "rev"))
     wwn = strip_padding(files.read_attribute(device / "wwid"))
-    speaks_ata = vendor == "ATA" or ata is not None or attachment.transport == "sata"
+    is_ata = vendor == "ATA" or ata is not None or attachment.transport == "sata"
     transport = attachment.transport
     if transport == "sas" and attachment.point is not None:
         is_sata = links.is_sata_end_device(attachment.point)
-        speaks_ata = speaks_ata if is_sata is None else is_sata
-    # A drive that speaks ATA behind a SAS adapter, or behind an unknown one, is a SATA drive.
-    if transport in ("sas", "scsi") and speaks_ata:
+        is_ata = is_ata if is_sata is None else is_sata
+    # An ATA drive behind a SAS adapter, or behind an unknown one, is a SATA drive.
+    if transport in ("sas", "scsi") and is_ata:
         transport = "sata"
     if ata is not None:
         model, firmware = ata.model or model, ata.firmware or firmware
@@ -144,7 +144,7 @@ def read_identity(
         firmware=firmware,
         wwn=wwn,
         transport=transport,
-        protocol="ata" if speaks_ata else "scsi",
+        protocol="ata" if is_ata else "scsi",
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads /proc/softirqs: how often each CPU ran each softirq vector.
+"""Reads /proc/softirqs: the number of times that each CPU ran each softirq vector.
 
 https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
 

@@ -17,8 +17,8 @@ class SoftnetCounters:
     """The counters of all CPUs, added, since boot.
 
     dropped: packets dropped because a CPU's backlog was full.
-    times_squeezed: how often a softirq ended with packets left, because its budget or time was
-        used up.
+    times_squeezed: number of softirqs that ended with packets left, because their budget or time
+        was used up.
     """
 
     dropped: int

@@ -16,13 +16,13 @@ from exporter.linux.mountinfo import Mount
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The block devices of a host, with an index for each way to name one.
+    """The block devices of a host, with an index for each kind of name.
 
     disks: the whole disks by the kernel's name.
     parents: the disk of each partition.
     numbers: the name of each disk and partition, by ``major:minor``.
     mapped: the kernel's name of each dm device, by its name in /dev/mapper.
-    pools: the devices of each btrfs. A mount names only one of them.
+    pools: the devices of each btrfs. A mount names only one of these devices.
     """
 
     disks: Mapping[str, BlockDevice]

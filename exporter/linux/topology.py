@@ -46,7 +46,7 @@ class Filesystem:
     fstype: its type, such as ``ext4``.
     number: its device number, ``major:minor``.
     devices: the names of the drives below it.
-    readonly: whether it cannot be written to.
+    readonly: whether the filesystem or this mount is read-only.
     usage, errors: its usage, and the number of errors that ext4 has recorded in it. They are read
         only for mounts with a `StorageRole`. None means not read, or unknown.
     """
@@ -120,9 +120,9 @@ def read(
     root: the directory at which the host's root filesystem is mounted for the reader.
     known: the previous topology. For disks that it contains, only what can change is read.
     configured: directories of the host and names of devices, by the role that the settings assign.
-    look_for_servers: false keeps the servers of `known`. The search through all processes costs
-        more than everything else.
-    read_queues: false keeps the queue settings of `known`, which are half of what is read per disk.
+    look_for_servers: false keeps the servers of `known`. The search through all processes takes
+        longer than all other reads.
+    read_queues: false keeps the queue settings of `known`, which are half of the reads per disk.
     """
     parsed_devices = _read_devices(
         sys, {} if known is None else known.devices, read_queues=read_queues
@@ -311,10 +311,10 @@ def _filesystems(
 
 def _first_namespaces(devices: Collection[Device]) -> dict[str, str]:
     lowest: dict[str, tuple[int, str]] = {}
-    for each in devices:
-        number = each.block.name.rpartition("n")[2]
-        if each.block.kind == "disk" and number.isascii() and number.isdigit():
-            namespace = (int(number), each.block.name)
-            for controller in each.identity.controllers:
+    for entry in devices:
+        number = entry.block.name.rpartition("n")[2]
+        if entry.block.kind == "disk" and number.isascii() and number.isdigit():
+            namespace = (int(number), entry.block.name)
+            for controller in entry.identity.controllers:
                 lowest[controller] = min(lowest.get(controller, namespace), namespace)
     return {controller: name for controller, (_, name) in lowest.items()}
