@@ -1,13 +1,9 @@
-"""What smartctl's text itself says: of the program, of the drive's protocol, and its complaints.
+"""Parses smartctl's text output with pySMART, which starts no process here.
 
-Readers of the values in it are pySMART's business (`pysmart`); smartctl's JSON is `smartctl`'s.
-
-pySMART behind one door: our runner, our time limits, and nothing left behind in the process.
-
-pySMART 1.4.3 reads smartctl's text. By itself it runs smartctl without a time limit, guesses the
-encoding (26 MB and 61 ms at first use), asks again and again what a drive is, and raises whatever
-comes of text that it does not expect. Here it gets the text from us, and its failures are
-`ParseError`. It is imported when it is first used, never in the polling path.
+pySMART 1.4.3 runs smartctl without a timeout, guesses the encoding of its output (26 MB and 61 ms
+at the first use), runs it several times for one drive, and raises many kinds of exceptions for text
+that it does not expect. This module therefore passes the text to pySMART and raises `ParseError`
+for its failures. pySMART is imported at the first use, and never by the process that polls drives.
 """
 
 import logging
@@ -20,12 +16,16 @@ from typing import Any, TypeAlias, TypeVar
 
 from exporter.errors import NotAvailable, ParseError
 
-#: Longer and more than smartctl prints with every log; the rest is dropped.
-_LONGEST_LINE_CHARACTERS = 512
-_MOST_LINES = 8192
+#: Limits of the text: characters of a line, and lines. smartctl prints less, also with every log.
+#: The rest is dropped.
+_MAX_LINE_CHARACTERS = 512
+_MAX_LINES = 8192
 
-#: The widest table has twelve columns.
-_MOST_GAPS = 16
+#: Limit of error messages that are returned.
+_MAX_ERRORS = 10
+
+#: Limit of gaps in a line; lines with more are dropped. The widest table has twelve columns.
+_MAX_GAPS = 16
 
 _GAP = re.compile(r"\s{2,}")
 
@@ -39,73 +39,115 @@ _PROTOCOLS: Sequence[tuple[str, re.Pattern[str]]] = (
     ),
 )
 
-_COMPLAINT = re.compile(
+_ERROR = re.compile(
     r"failed: |mode, exit\(|Unable to detect|please (?:try|specify)"
     r"|Self-tests? (?:functions )?not supported|does not support|Unknown USB bridge",
     re.IGNORECASE,
 )
 
+#: By protocol: pySMART's name of the interface, and a device name that matches it: pySMART also
+#: searches "nvme" in the device name. It raises ValueError for smartctl's other types. With "sat"
+#: it runs no further commands to detect the type.
+_INTERFACES = {"NVMe": ("nvme", "nvme0"), "ATA": ("sat", "sda"), "SCSI": ("scsi", "sda")}
 
-def tidy(lines: Iterable[str]) -> list[str]:
-    """The lines as pySMART 1.4.3 can read them all, and in bounded time.
+#: The output for `-l sasphy`. For any other, pySMART reads all data of the drive twice more.
+_SAS_PHY_OUTPUT = ["", "", "", "", "SAS SSP"]
 
-    Its expressions for self-test logs try every way to part a gap: gaps are two spaces here, which
-    is what they ask for at least. A blank end stands in for a table that was cut off.
-    """
-    kept = []
-    for number, line in enumerate(lines):
-        if number >= _MOST_LINES:
-            break
-        short = _GAP.sub("  ", line[:_LONGEST_LINE_CHARACTERS].rstrip())
-        # Dell's second product name follows the model, and pySMART takes the last one.
-        if short.count("  ") <= _MOST_GAPS and not short.startswith("Add. Product Id"):
-            kept.append(_readable(short))
-    return [*kept, "", ""]
+T = TypeVar("T")
+
+#: Returns smartctl's output, as lines, and its exit status, for the arguments of smartctl.
+RunSmartctl: TypeAlias = Callable[[Sequence[str]], tuple[list[str], int]]
 
 
-def _readable(line: str) -> str:
-    if line.startswith("Self-test Log (NVMe Log 0x06, "):
-        return "Self-test Log (NVMe Log 0x06)"  # smartctl 7.5 adds the namespace
-    if line.startswith("Warning  Comp. Temperature Time"):
-        return line.replace("  ", " ", 1)  # smartctl aligns it with "Critical"
-    # The namespace of a test of all namespaces (smartctl 7.4); pySMART wants a number or "-".
-    return line.replace("  * ", "  - ")
-
-
-def protocol(lines: Iterable[str]) -> str | None:
-    """What the drive speaks, as smartctl's JSON calls it: NVMe, ATA or SCSI."""
+def parse_protocol(lines: Iterable[str]) -> str | None:
+    """The drive's protocol, named as in smartctl's JSON: NVMe, ATA or SCSI. None if not printed."""
     for line in lines:
         for name, pattern in _PROTOCOLS:
-            if pattern.match(line[:_LONGEST_LINE_CHARACTERS]):
+            if pattern.match(line[:_MAX_LINE_CHARACTERS]):
                 return name
     return None
 
 
-def complaints(lines: Iterable[str]) -> Iterator[str]:
-    """What smartctl found wrong, in its words; at most ten."""
-    found = 0
+def parse_errors(lines: Iterable[str]) -> Iterator[str]:
+    """The error messages of smartctl, at most ten."""
+    number = 0
     for line in lines:
-        if found < 10 and _COMPLAINT.search(line[:_LONGEST_LINE_CHARACTERS]):
-            found += 1
-            yield " ".join(line[:_LONGEST_LINE_CHARACTERS].split())
+        if number < _MAX_ERRORS and _ERROR.search(line[:_MAX_LINE_CHARACTERS]):
+            number += 1
+            yield " ".join(line[:_MAX_LINE_CHARACTERS].split())
 
 
-T = TypeVar("T")
+def normalized(lines: Iterable[str]) -> list[str]:
+    """The lines in a form that pySMART 1.4.3 can parse in bounded time.
 
-#: Lines and exit status for the arguments that pySMART gives smartctl.
-Answer: TypeAlias = Callable[[Sequence[str]], tuple[list[str], int]]
+    pySMART's regular expressions for self-test logs backtrack over every way to divide a gap. They
+    require at least two spaces, to which each gap is shortened. Two empty lines are appended: they
+    end a table that was cut off.
+    """
+    result = []
+    for number, line in enumerate(lines):
+        if number >= _MAX_LINES:
+            break
+        short = _GAP.sub("  ", line[:_MAX_LINE_CHARACTERS].rstrip())
+        # Dell's second product name follows the model, and pySMART takes the last one.
+        if short.count("  ") <= _MAX_GAPS and not short.startswith("Add. Product Id"):
+            result.append(_normalized_line(short))
+    return [*result, "", ""]
 
-#: By protocol pySMART's name of an interface, and a device name: it looks for "nvme" in that one,
-#: too. Other names that smartctl knows are a ValueError there; "sat" it asks no more questions of.
-_INTERFACES = {"NVMe": ("nvme", "nvme0"), "ATA": ("sat", "sda"), "SCSI": ("scsi", "sda")}
 
-#: What pySMART wants to see of a SAS drive: else it reads all of the drive again, twice.
-_SAS_PHY = ["", "", "", "", "SAS SSP"]
+def parse_device(lines: Sequence[str], protocol: str) -> Any:
+    """The pySMART Device that is parsed from the output of `smartctl --all`.
+
+    protocol: as for `new_device`.
+
+    Raises:
+        NotAvailable: pySMART is not installed.
+        ParseError: pySMART cannot parse the text.
+    """
+    text = normalized(lines)
+    return new_device(lambda _: (list(text), 0), protocol)
+
+
+def new_device(run_smartctl: RunSmartctl, protocol: str) -> Any:
+    """A new pySMART Device. A reused one would repeat the messages of its earlier updates.
+
+    run_smartctl: called for the arguments --all, -t and -X. It adds the drive's address itself.
+    protocol: the drive's protocol, named as in smartctl's JSON.
+
+    Raises:
+        NotAvailable: pySMART is not installed.
+        ParseError: pySMART cannot parse the output of `run_smartctl`.
+    """
+    if protocol not in _INTERFACES:
+        raise ParseError(f"pySMART does not support the protocol {protocol[:40]!r}")
+    interface, name = _INTERFACES[protocol]
+
+    def run(arguments: Sequence[str]) -> tuple[list[str], int]:
+        if "sasphy" in arguments:
+            return list(_SAS_PHY_OUTPUT), 0
+        if "-l" in arguments:  # sataphy and background: logs that are not used here
+            return [], 1
+        return run_smartctl(arguments)
+
+    library = _library()
+    return call(lambda: library.device(name, interface, smartctl=library.smartctl(run)))
+
+
+def call(function: Callable[[], T]) -> T:
+    """The result of a function that calls pySMART.
+
+    Raises:
+        ParseError: pySMART raised an exception, because of text that it does not expect.
+    """
+    try:
+        return function()
+    except _library().failures as e:
+        raise ParseError(f"pySMART cannot parse smartctl's text: {type(e).__name__}: {e}") from e
 
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """pySMART's classes, untyped as they are, and what it raises for text it cannot read."""
+    """pySMART's classes, which have no types, and the exceptions for text that it cannot parse."""
 
     device: Any
     smartctl: Any
@@ -114,12 +156,12 @@ class _Library:
 
 @cache
 def _library() -> _Library:
-    """Import pySMART and undo what that does to the whole process.
+    """Import pySMART and undo its changes of the process: LANG and the class of new loggers.
 
-    Its logger stays of its own class, and logging knows a level named TRACE from then on.
+    Two changes remain: pySMART's own logger has its own class, and the log level TRACE exists.
 
     Raises:
-        NotAvailable: it is not installed.
+        NotAvailable: pySMART is not installed.
     """
     language = os.environ.get("LANG")
     logger_class = logging.getLoggerClass()
@@ -139,67 +181,29 @@ def _library() -> _Library:
         *(ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError),
         nvme.humanfriendly.InvalidSize,
     )
-    return _Library(Device, _answered(Smartctl), failures)
+    return _Library(Device, _without_process(Smartctl), failures)
 
 
-def _answered(base: Any) -> Any:
-    class AnsweredSmartctl(base):  # type: ignore[misc]
-        """pySMART's way to smartctl, where no process is started and nothing decoded."""
+def _without_process(base: Any) -> Any:
+    """A subclass of pySMART's Smartctl that starts no process and decodes nothing."""
 
-        def __init__(self, answer: Answer) -> None:
-            # A list of its own: the default one is shared, and grows by every device's options.
+    class SmartctlWithoutProcess(base):  # type: ignore[misc]
+        def __init__(self, run: RunSmartctl) -> None:
+            # A new list: the default one is shared, and grows by the options of each device.
             super().__init__("smartctl", options=[])
-            self._answer = answer
+            self._run = run
 
         def _exec(self, cmd: list[str]) -> tuple[list[str], int]:
-            return self._answer(cmd[1:])
+            return self._run(cmd[1:])
 
-    return AnsweredSmartctl
-
-
-def device(answer: Answer, protocol: str) -> Any:
-    """A fresh pySMART Device; a used one keeps the messages of all its updates.
-
-    answer: is asked for what needs the drive: --all, -t and -X; which drive is its business.
-    protocol: the drive's own, as smartctl's JSON calls it.
-
-    Raises:
-        NotAvailable: pySMART is not installed.
-        ParseError: it cannot read what `answer` gave.
-    """
-    if protocol not in _INTERFACES:
-        raise ParseError(f"pySMART knows no protocol {protocol[:40]!r}")
-    interface, name = _INTERFACES[protocol]
-
-    def classified(arguments: Sequence[str]) -> tuple[list[str], int]:
-        if "sasphy" in arguments:
-            return list(_SAS_PHY), 0
-        if "-l" in arguments:  # sataphy, background
-            return [], 1
-        return answer(arguments)
-
-    library = _library()
-    return guarded(lambda: library.device(name, interface, smartctl=library.smartctl(classified)))
+    return SmartctlWithoutProcess
 
 
-def replayed(lines: Sequence[str], protocol: str) -> Any:
-    """The Device that pySMART makes of smartctl's text, without any process.
-
-    Raises:
-        NotAvailable: pySMART is not installed.
-        ParseError: it cannot read the text.
-    """
-    readable = tidy(lines)
-    return device(lambda _: (list(readable), 0), protocol)
-
-
-def guarded(call: Callable[[], T]) -> T:
-    """Call into pySMART.
-
-    Raises:
-        ParseError: for whatever it raised of text that it did not expect.
-    """
-    try:
-        return call()
-    except _library().failures as e:
-        raise ParseError(f"pySMART cannot read smartctl's text: {type(e).__name__}: {e}") from e
+def _normalized_line(line: str) -> str:
+    if line.startswith("Self-test Log (NVMe Log 0x06, "):
+        return "Self-test Log (NVMe Log 0x06)"  # smartctl 7.5 appends the namespace
+    if line.startswith("Warning  Comp. Temperature Time"):
+        return line.replace("  ", " ", 1)  # smartctl aligns this line with "Critical"
+    # "*" is the namespace of a test of all namespaces (smartctl 7.4). pySMART expects a number or
+    # "-".
+    return line.replace("  * ", "  - ")

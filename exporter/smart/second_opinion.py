@@ -11,43 +11,47 @@ from exporter.drives.fields import Json
 from exporter.errors import NotAvailable, ParseError
 from exporter.smart import pysmart, self_tests
 
-#: In base units. By the names of DriveIdentity's and DriveHealth's fields; of an ATA table by
-#: "attribute 5 raw", "value", "worst" and "threshold".
 Value: TypeAlias = str | float | bool
+
+#: Values in base units (bytes, seconds, ratios, degrees Celsius). The keys are the names of the
+#: fields of `DriveIdentity` and `DriveHealth`, and for an ATA attribute "attribute 5 raw",
+#: "attribute 5 value", "attribute 5 worst" and "attribute 5 threshold".
 Opinion: TypeAlias = Mapping[str, Value]
 
 _PLAIN_NUMBER = re.compile(r"\d+")
 
+#: The unit of NVMe's data units read and written: 1000 blocks of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 
 
 def second_opinion(report: Json) -> Opinion:
-    """The values that pySMART parses; those that it does not find are missing.
+    """The values that pySMART parses from the text of a report. Unknown values have no key.
 
-    report: smartctl's, of `--json=co` or `--json=o`.
+    report: the output of `smartctl --json=co` or `--json=o`.
 
     Raises:
-        NotAvailable: no text in it, or pySMART is not installed.
-        ParseError: pySMART cannot read the text.
+        NotAvailable: the report has no text, or pySMART is not installed.
+        ParseError: pySMART cannot parse the text, or the report has no protocol.
     """
     run, drive = report.get("smartctl"), report.get("device")
     output = run.get("output") if isinstance(run, Mapping) else None
     if not isinstance(output, list) or not output:
-        raise NotAvailable("smartctl's report has no text: it takes --json=co")
+        raise NotAvailable("smartctl's report has no text; run smartctl with --json=co")
     protocol = drive.get("protocol") if isinstance(drive, Mapping) else None
     if not isinstance(protocol, str):
-        raise ParseError("smartctl's report does not say the drive's protocol")
-    device = pysmart.replayed([line for line in output if isinstance(line, str)], protocol)
-    return pysmart.guarded(lambda: dict(_known(_read(device, protocol))))
+        raise ParseError("smartctl's report does not contain the drive's protocol")
+    device = pysmart.parse_device([line for line in output if isinstance(line, str)], protocol)
+    return pysmart.call(lambda: dict(_known(_values(device, protocol))))
 
 
 def _known(pairs: Iterator[tuple[str, Value | None]]) -> Iterator[tuple[str, Value]]:
+    """The pairs without those whose value is unknown."""
     for name, value in pairs:
         if value is not None and value != "":
             yield name, value
 
 
-def _read(device: Any, protocol: str) -> Iterator[tuple[str, Value | None]]:
+def _values(device: Any, protocol: str) -> Iterator[tuple[str, Value | None]]:
     yield "model", device.model
     yield "serial", device.serial
     yield "firmware", device.firmware
@@ -55,7 +59,7 @@ def _read(device: Any, protocol: str) -> Iterator[tuple[str, Value | None]]:
     yield "capacity_bytes", device.size or None
     yield "logical_block_bytes", device.logical_sector_size
     yield "rotational", _rotational(device)
-    # WARN, an attribute that failed in the past, stands in the place of the drive's own verdict.
+    # The assessment WARN (an attribute failed in the past) hides the drive's own PASS or FAIL.
     yield "healthy", {"PASS": True, "FAIL": False}.get(device.assessment)
     for test in device.tests:
         verdict = self_tests.passed(protocol, str(test.status))
@@ -78,7 +82,7 @@ def _nvme(device: Any) -> Iterator[tuple[str, Value | None]]:
     yield "spare_ratio", _scaled(log.availableSpare, 0.01)
     yield "spare_threshold_ratio", _scaled(log.availableSpareThreshold, 0.01)
     yield "endurance_used_ratio", _scaled(log.percentageUsed, 0.01)
-    # Not bytesRead: that is the text in brackets, of three digits.
+    # Not bytesRead: pySMART parses it from the text in brackets, which has only three digits.
     yield "host_read_bytes", _scaled(log.dataUnitsRead, _DATA_UNIT_BYTES)
     yield "host_written_bytes", _scaled(log.dataUnitsWritten, _DATA_UNIT_BYTES)
     yield "controller_busy_seconds", _scaled(log.controllerBusyTime, 60)
@@ -98,7 +102,7 @@ def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
         yield f"attribute {number} value", row.value_int
         yield f"attribute {number} worst", row.worst
         yield f"attribute {number} threshold", row.thresh
-    # Its own `temperature` prefers 190, which is the airflow's on many drives.
+    # pySMART's `temperature` prefers attribute 190, on many drives the airflow temperature.
     yield "temperature_celsius", _first_digits(rows.get(194, rows.get(190)))
     yield "reallocated_sectors", _number(rows.get(5))
     yield "pending_sectors", _number(rows.get(197))
@@ -107,12 +111,12 @@ def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
 
 
 def _number(row: Any) -> int | None:
-    """A raw value that is a number and no more: of packed ones it takes the first digits."""
+    """The raw value if it is a plain number, else None. pySMART cuts packed values."""
     return int(row.raw) if row is not None and _PLAIN_NUMBER.fullmatch(row.raw) else None
 
 
 def _first_digits(row: Any) -> int | None:
-    """Of "34 (Min/Max 18/52)" and "123h+45m"; of a hexadecimal number they mean nothing."""
+    """34 for "34 (Min/Max 18/52)", 123 for "123h+45m"; None for a hexadecimal number."""
     return None if row is None or row.raw.startswith("0x") else row.raw_int
 
 
@@ -123,8 +127,8 @@ def _scsi(device: Any) -> Iterator[tuple[str, Value | None]]:
     yield "power_on_seconds", _scaled(counts.Power_On_Hours, 3600)
     if counts.Life_Left is not None:
         yield "endurance_used_ratio", (100 - counts.Life_Left) * 0.01
-    errors = (counts.Uncorrected_Reads, counts.Uncorrected_Writes, counts.Uncorrected_Verifies)
-    known = [count for count in errors if count is not None]
+    counters = (counts.Uncorrected_Reads, counts.Uncorrected_Writes, counts.Uncorrected_Verifies)
+    known = [count for count in counters if count is not None]
     yield "media_errors", sum(known) if known else None
     yield "host_read_bytes", _scaled(counts.Reads_GB, 1e9)
     yield "host_written_bytes", _scaled(counts.Writes_GB, 1e9)

@@ -42,7 +42,7 @@ _NVME = {
 }
 
 _SCSI = {
-    "Completed, segment failed": 4,
+    "Completed, segment failed": 4,  # before "Completed", which is a prefix of it
     "Completed": 0,
     "Aborted (by user command)": 1,
     "Aborted (device reset ?)": 2,
@@ -55,6 +55,7 @@ _SCSI = {
 
 _CODES: Mapping[str, Mapping[str, int]] = {"ATA": _ATA, "NVMe": _NVME, "SCSI": _SCSI}
 
+#: The code of a test that is still running, in all three protocols.
 IN_PROGRESS = 15
 
 #: Results of tests that were stopped from outside.
@@ -65,8 +66,49 @@ _ABORTED: Mapping[str, frozenset[int]] = {
 }
 
 
+#: Options that read a self-test's progress every few seconds, without the other logs of --all.
+#: pySMART recognises an ATA drive by its attributes.
+_LOOK = ("-i", "-H", "-c", "-A", "-l", "selftest")
+
+#: The first smartctl with self-tests of NVMe drives. Older ones accept -t and do nothing.
+_OLDEST_FOR_NVME = (7, 4)
+
+#: Bits of smartctl's exit status: the device was not opened, or did not identify itself.
+_NO_DATA = 0b11
+
+#: smartctl's text for an NVMe drive without self-tests.
+_NVME_WITHOUT = "Self-tests not supported"
+
+Kind = Literal["short", "long"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedTest:
+    """An entry of the drive's self-test log, as smartctl prints it.
+
+    passed: None if the test was stopped from outside, or the result is unknown.
+    first_error: the address of the first failed block; empty if there is none.
+    """
+
+    description: str
+    result: str
+    passed: bool | None
+    power_on_hours: str = ""
+    first_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTestProgress:
+    """A running test.
+
+    done_ratio: the completed part, 0 to 1, in steps of the drive; None if unknown.
+    """
+
+    done_ratio: float | None
+
+
 def code(protocol: str, words: str) -> int | None:
-    """The protocol's code of a result; None for an unknown text."""
+    """The protocol's code of a result that smartctl prints; None for an unknown text."""
     for known, number in _CODES.get(protocol, {}).items():
         if words.startswith(known):
             return number
@@ -81,46 +123,13 @@ def passed(protocol: str, words: str) -> bool | None:
     return number == 0
 
 
-#: Options that read a self-test's progress every few seconds, without the other logs of --all.
-#: pySMART recognises an ATA drive by its attributes.
-_LOOK = ("-i", "-H", "-c", "-A", "-l", "selftest")
-
-#: The first smartctl with self-tests of NVMe drives. Older ones accept -t and do nothing.
-_OLDEST_FOR_NVME = (7, 4)
-
-#: Bits of smartctl's exit status: the device was not opened, or did not identify itself.
-_NO_DATA = 0b11
-
-_NVME_WITHOUT = "Self-tests not supported"
-
-Kind = Literal["short", "long"]
-
-
-@dataclass(frozen=True, slots=True)
-class LoggedTest:
-    """An entry of the drive's self-test log, as smartctl prints it."""
-
-    description: str
-    result: str
-    passed: bool | None
-    power_on_hours: str = ""
-    first_error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class SelfTestProgress:
-    """A running test. done_ratio: the completed part, in the drive's own steps; None if unknown."""
-
-    done_ratio: float | None
-
-
 class SelfTests:
-    """One drive's self-tests. The constructor reads the drive's identity.
+    """The self-tests of one drive. The constructor reads the drive's identity and its log.
 
-    Raises, as do all its methods:
-        CommandError: smartctl could not be run, or not open the drive.
+    Raises (also all methods):
+        CommandError: smartctl cannot be run, or cannot open the drive.
         NotAvailable: this drive or this smartctl has no self-tests, or pySMART is not installed.
-        ParseError: pySMART cannot read what smartctl printed.
+        ParseError: pySMART cannot parse smartctl's output.
     """
 
     def __init__(
@@ -134,7 +143,9 @@ class SelfTests:
         first = self._look().output.splitlines()
         self.protocol = self._protocol(first)
         self._knows_duration = any("recommended polling time" in line for line in first)
-        self._device: Any = self._asked(lambda: pysmart.device(self._answer, self.protocol))
+        self._device: Any = self._call(
+            lambda: pysmart.new_device(self._run_for_pysmart, self.protocol)
+        )
         self._before = self._log()
 
     def start(self, kind: Kind) -> None:
@@ -144,28 +155,28 @@ class SelfTests:
             CommandError: another test is running, or smartctl did not start it.
         """
         self._device.messages.clear()
-        code, said, _ = self._asked(lambda: self._device.run_selftest(kind))
+        status, message, _ = self._call(lambda: self._device.run_selftest(kind))
         self._before = self._log()
-        if code == 1:
-            done = self._device._test_progress  # noqa: SLF001  what its methods return is the same
+        if status == 1:
+            done = self._device._test_progress  # noqa: SLF001  no method returns it
             left = "" if done is None else f", {100 - done} % remaining"
-            raise CommandError(f"{self._address}: a self-test runs already{left}")
-        if code == 2:
+            raise CommandError(f"{self._address}: a self-test is already running{left}")
+        if status == 2:
             raise NotAvailable(f"{self._address}: the drive has no {kind} self-test")
-        if code != 0:
-            raise CommandError(f"{self._address}: the self-test was not started: {said}")
+        if status != 0:
+            raise CommandError(f"{self._address}: the self-test was not started: {message}")
 
     def look(self) -> SelfTestProgress | None:
         """The progress of the running test; None if none is running."""
         self._device.messages.clear()
-        code, _, done = self._asked(self._device.get_selftest_result)
-        if code != 1:
+        status, _, done = self._call(self._device.get_selftest_result)
+        if status != 1:
             return None
         return SelfTestProgress(None if done is None else min(max(done / 100, 0.0), 1.0))
 
     def abort(self) -> None:
         """Abort the running test, if there is one."""
-        status = self._asked(self._device.abort_selftest)
+        status = self._call(self._device.abort_selftest)
         if status & 0b111:
             raise CommandError(f"{self._address}: smartctl -X failed with status {status}")
 
@@ -181,7 +192,7 @@ class SelfTests:
         return log[0]
 
     def planned_seconds(self, kind: Kind) -> float | None:
-        """The duration that the drive reports for a test; None if it reports none."""
+        """The duration of a test that the drive reports, in seconds; None if it reports none."""
         minutes = self._device.test_polling_time.get(kind)
         return minutes * 60.0 if self._knows_duration and minutes else None
 
@@ -203,20 +214,21 @@ class SelfTests:
         return tuple(tests)
 
     def _protocol(self, lines: Sequence[str]) -> str:
-        found = version("\n".join(lines[:1]))
-        if found is not None and found < OLDEST:
-            raise NotAvailable(too_old(found))
-        protocol = pysmart.protocol(lines)
+        smartctl = version("\n".join(lines[:1]))
+        if smartctl is not None and smartctl < OLDEST:
+            raise NotAvailable(too_old(smartctl))
+        protocol = pysmart.parse_protocol(lines)
         if protocol is None:
-            said = "; ".join(pysmart.complaints(lines))
+            errors = "; ".join(pysmart.parse_errors(lines))
             raise NotAvailable(
-                f"{self._address}: no drive that smartctl can test: {said or 'none'}"
+                f"{self._address}: smartctl cannot test this device: "
+                f"{errors or 'it printed no reason'}"
             )
         if protocol == "NVMe":
-            if found is not None and found < _OLDEST_FOR_NVME:
+            if smartctl is not None and smartctl < _OLDEST_FOR_NVME:
                 raise NotAvailable(
-                    f"{self._address}: smartctl {found[0]}.{found[1]} knows no self-tests of NVMe "
-                    "drives; 7.4 or newer is needed"
+                    f"{self._address}: smartctl {smartctl[0]}.{smartctl[1]} does not support "
+                    "self-tests of NVMe drives; 7.4 or newer is required"
                 )
             if any(line.startswith(_NVME_WITHOUT) for line in lines):
                 raise NotAvailable(f"{self._address}: the drive has no self-tests")
@@ -225,22 +237,22 @@ class SelfTests:
     def _look(self) -> Completed:
         done = self._run(_LOOK)
         if done.status < 0 or done.status & _NO_DATA:
-            said = "; ".join(pysmart.complaints(done.output.splitlines()))
+            errors = "; ".join(pysmart.parse_errors(done.output.splitlines()))
             raise CommandError(
                 f"{self._address}: smartctl failed with status {done.status}: "
-                f"{said or 'it printed no reason'}"
+                f"{errors or 'it printed no reason'}"
             )
         return done
 
-    def _run(self, asked: Sequence[str]) -> Completed:
+    def _run(self, arguments: Sequence[str]) -> Completed:
         kind = ("-d", self._address.type) if self._address.type else ()
-        argv = [self._program, *kind, *asked, self._address.path]
+        argv = [self._program, *kind, *arguments, self._address.path]
         return self._runner.complete(argv, self._timeout_seconds)
 
-    def _answer(self, arguments: Sequence[str]) -> tuple[list[str], int]:
+    def _run_for_pysmart(self, arguments: Sequence[str]) -> tuple[list[str], int]:
         """Run smartctl for pySMART, with this drive's address and a timeout.
 
-        A failure is stored, because an exception raised through pySMART may be lost.
+        An error is stored: pySMART may discard an exception that is raised here.
         """
         try:
             if "--all" in arguments:
@@ -252,16 +264,16 @@ class SelfTests:
         except CommandError as e:
             self._problem = e
             return [], _NO_DATA
-        return pysmart.tidy(done.output.splitlines()), done.status
+        return pysmart.normalized(done.output.splitlines()), done.status
 
-    def _asked(self, call: Callable[[], Any]) -> Any:
-        """Call pySMART. A failure of smartctl takes precedence over pySMART's own."""
+    def _call(self, function: Callable[[], Any]) -> Any:
+        """Call pySMART. An error of smartctl takes precedence over one of pySMART."""
         self._problem = None
         try:
-            found = pysmart.guarded(call)
+            result = pysmart.call(function)
         except ParseError:
             if self._problem is None:
                 raise
         if self._problem is not None:
             raise self._problem
-        return found
+        return result

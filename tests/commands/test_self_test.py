@@ -201,7 +201,9 @@ def test_a_smartctl_without_nvme_self_tests_is_reported_and_not_run(
     stand_in = nvme(tmp_path, version="7.3")
     status, shown = run(stand_in, "nvme0")
     assert 3 == status
-    assert "smartctl 7.3 knows no self-tests of NVMe drives; 7.4 or newer is needed" in shown
+    assert (
+        "smartctl 7.3 does not support self-tests of NVMe drives; 7.4 or newer is required" in shown
+    )
     assert [] == [each for each in stand_in.asked() if "-t" in each]
 
 
@@ -272,7 +274,7 @@ def test_a_running_test_is_not_disturbed(tmp_path: Path) -> None:
     stand_in = StandIn(tmp_path, smartctl_texts.ata(execution=smartctl_texts.ata_running(70)))
     status, shown = run(stand_in)
     assert 3 == status
-    assert "a self-test runs already, 70 % remaining" in shown
+    assert "a self-test is already running, 70 % remaining" in shown
     assert [] == [each for each in stand_in.asked() if "-t" in each]
 
 
@@ -324,14 +326,14 @@ def test_a_drive_that_cannot_be_opened_is_3_with_the_reason(tmp_path: Path) -> N
 def test_a_device_that_is_not_a_drive_is_3(tmp_path: Path) -> None:
     status, shown = run(StandIn(tmp_path, smartctl_texts.BANNER.format(version="7.4")))
     assert 3 == status
-    assert "no drive that smartctl can test" in shown
+    assert "smartctl cannot test this device" in shown
 
 
 def test_text_that_pysmart_cannot_read_is_3(tmp_path: Path) -> None:
     text = smartctl_texts.nvme(log=smartctl_texts.nvme_log()).replace("8,760", "many")
     status, shown = run(StandIn(tmp_path, text), "nvme0")
     assert 3 == status
-    assert "pySMART cannot read smartctl's text" in shown
+    assert "pySMART cannot parse smartctl's text" in shown
 
 
 def test_a_missing_smartctl_is_3_and_named() -> None:

@@ -33,7 +33,7 @@ def printed(program: str, **env: str) -> str:
 @pytest.mark.parametrize("language", ["", "de_DE.UTF-8"])
 def test_its_import_leaves_language_and_loggers_as_they_were(language: str) -> None:
     program = (
-        "import logging, os; from exporter.smart import pysmart; pysmart.replayed([], 'ATA');"
+        "import logging, os; from exporter.smart import pysmart; pysmart.parse_device([], 'ATA');"
         "print(os.environ.get('LANG', 'none'), logging.getLoggerClass().__name__,"
         " logging.getLogger().handlers)"
     )
@@ -55,7 +55,7 @@ def test_without_it_the_reader_is_told_what_to_install(tmp_path: Any) -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "from exporter.smart import pysmart\nfrom exporter.errors import NotAvailable\n"
-        "try: pysmart.replayed([], 'ATA')\nexcept NotAvailable as e: print(e)"
+        "try: pysmart.parse_device([], 'ATA')\nexcept NotAvailable as e: print(e)"
     )
     assert "pySMART is not installed (not here): pip install pySMART" == printed(program)
 
@@ -66,23 +66,23 @@ def test_a_drive_is_read_from_text_alone_without_a_process(protocol: str) -> Non
 
     def answer(arguments: Any) -> tuple[list[str], int]:
         asked.append(list(arguments))
-        return pysmart.tidy(smartctl_texts.PAIRS[protocol][0]().splitlines()), 0
+        return pysmart.normalized(smartctl_texts.PAIRS[protocol][0]().splitlines()), 0
 
-    device = pysmart.device(answer, protocol)
+    device = pysmart.new_device(answer, protocol)
     assert "PASS" == device.assessment
     assert [True] == ["--all" in arguments for arguments in asked]
 
 
 def test_a_fresh_device_does_not_repeat_the_messages_of_the_last() -> None:
     lines = smartctl_texts.ata(when_hot="In_the_past").splitlines()
-    first, second = (pysmart.replayed(lines, "ATA").messages for _ in range(2))
+    first, second = (pysmart.parse_device(lines, "ATA").messages for _ in range(2))
     assert 1 == len(first)
     assert first == second
 
 
 def test_a_protocol_that_it_does_not_know_is_an_error_of_ours() -> None:
-    with pytest.raises(ParseError, match="knows no protocol 'USB'"):
-        pysmart.replayed([], "USB")
+    with pytest.raises(ParseError, match="does not support the protocol 'USB'"):
+        pysmart.parse_device([], "USB")
 
 
 #: Besides cut tables: hexadecimal flags of -f brief, and numbers that are none.
@@ -100,8 +100,8 @@ def test_whatever_it_raises_is_one_error(name: str) -> None:
     protocol, good, bad = BROKEN[name]
     text = smartctl_texts.PAIRS[protocol][0]()
     assert good in text
-    with pytest.raises(ParseError, match="pySMART cannot read smartctl's text"):
-        pysmart.replayed(text.replace(good, bad).splitlines(), protocol)
+    with pytest.raises(ParseError, match="pySMART cannot parse smartctl's text"):
+        pysmart.parse_device(text.replace(good, bad).splitlines(), protocol)
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -155,7 +155,7 @@ def test_a_hostile_self_test_log_takes_no_time() -> None:
     lines = ["", "", "", "", "SMART Self-test log", *worst]
     began = time.process_time()
     for protocol in PROTOCOLS:
-        pysmart.replayed(lines, protocol)
+        pysmart.parse_device(lines, protocol)
     assert time.process_time() - began < 5.0
 
 
@@ -168,7 +168,7 @@ NEWER = (
 @pytest.mark.parametrize("namespace", ["", ", NSID 0xffffffff"])
 def test_nvme_self_tests_of_all_namespaces_and_of_smartctl_7_5_are_read(namespace: str) -> None:
     text = smartctl_texts.nvme(log=smartctl_texts.nvme_log(*NEWER, namespace=namespace))
-    tests = pysmart.replayed(text.splitlines(), "NVMe").tests
+    tests = pysmart.parse_device(text.splitlines(), "NVMe").tests
     assert [("Completed without error", 8700), ("Aborted: Self-test command", 8600)] == [
         (test.status, test.hours) for test in tests
     ]
@@ -178,4 +178,4 @@ def test_the_second_product_name_of_dells_drives_does_not_become_the_model() -> 
     text = smartctl_texts.ata().replace(
         "Firmware Version", "Add. Product Id:  DELL(tm)\nFirmware Version"
     )
-    assert "EXAMPLE SSD 480" == pysmart.replayed(text.splitlines(), "ATA").model
+    assert "EXAMPLE SSD 480" == pysmart.parse_device(text.splitlines(), "ATA").model

@@ -24,11 +24,11 @@ STANDBY = smartctl_texts.BANNER.format(version="7.4") + "Device is in STANDBY mo
     ids=["ATA", "NVMe", "SCSI", "a model named like another protocol", "standby"],
 )
 def test_the_protocol_follows_from_the_text(text: str, protocol: str | None) -> None:
-    assert protocol == pysmart.protocol(text.splitlines())
+    assert protocol == pysmart.parse_protocol(text.splitlines())
 
 
 def test_more_lines_than_smartctl_prints_are_dropped() -> None:
-    assert 8194 == len(pysmart.tidy(["line"] * 10_000))
+    assert 8194 == len(pysmart.normalized(["line"] * 10_000))
 
 
 @given(st.data())
