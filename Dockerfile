@@ -22,12 +22,12 @@ RUN /src/packaging/stage.sh /venv/bin/python "$(uname -m)" /stage \
  && install -D -m 644 /src/LICENSE /out/usr/share/doc/ssd-exporter/LICENSE \
  && install -D -m 644 /src/container/config.toml /out/etc/ssd-exporter/config.toml \
  && install -D -m 755 /src/container/health.py /out/usr/bin/ssd-exporter-health \
- # unchecked-hash: Python does not compare time stamps, which image layers change, and never
- # recompiles at start.
+ # unchecked-hash: Python does not compare time stamps, because image layers change them. It never
+ # compiles at start.
  && python3 -m compileall -q --invalidation-mode unchecked-hash -s /out /out/usr/lib/ssd-exporter
 
 FROM debian:bookworm-slim
-# no: without fio and therefore without probes.
+# FIO=no builds an image without fio, which cannot run probes and measurements.
 ARG FIO=yes
 # Debian's fio is linked to client libraries of Ceph, Gluster and RDMA and does not start without
 # them. --no-install-recommends omits further packages that fio does not load.

@@ -1,4 +1,4 @@
-# Every target works from a fresh clone, as root or with sudo, and can be repeated.
+# Every target works in a fresh clone, as root or as a user with sudo, and can be repeated.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +11,7 @@ STACK_PACKAGES := prometheus prometheus-alertmanager
 # Additional system packages for `make lab`.
 LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman buildah runc mariadb-server sysbench
 ARGS   ?=
-# Tests with real disks, programs and time limits. They must not run beside CPU-intensive tests.
+# Tests with real disks, programs and time limits. They fail if CPU-intensive tests run at the same time.
 WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
 # Architecture of packages and installations: x86_64 or aarch64.
 ARCH   ?= $(shell uname -m)

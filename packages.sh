@@ -22,7 +22,7 @@ else
   exit 0
 fi
 echo "Installing:$missing"
-# policy-rc.d prevents that apt starts the daemons of these packages: tests start them on their own ports.
+# policy-rc.d prevents apt from starting the daemons of these packages. Tests start them on other ports.
 policy=/usr/sbin/policy-rc.d
 made=
 trap '[ -z "$made" ] || $as_root rm -f "$policy"' EXIT

@@ -1,1 +1,1 @@
-"""Benchmarks: CPU time and memory, compared with Debian's node_exporter in the same run."""
+"""Benchmarks of CPU time, memory and durations, some compared with Debian's node_exporter."""

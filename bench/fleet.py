@@ -2,8 +2,8 @@
 
 A separate process serves the pages of all hosts on one loopback port, and Prometheus scrapes each
 as a target. Its database contains 30 days of the series that rules read (bench/fleet_history.py).
-The durations that Prometheus reports include other load of the machine. Therefore each rule is
-evaluated once more on its own, and its CPU time is compared with the limit.
+Other load of the machine increases the durations that Prometheus reports. Therefore each rule is
+evaluated once more on its own, and the CPU time of each group is compared with the limit.
 """
 
 import argparse
@@ -29,12 +29,15 @@ from bench import fleet_history, fleet_page, fleet_pages
 from bench.rows import show_progress
 from stack.programs import HOST, Running, StackError, prometheus
 
-#: Maximum CPU time of a group, as a share of its interval.
+#: Maximum CPU time of a group, as a share of its interval. It leaves time for scrapes, queries and
+#: rules of others.
 _MAX_SHARE = 0.25
 #: Groups with an interval of four minutes are evaluated every minute, to shorten the run.
 _REAL_INTERVAL, _TEST_INTERVAL = "interval: 4m", "interval: 1m"
 _INTERVALS = {"30s": 30.0, "1m": 60.0, "4m": 240.0}
+#: Interval between two queries of the state of Prometheus.
 _POLL_SECONDS = 5.0
+#: Priority of this process and its children; only root may set a negative value.
 _NICE = -10
 
 
@@ -60,7 +63,10 @@ class Group(NamedTuple):
 
 
 def main() -> int:
-    """Prints a row for each group; returns 1 if a group exceeds the limit."""
+    """Prints a row for each group.
+
+    Returns 0 if all groups are within the limit, 1 if not, and 2 if Prometheus does not run.
+    """
     parser = argparse.ArgumentParser(prog="make fleet", description=__doc__)
     parser.add_argument("--hosts", type=int, default=1000)
     parser.add_argument("--seconds", type=float, default=240, help="duration of the measurement")
@@ -112,13 +118,13 @@ def table(groups: Sequence[Group]) -> str:
         f" | {group.share:.1%} | {max(group.seconds, default=0):.1f} s"
         f" | {group.rules[0][1]} {group.rules[0][0]:.2f} s"
         f" | {'met' if group.share <= _MAX_SHARE else 'MISSED'} |"
-        for group in sorted(groups, key=lambda each: -each.share)
+        for group in sorted(groups, key=lambda group: -group.share)
     ]
     return f"{head}|---|---|---|---|---|---|---|---|\n" + "\n".join(rows)
 
 
 def _config(directory: Path, hosts: Sequence[str], port: int, scrape: str) -> str:
-    """The Prometheus configuration; writes the rule files with short intervals."""
+    """Writes the rule files with short intervals; returns the Prometheus configuration as JSON."""
     alerts = Path(__file__).parents[1] / "alerts"
     document = yaml.safe_load((alerts / "prometheus.example.yml").read_text())
     for name in document["rule_files"]:
@@ -140,9 +146,9 @@ def _config(directory: Path, hosts: Sequence[str], port: int, scrape: str) -> st
 
 
 def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
+    with socket.socket() as listener:
+        listener.bind((HOST, 0))
+        return int(listener.getsockname()[1])
 
 
 _PORT = _free_port()
@@ -168,7 +174,7 @@ def _require(running: Running) -> None:
         raise StackError(f"prometheus ended with {running.status}: {running.failure_reason()}")
 
 
-def _ask(running: Running, path: str, **parameters: str) -> Any:
+def _query(running: Running, path: str, **parameters: str) -> Any:
     _require(running)
     url = f"http://{running.program.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
     with urllib.request.urlopen(url, timeout=120) as answer:
@@ -176,8 +182,8 @@ def _ask(running: Running, path: str, **parameters: str) -> Any:
 
 
 def _value(running: Running, expression: str) -> float:
-    found = _ask(running, "query", query=expression)["result"]
-    return float(found[0]["value"][1]) if found else 0.0
+    result = _query(running, "query", query=expression)["result"]
+    return float(result[0]["value"][1]) if result else 0.0
 
 
 def _await_hosts(running: Running, hosts: int) -> None:
@@ -191,7 +197,7 @@ def _evaluations(running: Running, seconds: float) -> tuple[dict[str, list[float
     taken: dict[str, dict[str, float]] = defaultdict(dict)
     cpu, start = _cpu_seconds(running), time.monotonic()
     while time.monotonic() - start < seconds:
-        for group in _ask(running, "rules")["groups"]:
+        for group in _query(running, "rules")["groups"]:
             if not group["lastEvaluation"].startswith("0001-"):
                 taken[group["name"]][group["lastEvaluation"]] = group["evaluationTime"]
         time.sleep(_POLL_SECONDS)
@@ -207,17 +213,17 @@ def _alone(running: Running, evaluations: Mapping[str, Sequence[float]]) -> list
     with urllib.request.urlopen(urllib.request.Request(reload, method="POST"), timeout=120):
         # Waits for garbage collection and for scrapes in progress.
         time.sleep(20)
-    found = []
+    groups = []
     for name, interval, rules in _groups():
         cost = []
         for rule, expr in rules:
             before = _cpu_seconds(running)
-            _ask(running, "query", query=expr, time=at)
+            _query(running, "query", query=expr, time=at)
             cost.append((_cpu_seconds(running) - before, rule))
             show_progress(f"{name}: {rule} {cost[-1][0]:.2f} s")
         every = tuple(sorted(cost, reverse=True))
-        found.append(Group(name, interval, tuple(evaluations.get(name, ())), every))
-    return found
+        groups.append(Group(name, interval, tuple(evaluations.get(name, ())), every))
+    return groups
 
 
 def _groups() -> Iterator[tuple[str, float, list[tuple[str, str]]]]:

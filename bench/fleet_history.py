@@ -9,10 +9,11 @@ from bench import fleet_page, tsdb_block
 from bench.fleet_page import DRIVES, Line
 from bench.tsdb_block import Flat
 
+#: Interval of scraped samples and of recorded ones, in milliseconds.
 _SCRAPE, _RULE = 15_000, 240_000
 _DAY = 86_400_000
 
-#: Days that rules read of each scraped metric: 1, 7 and 30.
+#: Scraped metrics by the number of days that rules read.
 _SCRAPED = {
     1: (
         *("ssd_disk_saturated_seconds_total", "ssd_exporter_build_info", "ssd_device_up"),
@@ -35,8 +36,8 @@ _SCRAPED = {
     ),
     30: ("ssd_smart_spare_ratio", "ssd_slc_burst_bytes_per_second"),
 }
-#: The same for series recorded every four minutes.
 _P99 = "instance_device:ssd_probe_p99_seconds"
+#: Recorded series and their constant value, by the number of days that rules read.
 _RECORDED = {
     1: (),
     7: ((f"{_P99}:last", 0.0004),),
@@ -60,9 +61,9 @@ def write(directory: Path, hosts: Sequence[str], page: tuple[Line, ...]) -> None
 def _series(hosts: Sequence[str], page: tuple[Line, ...], wanted: Sequence[int]) -> Iterator[Flat]:
     names = {name for days in wanted for name in _SCRAPED[days]}
     scraped = [
-        (fleet_page.labels(each.series), each.start or 0.0)
-        for each in page
-        if each.series.partition("{")[0] in names
+        (fleet_page.labels(line.series), line.start or 0.0)
+        for line in page
+        if line.series.partition("{")[0] in names
     ]
     recorded = [row for days in wanted for row in _RECORDED[days]]
     for host in hosts:

@@ -101,7 +101,7 @@ _MORE_OF_HOST: tuple[tuple[str, float | None], ...] = (
     ("process_open_fds", 20),
     ("process_max_fds", 1024),
 )
-#: Counters of faults, which do not increase.
+#: Counters of a healthy host that do not increase.
 _STILL = re.compile(r"^ssd_(smart|pcie|device|filesystem|probe|sampler_gaps|collector|softnet)_")
 _FAULT = re.compile(r"stalled|saturated|falloff|timeout")
 
@@ -118,20 +118,20 @@ class Line(NamedTuple):
 
 
 def lines() -> tuple[Line, ...]:
-    """The lines of the page without comments."""
+    """Returns the series of the page of one host."""
     return tuple(_lines())
 
 
 def labels(series: str) -> tuple[tuple[str, str], ...]:
-    """Name and labels of a series, sorted as in a database."""
+    """Returns name and labels of a series as pairs, sorted as in the database of Prometheus."""
     name, _, rest = series.partition("{")
     return (("__name__", name), *sorted(re.findall(r'(\w+)="([^"]*)"', rest)))
 
 
-def page(of: tuple[Line, ...], seconds: float, now: float) -> bytes:
+def page(page_lines: tuple[Line, ...], seconds: float, now: float) -> bytes:
     """The page text after `seconds`; serial numbers contain `MARK`."""
     return b"".join(
-        b"%s %.6f\n" % (each.series.encode(), _value(each, seconds, now)) for each in of
+        b"%s %.6f\n" % (line.series.encode(), _value(line, seconds, now)) for line in page_lines
     )
 
 
@@ -151,15 +151,15 @@ def _lines() -> Iterator[Line]:
         elif device[1] == _HEALTHY:
             marked = re.sub(r'serial="[^"]*"', 'serial="S"', series).replace(_HEALTHY, "D")
             for drive in DRIVES:
-                yield Line(_of(marked, drive), start, rate)
+                yield Line(_with_drive(marked, drive), start, rate)
     for series, start in _MORE:
         for drive in DRIVES:
-            yield Line(_of(series, drive), start, 0.0)
+            yield Line(_with_drive(series, drive), start, 0.0)
     for series, start in _MORE_OF_HOST:
         yield Line(series, start, 0.0)
 
 
-def _of(series: str, drive: str) -> str:
+def _with_drive(series: str, drive: str) -> str:
     # Partitions and controllers start with the name of the drive.
     return series.replace('serial="S"', f'serial="{MARK}{drive}"').replace('"D', f'"{drive}')
 

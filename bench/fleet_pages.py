@@ -21,7 +21,7 @@ class _Pages(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
-        self._begun = time.time()
+        self._started = time.time()
         self._second = -1
         self._page = b""
         self._lock = Lock()
@@ -29,7 +29,7 @@ class _Pages(ThreadingHTTPServer):
     def page(self, host: str) -> bytes:
         with self._lock:
             now = time.time()
-            second = int(now - self._begun)
+            second = int(now - self._started)
             if second != self._second:
                 self._page = fleet_page.page(_LINES, second, now)
                 self._second = second
@@ -53,7 +53,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 @contextmanager
 def served() -> Iterator[int]:
-    """Runs the server; yields its port."""
+    """Runs the server in another process; yields its port."""
     argv = [sys.executable, "-m", "bench.fleet_pages"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 _CPUS = 8
+#: Number of counters of a disk in /proc/diskstats, and index of the requests in flight.
 _FIELDS = 17
 _IN_FLIGHT = 8
 
@@ -13,7 +14,8 @@ _IN_FLIGHT = 8
 class Kernel:
     """/proc and /sys with `disks` drives, of which the first `active` have I/O every second.
 
-    Files keep their inode, like those of /proc. They are written with one call and never shrink.
+    Files keep their inode, because the exporter keeps files of /proc open. Each is written with one
+    call and never shrinks, so that a reader never reads a partial file.
     """
 
     def __init__(self, root: Path, disks: int, active: int) -> None:

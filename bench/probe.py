@@ -21,31 +21,38 @@ from tests.probe.traces import Noise, active, steps
 from tests.rig.cgroup import RigUnavailable
 from tests.rig.probed_disk import ProbedDisk, probed_disk
 
+#: Seconds between two runs of a profile, of the schedule of all profiles, and of a year.
 _SLOT, _CYCLE, _YEAR = 300.0, 900.0, 365 * 86_400.0
-_MOST_CPU_PERCENT = 0.2
-_MOST_TERABYTES = 0.3
-_MOST_IOS = 200
+#: Limits: CPU as percent of a core, bytes written per year, and I/O requests per second.
+_MAX_CPU_PERCENT = 0.2
+_MAX_TERABYTES = 0.3
+_MAX_IOS = 200
 
-#: The file of 64 MiB, and the metadata of ext4.
+#: Size of the loop device: the probe file of 64 MiB, and the metadata of ext4.
 _DISK_BYTES = 128 * MIB
 
-_AGAIN = 21
+#: Number of runs of the analysis; the fastest one counts.
+_ANALYSIS_RUNS = 21
 
 
 def rows(scale: float) -> Iterator[Row]:
-    yield from _asked()
+    """Returns all results; `scale` reduces the number of runs of the analysis."""
+    yield from _request_rate()
     yield from _cost()
-    yield from _analysis(max(3, int(_AGAIN * scale)))
+    yield from _analysis(max(3, int(_ANALYSIS_RUNS * scale)))
 
 
-def _asked() -> Iterator[Row]:
-    """Probes run one after the other; the fsync profile sends a sync after each write."""
+def _request_rate() -> Iterator[Row]:
+    """The highest request rate of a profile, because probes run one after the other.
+
+    The fsync profile sends a sync after each write, which counts as a second request.
+    """
     most = 0
     for name in ON_BY_DEFAULT:
         profile = PROFILES[name]
-        each = 2 if name == "fsync" else 1
-        most = max(most, each * profile.jobs * (profile.rate_iops or 0))
-    yield "I/O requests per second of a probe", most, 0.0, "", "<= 200", most <= _MOST_IOS
+        requests = 2 if name == "fsync" else 1
+        most = max(most, requests * profile.jobs * (profile.rate_iops or 0))
+    yield "I/O requests per second of a probe", most, 0.0, "", "<= 200", most <= _MAX_IOS
 
 
 def _cost() -> Iterator[Row]:
@@ -57,7 +64,7 @@ def _cost() -> Iterator[Row]:
 
 
 def _quarter(disk: ProbedDisk) -> Iterator[Row]:
-    """From one run of all profiles to the next; a run before fills the file."""
+    """Measures one schedule of 15 minutes, after a run that fills the probe file."""
     show_progress("a probe that fills its file")
     disk.run()
     before = disk.written_bytes(), disk.charged_bytes()
@@ -65,9 +72,9 @@ def _quarter(disk: ProbedDisk) -> Iterator[Row]:
     for number in range(int(_CYCLE / _SLOT)):
         show_progress(f"probes of a quarter of an hour: {number} of {int(_CYCLE / _SLOT)}")
         start = time.monotonic()
-        with _counted(disk) as counted:
+        with _peak(disk) as peak:
             disk.run(_SLOT)
-        took, busiest = took + time.monotonic() - start, max(busiest, counted.most)
+        took, busiest = took + time.monotonic() - start, max(busiest, peak.most)
     cpu = _cpu_seconds() - cpu
     runs = disk.values("ssd_probe_runs_total")
     succeeded = tuple(runs[disk.device, name, "success"] for name in ON_BY_DEFAULT)
@@ -83,7 +90,7 @@ def _quarter(disk: ProbedDisk) -> Iterator[Row]:
         0.0,
         "% of core",
         "<= 0.2",
-        share <= _MOST_CPU_PERCENT,
+        share <= _MAX_CPU_PERCENT,
     )
     yield "  in 15 minutes", cpu * 1000, 0.0, "ms", "", None
     yield "  during probes, share of a core", cpu / took * 100, 0.0, "%", "", None
@@ -93,7 +100,7 @@ def _quarter(disk: ProbedDisk) -> Iterator[Row]:
         charged,
         "TB",
         "both <= 0.3",
-        max(written, charged) <= _MOST_TERABYTES,
+        max(written, charged) <= _MAX_TERABYTES,
     )
     yield "reads and writes in the busiest second", busiest, 0.0, "", "", None
 
@@ -104,7 +111,7 @@ def _cpu_seconds() -> float:
 
 
 @dataclass
-class _Counted:
+class _Peak:
     """Highest number of reads and writes in one second."""
 
     most: float = 0.0
@@ -112,23 +119,23 @@ class _Counted:
 
 
 @contextmanager
-def _counted(disk: ProbedDisk) -> Iterator[_Counted]:
+def _peak(disk: ProbedDisk) -> Iterator[_Peak]:
     stat = Path("/sys/block", disk.device, "stat")
-    found = _Counted()
+    peak = _Peak()
 
     def watch() -> None:
         then, before = time.monotonic(), _operations(stat)
-        while not found.stopping.wait(1.0):
+        while not peak.stopping.wait(1.0):
             now, after = time.monotonic(), _operations(stat)
-            found.most = max(found.most, (after - before) / (now - then))
+            peak.most = max(peak.most, (after - before) / (now - then))
             then, before = now, after
 
     thread = threading.Thread(target=watch)
     thread.start()
     try:
-        yield found
+        yield peak
     finally:
-        found.stopping.set()
+        peak.stopping.set()
         thread.join()
 
 
@@ -138,7 +145,7 @@ def _operations(stat: Path) -> int:
 
 
 def _analysis(count: int) -> Iterator[Row]:
-    """Analyses 16 GiB of writes, half at 1.2 GB/s and half at 0.4, logged every 100 ms."""
+    """Compares the analysis of a trace of 16 GiB of writes with the time to parse its log."""
     show_progress("analysis of 16 GiB of writes")
     speed = steps(1200, (8, 400))
     trace = list(active(speed, random.Random(10177), Noise(), 16 * GIB))
@@ -154,9 +161,9 @@ def _analysis(count: int) -> Iterator[Row]:
 
 def _logged(trace: list[TraceSample]) -> str:
     at, lines = 0.0, []
-    for each in trace:
-        at += each.seconds
-        rate = round(each.written_bytes / each.seconds / 1024)
+    for sample in trace:
+        at += sample.seconds
+        rate = round(sample.written_bytes / sample.seconds / 1024)
         lines.append(f"{round(at * 1000)}, {rate}, 1, 0, 0\n")
     return "".join(lines)
 
@@ -175,7 +182,7 @@ def _read_log(log: Path) -> list[TraceSample]:
 
 
 def _best(do: Callable[[], object], count: int) -> float:
-    """Minimum of several runs, because other processes use the machine too."""
+    """Seconds of the fastest of `count` runs, because other processes use the machine too."""
     times = []
     for _ in range(count):
         start = time.perf_counter()

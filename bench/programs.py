@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import os
 import socket
 import subprocess
 import sys
@@ -14,12 +13,13 @@ from pathlib import Path
 from bench.kernel import Kernel
 
 COMMAND = (sys.executable, "-m", "exporter")
-#: The same command line as the launcher of the packages (packaging/install.sh).
-_PLACE = str(Path(__file__).parents[1])
-_START = f"import sys; sys.path.append({_PLACE!r}); from exporter.cli import main; sys.exit(main())"
+_CHECKOUT = str(Path(__file__).parents[1])
+_START = (
+    f"import sys; sys.path.append({_CHECKOUT!r}); from exporter.cli import main; sys.exit(main())"
+)
+#: Equivalent of the launcher of the packages (packaging/install.sh).
 LAUNCHER = (sys.executable, "-I", "-S", "-c", _START)
 NODE_EXPORTER = "/usr/bin/prometheus-node-exporter"
-_TICKS = os.sysconf("SC_CLK_TCK")
 _NANOSECONDS = 1e9
 
 #: Request headers of a Prometheus server.
@@ -59,7 +59,10 @@ class Program:
         return body
 
     def cpu_seconds(self) -> float:
-        """CPU time of all threads; from schedstat, because stat has a resolution of 10 ms."""
+        """CPU time of all threads in seconds.
+
+        Read from schedstat, because stat has a resolution of 10 ms.
+        """
         total = 0
         for task in Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(FileNotFoundError):
@@ -71,7 +74,7 @@ class Program:
 
 
 def rss_megabytes(pid: int) -> float:
-    """VmRSS of a running process in MB."""
+    """Resident memory (VmRSS) of a running process, in units of 1024 * 1024 bytes."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024

@@ -2,13 +2,13 @@
 
 import sys
 
-#: Name, result, value for comparison (0: none), unit, limit as text, and whether the result is
-#: within the limit (None: no limit).
+#: Name, result, reference value (0: none), unit, limit as text, and whether the result is within
+#: the limit (None: no limit).
 Row = tuple[str, float, float, str, str, bool | None]
 
 
 def show_progress(text: str) -> None:
-    """Prints the measurement in progress."""
+    """Prints what is being measured to stderr, on one line if it is a terminal."""
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
     else:

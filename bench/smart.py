@@ -22,18 +22,22 @@ from bench.rows import Row, show_progress
 from tests.rig import smart_reports
 
 DRIVES = 24
-_PROCESSES = 8
-_MOST_SERIES = 60
-_CPU_SECONDS = 0.001
-_AGAIN = 5
+#: Limits: concurrent smartctl processes, SMART series of a drive (median), CPU seconds of a poll.
+_MAX_PROCESSES = 8
+_MAX_SERIES = 60
+_MAX_CPU_SECONDS = 0.001
+#: Number of measurements of the first poll of all drives; their median counts.
+_REPETITIONS = 5
 
 #: Poll intervals: never during the benchmark, the shortest allowed one, and one at which 1,000
 #: drives use half of two cores.
 _NEVER, _OFTEN, _MANY = 86_400.0, 10.0, 20.0
 
-#: Longer than the pause between two polls of one round.
+#: Time without a smartctl process after which a round of polls has ended. It is longer than the
+#: pause between two polls of one round.
 _PAUSE_SECONDS = 0.3
 
+#: struct tally of smartctl.c.
 _TALLY = struct.Struct("5q")
 _VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)\n"
 
@@ -67,15 +71,17 @@ class Drives:
 
     @property
     def running(self) -> int:
+        """Number of smartctl processes that run now."""
         return int(_TALLY.unpack(self._tally)[0])
 
     @property
     def most(self) -> int:
-        """Highest number of concurrent processes."""
+        """Highest number of concurrent smartctl processes."""
         return int(_TALLY.unpack(self._tally)[1])
 
     @property
     def ended(self) -> int:
+        """Number of smartctl processes that have polled a drive and ended."""
         return int(_TALLY.unpack(self._tally)[2])
 
     @property
@@ -107,15 +113,15 @@ class Drives:
 
 
 def rows(scale: float) -> Iterator[Row]:
-    """All results; `scale` shortens long measurements."""
-    yield from _collections(max(1, int(_AGAIN * scale)))
+    """Returns all results; `scale` shortens long measurements."""
+    yield from _collections(max(1, int(_REPETITIONS * scale)))
     yield from _daemon_of_24(60 * scale)
     yield from _growth(40 * scale)
     yield from _agent(25 * scale)
 
 
 def _collections(times: int) -> Iterator[Row]:
-    """A poller polls every drive at its start."""
+    """Measures the first poll of all drives, which a poller runs at its start."""
     taken: dict[str, list[float]] = {"at once": [], "daemon": [], "agent": []}
     most = 0
     with _drives(DRIVES) as (drives, kernel, root):
@@ -128,19 +134,19 @@ def _collections(times: int) -> Iterator[Row]:
                     drives.await_ended(DRIVES)
                 taken[name].append(drives.seconds)
                 most = max(most, drives.most)
-    plan = statistics.median(taken["at once"]) * 1000
+    at_once = statistics.median(taken["at once"]) * 1000
     for name in ("daemon", "agent"):
         ours = statistics.median(taken[name]) * 1000
-        met = ours <= 1.3 * plan
-        yield f"24 drives polled, {name} and all at once", ours, plan, "ms", "<= 1.3", met
-    yield "concurrent smartctl processes, maximum", most, 0.0, "", "<= 8", most <= _PROCESSES
+        met = ours <= 1.3 * at_once
+        yield f"24 drives polled, {name} and all at once", ours, at_once, "ms", "<= 1.3", met
+    yield "concurrent smartctl processes, maximum", most, 0.0, "", "<= 8", most <= _MAX_PROCESSES
 
 
 def _daemon_of_24(seconds: float) -> Iterator[Row]:
     with _drives(DRIVES) as (drives, kernel, root):
         with _idle_and_busy(drives, kernel, root, _OFTEN) as (idle, busy):
             cpu = _cpu_per_poll(drives, idle, busy, seconds, "24 drives")
-            yield "CPU per poll, 24 drives", cpu * 1000, 0.0, "ms", "<= 1", cpu <= 0.001
+            yield "CPU per poll, 24 drives", cpu * 1000, 0.0, "ms", "<= 1", cpu <= _MAX_CPU_SECONDS
         with _daemon(drives, kernel, root / "scraped", _OFTEN) as daemon:
             time.sleep(3)
             during, without = _scrapes(drives, daemon, max(5, int(seconds / 2)))
@@ -148,7 +154,7 @@ def _daemon_of_24(seconds: float) -> Iterator[Row]:
             name = "scrape p50, during and between polls"
             yield name, during * 1000, without * 1000, "ms", "<= 1.2", met
             series = _series_per_drive(daemon)
-            yield "SMART series per drive, median", series, 0.0, "", "<= 60", series <= _MOST_SERIES
+            yield "SMART series per drive, median", series, 0.0, "", "<= 60", series <= _MAX_SERIES
             rss = daemon.rss_megabytes()
             yield "VmRSS, 24 drives by exec", rss, 0.0, "MB", "<= 34", rss <= 34
 
@@ -193,9 +199,10 @@ def _cpu_per_poll(drives: Drives, idle: Program, busy: Program, seconds: float, 
 
 
 def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]:
-    """p50 of scrapes while smartctl runs and while it does not, without cached pages.
+    """Median seconds of a scrape while smartctl runs, and of one while it does not.
 
-    A page processes the samples since the previous page, so that both need the same number of them.
+    A scrape processes the samples since the previous scrape. Both kinds of scrapes therefore start
+    equally long after an unmeasured one.
     """
     during: list[float] = []
     without: list[float] = []
@@ -270,13 +277,13 @@ def _idle_and_busy(
 ) -> Iterator[tuple[Program, Program]]:
     """Two daemons with the same drives, after the first poll of each; only one polls further."""
     with ExitStack() as stack:
-        found = []
-        for name, each in (("idle", _NEVER), ("busy", interval)):
+        daemons = []
+        for name, seconds in (("idle", _NEVER), ("busy", interval)):
             before = drives.ended
-            found.append(stack.enter_context(_daemon(drives, kernel, root / name, each)))
+            daemons.append(stack.enter_context(_daemon(drives, kernel, root / name, seconds)))
             drives.await_ended(before + drives.count)
         time.sleep(3)
-        yield found[0], found[1]
+        yield daemons[0], daemons[1]
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 /* Replacement for smartctl in benchmarks. Like the real program it uses 8 ms of CPU time and waits 30 ms
-   for the drive. It prints the file in reports/ that the last argument names.
-
-   The file "tally" beside it contains struct tally; bench/smart.py reads it. */
+   for the drive. It prints the file in reports/ that the last argument names. It counts its processes in
+   the file "tally" in its own directory, which contains a struct tally; bench/smart.py reads it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <libgen.h>

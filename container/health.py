@@ -14,10 +14,12 @@ import time
 #: Address of the exporter in the container.
 _ADDRESS = "127.0.0.1:10177"
 
-#: Heartbeat file; the agent writes it every 15 seconds.
+#: Heartbeat file of the agent.
 _HEARTBEAT = "/run/ssd-smart-agent/agent.json"
+#: Age from which the agent counts as hanging. It writes the heartbeat every 15 seconds.
 _MAX_AGE_SECONDS = 60.0
 
+#: Timeout of a request. Two requests fit into the health check's timeout of 10 seconds.
 _TIMEOUT_SECONDS = 4.0
 
 
@@ -59,7 +61,8 @@ def _exporter(address: str) -> str:
 def _encrypted(address: str) -> tuple[int, str]:
     import ssl  # noqa: PLC0415  importing it takes a third of the run time and is rarely needed
 
-    # The request goes to this container, by an address that no certificate contains.
+    # The certificate is not verified: the request stays in this container and uses an address that
+    # no certificate contains.
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

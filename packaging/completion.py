@@ -1,4 +1,4 @@
-"""Writes the bash completion of ssd-exporter, from the parsers."""
+"""Prints the bash completion of ssd-exporter, generated from the argument parsers."""
 # ruff: noqa: INP001  a build script outside of any package
 
 import argparse
@@ -12,37 +12,37 @@ from exporter.commands.registry import COMMANDS
 TEMPLATE = Path(__file__).with_name("completion.bash")
 
 
-def flags(of: argparse.ArgumentParser) -> list[str]:
-    """The long flags, with a trailing = if they take a value."""
+def flags(source: argparse.ArgumentParser) -> list[str]:
+    """Returns the long flags of a parser, with a trailing = if they take a value."""
     return [
         name if action.nargs == 0 else f"{name}="
-        for action in of._actions  # noqa: SLF001  argparse has no public equivalent
+        for action in source._actions  # noqa: SLF001  argparse has no public equivalent
         for name in action.option_strings
         if name.startswith("--")
     ]
 
 
-def operands(of: argparse.ArgumentParser) -> list[str]:
-    """For each positional argument its choices, or its metavar in angle brackets."""
+def operands(source: argparse.ArgumentParser) -> list[str]:
+    """Returns, for each positional argument, its choices or its metavar in angle brackets."""
     return [
         " ".join(map(str, action.choices)) if action.choices else f"<{action.metavar}>"
-        for action in of._actions  # noqa: SLF001
+        for action in source._actions  # noqa: SLF001
         if not action.option_strings
     ]
 
 
 def values(parsers: list[argparse.ArgumentParser]) -> dict[str, set[str]]:
-    """The flags that take a value, by their metavar."""
-    found: dict[str, set[str]] = {}
-    for of in parsers:
-        for action in of._actions:  # noqa: SLF001
+    """Returns the flags that take a value, by their metavar."""
+    by_metavar: dict[str, set[str]] = {}
+    for source in parsers:
+        for action in source._actions:  # noqa: SLF001
             if action.nargs != 0 and action.metavar:
-                found.setdefault(str(action.metavar), set()).update(action.option_strings)
-    return {word: names for word, names in found.items() if names}
+                by_metavar.setdefault(str(action.metavar), set()).update(action.option_strings)
+    return {metavar: names for metavar, names in by_metavar.items() if names}
 
 
 def cases(pairs: dict[str, str]) -> str:
-    """The branches of a bash case statement."""
+    """Returns branches of a bash case statement that print an answer for a label."""
     return "\n".join(f"    {label}) echo '{answer}' ;;" for label, answer in pairs.items())
 
 
@@ -53,11 +53,11 @@ def _operand_cases() -> Iterator[tuple[str, str]]:
 
 
 def script() -> str:
-    """The completion script."""
-    of_commands = {name: command_parser(name) for name in COMMANDS}
+    """Returns the completion script."""
+    command_parsers = {name: command_parser(name) for name in COMMANDS}
     flags_of = {"''": " ".join(flags(parser()))}
-    flags_of |= {name: " ".join(flags(of)) for name, of in of_commands.items()}
-    words = values([parser(), *of_commands.values()])
+    flags_of |= {name: " ".join(flags(source)) for name, source in command_parsers.items()}
+    words = values([parser(), *command_parsers.values()])
     parts = {
         "@COMMANDS@": " ".join(COMMANDS),
         "@FLAGS@": cases(flags_of),

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs ssd-exporter from the files beside this script, without network and pip. It is used by
-# `make install`, the Debian package and the archive for other systems. It starts no service.
+# Installs ssd-exporter from the files in the directory of this script, without network and pip. It
+# is used by `make install`, the Debian package and the archive for other systems. It starts no
+# service.
 set -eu
 umask 022
 
@@ -100,7 +101,7 @@ if [ -z "$python" ]; then
       found=$(command -v "$directory$name") && can_run "$found" && python=$found && break 2
     done
   done
-  [ -n "$python" ] || fail "no Python 3.10 or later found; on RHEL and Rocky run: dnf install python3.12"
+  [ -n "$python" ] || fail "no Python 3.10 or later found; on RHEL and Rocky run: dnf install python3.11"
   # Resolves links of virtual environments and version managers, which other users may not be able to access.
   python=$("$python" -c 'import sys; print(sys._base_executable)')
 fi
@@ -121,14 +122,14 @@ if name != "glibc" or tuple(map(int, version.split("."))) < (2, 28):
 EOF
 fi
 
-# Unpacked beside the old version, so that a full disk does not damage it.
+# Unpacks beside the old version, so that a full disk does not damage the old version.
 unpacked=$destdir$library.new
 rm -rf "$unpacked"
 mkdir -p "$unpacked"
 for wheel in "$here"/wheels/*.whl; do
   "$python" -m zipfile -e "$wheel" "$unpacked"
 done
-# An extension module for one Python version. Without it every Python version uses the same code.
+# An extension module for one Python version only. Nothing uses it.
 rm -f "$unpacked"/yaml/_yaml.*.so
 find "$unpacked" -type d -exec chmod 755 {} + -o -type f -exec chmod 644 {} +
 [ -n "$destdir" ] || "$python" -m compileall -q -s "$unpacked" -p "$library" "$unpacked"

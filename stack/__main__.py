@@ -1,4 +1,4 @@
-"""Runs exporter, Prometheus and Alertmanager on loopback until Ctrl-C."""
+"""Runs exporter, Prometheus and Alertmanager on loopback until Ctrl-C (`make stack`)."""
 
 import argparse
 import os
@@ -13,7 +13,9 @@ from stack.configuration import configuration
 from stack.programs import Program, Running, StackError, alertmanager, exporter, prometheus
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Time in which all programs must become ready.
 _START_SECONDS = 60.0
+#: Interval between two checks whether the programs respond and run.
 _POLL_SECONDS = 0.2
 
 _STARTED_MESSAGE = """
@@ -39,7 +41,11 @@ For SMART data run: sudo make stack
 
 
 def main() -> int:
-    """Runs the stack; returns 0 after a signal, 1 if a program fails, 2 if none starts."""
+    """Runs the stack until a signal.
+
+    Returns 0 after a signal, 1 if a program fails after the start of the first one, and 2 if no
+    program can be started.
+    """
     arguments = _arguments()
     # An absolute path: Prometheus resolves relative paths from the directory of its configuration.
     directory = arguments.directory.resolve()
@@ -68,8 +74,8 @@ def main() -> int:
                 programs[1].address,
             )
         )
-        # One by one, so that `finally` stops those that run if the next one cannot start.
-        running.extend(Running(each, directory) for each in programs)
+        # Appended one by one: if a program cannot start, `finally` stops those before it.
+        running.extend(Running(program, directory) for program in programs)
         _wait_until_ready(running, ended)
         if not ended.is_set():
             sys.stdout.write(_started_message(programs, directory))
@@ -104,7 +110,7 @@ def _wait_until_ready(running: Sequence[Running], ended: threading.Event) -> Non
     waiting = list(running)
     while waiting and not ended.is_set():
         _require_running(running)
-        waiting = [each for each in waiting if not each.program.answers()]
+        waiting = [started for started in waiting if not started.program.answers()]
         if waiting and time.monotonic() >= until:
             late = waiting[0]
             raise StackError(
@@ -115,16 +121,16 @@ def _wait_until_ready(running: Sequence[Running], ended: threading.Event) -> Non
 
 
 def _require_running(running: Sequence[Running]) -> None:
-    for each in running:
-        if each.status is not None:
+    for started in running:
+        if started.status is not None:
             raise StackError(
-                f"{each.program.name} ended with {each.status}: {each.failure_reason()}"
-                f" ({each.log})"
+                f"{started.program.name} ended with status {started.status}:"
+                f" {started.failure_reason()} ({started.log})"
             )
 
 
 def _started_message(programs: Sequence[Program], directory: Path) -> str:
-    addresses = [each.address for each in programs]
+    addresses = [program.address for program in programs]
     return _STARTED_MESSAGE.format(
         exporter=addresses[0],
         alertmanager=addresses[1],

@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import IO
 
 HOST = "127.0.0.1"
+#: Timeout of the request that checks whether a program is ready.
 _RESPONSE_TIMEOUT_SECONDS = 2.0
+#: Time between SIGTERM and SIGKILL; Prometheus writes its database at the end.
 _STOP_SECONDS = 20.0
+#: Lines of a log that contain the reason of a failure.
 _REASON = re.compile(r"level=error|^panic: ")
 
 
 class StackError(Exception):
-    """The stack cannot run; the message is a single line."""
+    """The stack cannot run. The message is a single line and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """A program of the stack.
 
-    binaries: names in distributions; the first one in PATH is used. Empty if `flags` start with the
-    program. ready: path that returns status 200 when the program is ready.
+    binaries: names of the executable in distributions; the first one in PATH is used. If it is
+    empty, `flags` start with the executable. package: Debian package. option: flag of `make stack`
+    that sets the port. ready: URL path that returns status 200 when the program is ready.
     """
 
     name: str
@@ -41,7 +45,7 @@ class Program:
         return f"{HOST}:{self.port}"
 
     def argv(self) -> list[str]:
-        """The command line.
+        """Returns the command line.
 
         Raises:
             StackError: the program is not installed.
@@ -63,7 +67,8 @@ class Program:
             StackError: another program listens on it, or listening is not permitted.
         """
         with socket.socket() as listener:
-            # All three programs set it too. Without it, old connections would block the port.
+            # All three programs set it too. Without it, connections of an earlier run would block
+            # the port for a minute.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 listener.bind((HOST, self.port))
@@ -75,7 +80,7 @@ class Program:
                 ) from e
 
     def answers(self) -> bool:
-        """True if the program is ready."""
+        """Returns True if the program is ready, False if it does not respond."""
         link = http.client.HTTPConnection(HOST, self.port, timeout=_RESPONSE_TIMEOUT_SECONDS)
         try:
             link.request("GET", self.ready)
@@ -87,7 +92,7 @@ class Program:
 
 
 class Running:
-    """A started program. setpriv stops it if this process is killed."""
+    """A started program. If this process is killed, setpriv makes the kernel stop the program."""
 
     def __init__(self, program: Program, directory: Path) -> None:
         self.program = program
@@ -100,11 +105,11 @@ class Running:
 
     @property
     def status(self) -> int | None:
-        """Exit status; None while it runs."""
+        """Exit status, or None while the program runs."""
         return self._process.poll()
 
     def failure_reason(self) -> str:
-        """The last error in its log, or the last line if there is no error, as one line."""
+        """Returns the last error in the log, or the last line if the log contains no error."""
         lines = self.log.read_text(errors="replace").strip().splitlines()
         # Go prints stack traces after the reason.
         reasons = [line for line in lines if _REASON.search(line)]
@@ -115,7 +120,7 @@ class Running:
         self._process.terminate()
 
     def wait(self) -> None:
-        """Waits until it exits; kills it after a timeout."""
+        """Waits until the program exits; kills it after a timeout."""
         try:
             self._process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
@@ -156,7 +161,7 @@ def prometheus(port: int, directory: Path, config: Path) -> Program:
 
 
 def alertmanager(port: int, directory: Path, config: Path) -> Program:
-    """Alertmanager without clustering. Debian uses a different name for its program."""
+    """Alertmanager without clustering. Its executable has a different name in Debian."""
     return Program(
         "alertmanager",
         ("prometheus-alertmanager", "alertmanager"),
