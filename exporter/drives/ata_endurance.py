@@ -129,7 +129,7 @@ def raw_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def stuck_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The remaining life in the normalized value, or in the raw value if the former is 100.
+    """The normalized value is the remaining life; if it is 100, the raw value may be it instead.
 
     On some firmware the normalized value stays at 100 while the raw value counts down. On other
     firmware the normalized value counts down while the raw value counts up (KINGSTON SA400:

@@ -13,7 +13,7 @@ ATA_VENDOR = "ATA"
 
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
-#: Fields that only one protocol has, for a report in which smartctl does not name the protocol.
+#: Fields that only one protocol has. They identify the protocol if smartctl does not report it.
 _PROTOCOL_OF_FIELD = {
     "nvme_smart_health_information_log": Protocol.NVME,
     "nvme_version": Protocol.NVME,

@@ -21,7 +21,7 @@ class Make:
     database: matches the model family of smartctl's drive database.
     within: matches the model; limits `database` to some models of the family.
     firmware: matches the firmware version; limits `database` and `model`.
-    model: matches the model of a drive that the database does not know. Used if no row
+    model: matches the model of a drive that the database does not list. Used if no row
         matches by family.
     """
 
@@ -116,11 +116,11 @@ MAKES: tuple[Make, ...] = (
 
 def identify_make(identity: DriveIdentity) -> str | None:
     """The name of the make of a drive. None if no row of `MAKES` matches."""
-    return _make_of(identity.family or "", identity.model or "", identity.firmware or "")
+    return _find_make(identity.family or "", identity.model or "", identity.firmware or "")
 
 
 @lru_cache(maxsize=1024)
-def _make_of(family: str, model: str, firmware: str) -> str | None:
+def _find_make(family: str, model: str, firmware: str) -> str | None:
     if family:
         for make in MAKES:
             if (

@@ -194,7 +194,7 @@ def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | 
     directory = disk / directory_name
     start = _sectors_to_bytes(files.read_integer(directory / "start"))
     # The kernel reports -1 for a partition that no offset would align.
-    offset = files.read_integer(directory / "alignment_offset", least=-1)
+    offset = files.read_integer(directory / "alignment_offset", minimum=-1)
     return Partition(
         name=directory_name.replace("!", "/"),
         number=files.read_attribute(directory / "dev"),

@@ -203,8 +203,8 @@ def _parse_line(line: str) -> DiskStats:
         raise ValueError(f"{count} columns instead of 14, 18, or at least 20")
     major, minor, device = columns[:_NAME_COLUMNS]
     counters: list[int | None] = [*map(int, columns[_NAME_COLUMNS:_WITH_FLUSHES])]
-    # If no counter is negative and their sum is in range, each counter is in range. This costs half
-    # as much as min() and max().
+    # If no counter is negative and their sum is in range, each counter is in range. This check
+    # takes half the time of min() and max().
     has_sign = "-" in line and line.count("-") > device.count("-")
     if has_sign or sum(counters) >= COUNTER_END:  # type: ignore[arg-type]
         _check_range(counters)
@@ -214,7 +214,7 @@ def _parse_line(line: str) -> DiskStats:
         counters[_IN_FLIGHT] = 0
     if count < _WITH_FLUSHES:
         counters += [None] * (_WITH_FLUSHES - count)
-    # The class's own constructor would cost as much as the rest of the line.
+    # The constructor of the class would take as long as parsing the rest of the line.
     return _new(DiskStats, (device, f"{major}:{minor}", *counters))
 
 

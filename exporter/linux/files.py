@@ -69,7 +69,7 @@ class RawFile(NamedTuple):
 class OpenFile:
     """A kernel file that is read every second and stays open between the readings.
 
-    Path lookup, open and close together cost as much as the reading itself. A file in /proc
+    Path lookup, open and close together take as long as the reading itself. A file in /proc
     generates new content each time it is read from offset 0
     (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe.
     """
@@ -182,8 +182,8 @@ def read_attribute(path: Path | str) -> str | None:
     return content.decode("utf-8", "backslashreplace").strip() or None
 
 
-def read_integer(path: Path | str, base: int = 10, least: int = 0) -> int | None:
-    """Returns a sysfs attribute as a number from `least` to 2^64 - 1.
+def read_integer(path: Path | str, base: int = 10, minimum: int = 0) -> int | None:
+    """Returns a sysfs attribute as a number from `minimum` to 2^64 - 1.
 
     None means that the attribute is unknown, not a number, or out of that range. Base 0 accepts
     the kernel's prefixes: 0x10 is 16.
@@ -193,7 +193,7 @@ def read_integer(path: Path | str, base: int = 10, least: int = 0) -> int | None
         number = None if text is None else int(text, base)
     except ValueError:
         return None
-    return None if number is None or not least <= number < COUNTER_END else number
+    return None if number is None or not minimum <= number < COUNTER_END else number
 
 
 def list_names(path: Path) -> tuple[str, ...]:

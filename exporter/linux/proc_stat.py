@@ -83,5 +83,5 @@ def _parse_times(columns: list[str]) -> CpuTimes:
         raise ValueError("a number is not an unsigned 64-bit counter")
     if len(ticks) < 8:
         ticks.append(0)
-    # The class's own constructor would take most of a sample on a host with 128 CPUs.
+    # The constructor of the class would take most of the time of a sample on a host with 128 CPUs.
     return _new(CpuTimes, [tick / TICKS_PER_SECOND for tick in ticks])

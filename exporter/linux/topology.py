@@ -311,10 +311,10 @@ def _filesystems(
 
 def _first_namespaces(devices: Collection[Device]) -> dict[str, str]:
     lowest: dict[str, tuple[int, str]] = {}
-    for entry in devices:
-        number = entry.block.name.rpartition("n")[2]
-        if entry.block.kind == "disk" and number.isascii() and number.isdigit():
-            namespace = (int(number), entry.block.name)
-            for controller in entry.identity.controllers:
+    for disk in devices:
+        number = disk.block.name.rpartition("n")[2]
+        if disk.block.kind == "disk" and number.isascii() and number.isdigit():
+            namespace = (int(number), disk.block.name)
+            for controller in disk.identity.controllers:
                 lowest[controller] = min(lowest.get(controller, namespace), namespace)
     return {controller: name for controller, (_, name) in lowest.items()}
