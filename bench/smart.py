@@ -221,7 +221,7 @@ def _scrapes(drives: Drives, daemon: Program, count: int) -> tuple[float, float]
 
 
 def _start_in_pause(drives: Drives, daemon: Program) -> float:
-    """Scrapes a page that is not measured, after all polls have ended; returns its time."""
+    """Scrapes once, unmeasured, after all polls have ended; returns the time of the scrape."""
     _wait_for_poll(drives)
     _wait_for_pause(drives, _PAUSE_SECONDS)
     now = time.monotonic()

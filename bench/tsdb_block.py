@@ -3,7 +3,9 @@
 The cost of a rule that reads 7 days can be measured only with 7 days in the database. `promtool
 tsdb create-blocks-from` reads its whole input again for each block of two hours, which would take
 days for 4,000 drives at 15 s. Here series with the same values share their chunks. Prometheus still
-reads and decodes them for each series. Format: docs/format/ of https://github.com/prometheus/prometheus/tree/v2.42.0/tsdb.
+reads and decodes them for each series.
+
+Format: docs/format/ of https://github.com/prometheus/prometheus/tree/v2.42.0/tsdb.
 """
 
 import json
@@ -34,11 +36,11 @@ def write(directory: Path, number: int, begin: int, end: int, series: Iterable[F
     (place / "chunks").mkdir(parents=True)
     every = sorted(series)
     chunks = _Chunks(begin, end)
-    lists = {key: chunks.add(*key) for key in sorted({(each.value, each.step) for each in every})}
+    lists = {key: chunks.add(*key) for key in sorted({(flat.value, flat.step) for flat in every})}
     (place / "chunks" / "000001").write_bytes(chunks.content)
     (place / "index").write_bytes(_index(every, lists))
     stats = {
-        "numSamples": sum((end - begin + each.step - 1) // each.step for each in every),
+        "numSamples": sum((end - begin + flat.step - 1) // flat.step for flat in every),
         "numSeries": len(every),
         "numChunks": chunks.count,
     }
@@ -90,7 +92,7 @@ def _xor(first: int, count: int, step: int, value: float) -> bytes:
 
 def _index(every: Sequence[Flat], lists: dict[tuple[float, int], bytes]) -> bytes:
     content = bytearray(struct.pack(">IB", _INDEX_MAGIC, 2))
-    words = sorted({word for each in every for pair in each.labels for word in pair} | {""})
+    words = sorted({word for flat in every for pair in flat.labels for word in pair} | {""})
     symbol = {word: _uvarint(at) for at, word in enumerate(words)}
     symbols = len(content)
     content += _framed(struct.pack(">I", len(words)) + b"".join(map(_text, words)))
@@ -98,15 +100,15 @@ def _index(every: Sequence[Flat], lists: dict[tuple[float, int], bytes]) -> byte
     first_series = len(content)
     ends = {key: (chunks, _Appended(chunks)) for key, chunks in lists.items()}
     postings: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for each in every:
+    for flat in every:
         content += bytes(-len(content) % 16)
         here = len(content) // 16
         postings["", ""].append(here)
-        for pair in each.labels:
+        for pair in flat.labels:
             postings[pair].append(here)
-        names = b"".join(symbol[word] for pair in each.labels for word in pair)
-        names = _uvarint(len(each.labels)) + names
-        chunks, appended = ends[each.value, each.step]
+        names = b"".join(symbol[word] for pair in flat.labels for word in pair)
+        names = _uvarint(len(flat.labels)) + names
+        chunks, appended = ends[flat.value, flat.step]
         content += _uvarint(len(names) + len(chunks)) + names + chunks
         content += struct.pack(">I", appended.crc(crc32c(names)))
     first_posting = len(content) + -len(content) % 4

@@ -128,10 +128,10 @@ def built_dashboard(dashboard: Dashboard) -> model.Dashboard:
 
 
 def _all(record: model.Dashboard) -> Iterator[model.Panel | model.RowPanel]:
-    for each in record.panels or ():
-        yield each
-        if isinstance(each, model.RowPanel):
-            yield from each.panels
+    for panel in record.panels or ():
+        yield panel
+        if isinstance(panel, model.RowPanel):
+            yield from panel.panels
 
 
 def _variable(variable: Variable) -> Builder[model.VariableModel]:
