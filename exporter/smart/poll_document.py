@@ -132,7 +132,7 @@ def poll_document(
         began_at=began_at,
         seconds=finished.seconds,
         interval_seconds=interval_seconds,
-        exit_status=finished.status,
+        exit_status=finished.status if _has_exited(finished) else None,
         is_daily=is_daily,
         message=message,
         report=report,
@@ -154,7 +154,7 @@ def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
     """
     if finished.end is not End.EXITED:
         return _RESULT_OF_END[finished.end], finished.message, {}
-    if finished.status is None or finished.status < 0:
+    if not _has_exited(finished) or finished.status is None:
         return PollResult.KILLED, finished.message or "smartctl was killed", {}
     try:
         report = smartctl.report(finished.output)
@@ -166,6 +166,11 @@ def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
     if finished.status & (_COMMAND_LINE | _DEVICE_OPEN):
         return *_failed_result(finished.status, messages), report
     return PollResult.SUCCESS, "", report
+
+
+def _has_exited(finished: Finished) -> bool:
+    """True if the process ended by itself: a negative status is the number of a signal."""
+    return finished.end is End.EXITED and finished.status is not None and finished.status >= 0
 
 
 def _result_without_report(finished: Finished, e: ParseError) -> tuple[PollResult, str]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.errors import ParseError
+from exporter.programs.child import End, Finished
 from exporter.smart.poll_document import (
     LARGEST_BYTES,
     Heartbeat,
@@ -16,7 +17,9 @@ from exporter.smart.poll_document import (
     file_name,
     parse_heartbeat,
     parse_poll_document,
+    poll_document,
 )
+from exporter.smart.smartctl import Address
 
 POLL = PollDocument(
     path="/dev/bus/0",
@@ -126,3 +129,22 @@ def test_a_files_name_is_harmless_whatever_the_drive_is_called(path: str, kind: 
     assert name.isascii()
     assert len(name) < 100
     assert set() == set(name) & set("/\0\n ")
+
+
+@given(
+    st.sampled_from(list(End)),
+    st.none() | st.integers(-64, 255),
+    st.binary(max_size=40),
+    st.text(max_size=20),
+)
+def test_the_daemon_accepts_the_document_of_every_run_of_smartctl(
+    end: End, status: int | None, output: bytes, message: str
+) -> None:
+    """Also of a run that a signal ended, whose status is negative."""
+    finished = Finished("sda", end, status, output, seconds=1.5, message=message)
+    document = poll_document(
+        finished, Address("/dev/sda", "sat"), began_at=1e9, interval_seconds=900.0, is_daily=False
+    )
+    parsed = parse_poll_document(encoded(document))
+    assert document.result == parsed.result
+    assert document.address == parsed.address
