@@ -50,7 +50,8 @@ def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R |
     base: supplies the values that are missing in `values`; without it the defaults apply.
 
     Raises:
-        ConfigError: a key is unknown, or a value has the wrong type. The message names the key.
+        ConfigError: a key is unknown or missing, or a value has the wrong type. The message names
+            the key.
     """
     hints = get_type_hints(kind)
     known = {str(f.metadata.get("key", f.name)): f for f in fields(kind)}  # type: ignore[arg-type]
@@ -66,6 +67,8 @@ def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R |
             )
         elif base_value is not MISSING:
             arguments[f.name] = base_value
+        elif f.default is MISSING and f.default_factory is MISSING:
+            raise ConfigError(f"{_dotted(where, key)} is missing", f"add {key} = ...")
     return kind(**arguments)
 
 

@@ -211,6 +211,8 @@ def _nested(dotted: str, value: Any) -> dict[str, Any]:
 @example("collector", {"two\nlines": True})
 @example("web", {"listen_address": "two\nlines"})
 @example("disk", {"device_include": "(\n"})
+@example("smart.drive", [{}])
+@example("smart.drive", [{"path": "/dev/sda"}])
 @given(
     st.sampled_from(keys(Settings())) | st.sampled_from(["path", "rules", "rules.saturation"]),
     _TOML,
