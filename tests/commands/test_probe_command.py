@@ -121,7 +121,7 @@ def test_an_unknown_profile_is_an_error_that_lists_the_known_ones(place: Place) 
 def test_the_cache_s_cliff_has_a_command_of_its_own(place: Place) -> None:
     ended = place.run("probe", "slc", where(place))
     assert 2 == ended.status
-    assert "see ssd-exporter slc --help" in ended.complaint
+    assert "run ssd-exporter slc" in ended.complaint
 
 
 @pytest.mark.parametrize(
