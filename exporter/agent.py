@@ -141,7 +141,7 @@ class Agent:
         service.notify("READY=1", "STATUS=polling the drives")
 
     def _writer_for(self, directory: Path) -> DocumentWriter:
-        """The writer in use if the directory is the same, else a new one that holds the lock.
+        """Returns the current writer if the directory is the same, else a new one with its lock.
 
         Raises:
             ConfigError: another agent writes to the directory.
@@ -164,7 +164,10 @@ class Agent:
             try:
                 self._writer.sweep(set(heartbeat.drives))
             except OSError as e:
-                log.warning("%s: %s", self._directory, e.strerror)
+                log.warning(
+                    "%s: documents of removed drives could not be deleted: %s",
+                    *(self._directory, e.strerror),
+                )
 
     def _write(self, document: PollDocument | Heartbeat) -> None:
         address = None if isinstance(document, Heartbeat) else (document.path, document.type)
@@ -200,7 +203,7 @@ def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> 
 
 
 def another_agent(directory: Path) -> ConfigError:
-    """The error for a directory that another agent writes to."""
+    """Returns the error for a directory that another agent writes to."""
     return ConfigError(
         f"another smart-agent writes to {directory}",
         "stop it, or set another smart.directory for this one",

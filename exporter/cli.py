@@ -59,14 +59,14 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--log.format": ("log.format", "FORMAT", "logfmt (default) or json"),
 }
 
-
-#: The settings of the installed packages. Commands read them by default, like the daemon's unit.
-USUAL_FILE = Path("/etc/ssd-exporter/config.toml")
+#: The settings file of the installed packages. Commands read it by default. The daemon's unit names
+#: it with --config.file.
+DEFAULT_FILE = Path("/etc/ssd-exporter/config.toml")
 
 #: Prefixes of the flags that every command has.
 _COMMAND_FLAGS = ("--path.", "--smartctl.", "--state.", "--log.")
 
-#: Maximum size of the configuration file. Limits the memory if the user names a wrong file.
+#: Maximum size of the configuration file in bytes. It limits the memory if the path is wrong.
 _MAX_FILE_BYTES = 1 << 20
 
 
@@ -135,7 +135,7 @@ def _command_parser(name: str, command: Command) -> argparse.ArgumentParser:
     _add_settings(
         p,
         {flag: setting for flag, setting in _FLAGS.items() if flag.startswith(_COMMAND_FLAGS)},
-        f"configuration file (TOML); default: {USUAL_FILE} if it exists",
+        f"configuration file (TOML); default: {DEFAULT_FILE} if it exists",
     )
     return p
 
@@ -151,10 +151,10 @@ def _add_settings(
         p.add_argument(flag, dest=key, metavar=metavar, help=text, action=action)
 
 
-def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> Settings:
-    """Returns the validated settings of the file and the flags. Flags override the file.
+def settings(arguments: argparse.Namespace, default_file: Path | None = None) -> Settings:
+    """Returns the settings of the file and the flags, validated. Flags override the file.
 
-    usual_file: the file to read if no flag names one. It need not exist.
+    default_file: the file to read if no flag names one. It need not exist.
 
     Raises:
         ConfigError: a setting is invalid. The message names the key and the remedy.
@@ -162,8 +162,8 @@ def settings(arguments: argparse.Namespace, usual_file: Path | None = None) -> S
     from_file: Settings = parse_record(Settings, {}, "")
     path = arguments.config_file
     # lexists, not exists: a dangling link is a mistake that must be reported.
-    if path is None and usual_file is not None and os.path.lexists(usual_file):
-        path = usual_file
+    if path is None and default_file is not None and os.path.lexists(default_file):
+        path = default_file
     if path is not None:
         from_file = parse_record(Settings, _file(Path(path)), "", from_file)
     flags: dict[str, Any] = {}
@@ -191,29 +191,32 @@ def _file(path: Path) -> dict[str, Any]:
     return values
 
 
-def _reject_unknown_command(given: Sequence[str]) -> None:
-    if given and not given[0].startswith("-"):
-        raise ConfigError(f"unknown command {given[0]!r}", f"use one of {', '.join(COMMANDS)}")
+def _reject_unknown_command(words: Sequence[str]) -> None:
+    if words and not words[0].startswith("-"):
+        raise ConfigError(f"unknown command {words[0]!r}", f"use one of {', '.join(COMMANDS)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the daemon or a command. Returns the exit status; 2 for a mistake of the user."""
+    """Run the daemon or a command, and return the exit status.
+
+    The status is 2 if the flags or the configuration are invalid, and 130 if SIGINT ends a command.
+    """
     if os.getpid() == 1:
         # The kernel drops signals to PID 1 without a handler, so a container would not stop.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    given = list(sys.argv[1:] if argv is None else argv)
-    listed = COMMANDS.get(given[0]) if given else None
+    words = list(sys.argv[1:] if argv is None else argv)
+    registered = COMMANDS.get(words[0]) if words else None
     try:
-        if listed is not None:
-            command = listed.load()
-            arguments = _command_parser(given[0], command).parse_args(given[1:])
+        if registered is not None:
+            command = registered.load()
+            arguments = _command_parser(words[0], command).parse_args(words[1:])
             # smart-agent reads the settings again at SIGHUP.
-            arguments.read_settings = lambda: settings(arguments, USUAL_FILE)
-            chosen = settings(arguments, USUAL_FILE)
+            arguments.read_settings = lambda: settings(arguments, DEFAULT_FILE)
+            chosen = settings(arguments, DEFAULT_FILE)
             logs.configure(chosen.log.level, chosen.log.format)
             return command.run(chosen, arguments)
-        _reject_unknown_command(given)
-        arguments = parser().parse_args(given)
+        _reject_unknown_command(words)
+        arguments = parser().parse_args(words)
         chosen = settings(arguments)
         logs.configure(chosen.log.level, chosen.log.format)
         # Imported late: --help and mistakes in the flags do not need the daemon.
@@ -230,7 +233,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ssd-exporter: {e}\n")
         return 2
     except BrokenPipeError:
-        # `ssd-exporter --once | head` closes the pipe. Python flushes at exit, and must not fail.
+        # `ssd-exporter --once | head` closes the pipe. Python flushes stdout at exit, which would
+        # fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

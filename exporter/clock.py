@@ -7,10 +7,10 @@ from typing import Protocol
 class Clock(Protocol):
     """Readings of time in seconds.
 
-    monotonic: never steps, and stands still while the machine is suspended, like the kernel's I/O
-    accounting (CLOCK_MONOTONIC).
-    boottime: `monotonic` plus the time in suspension (CLOCK_BOOTTIME). A growing difference between
-    the two shows a suspension.
+    monotonic: never steps, and stops while the machine is suspended, as the kernel's I/O accounting
+    does (CLOCK_MONOTONIC).
+    boottime: `monotonic` plus the time in suspension (CLOCK_BOOTTIME). If the difference between
+    the two has grown, the machine was suspended.
     wall: Unix time, which may step.
     sleep: blocks the calling thread. A fake clock only advances its time.
     """

@@ -1,7 +1,8 @@
 """Runs the readings of collectors and records their success, duration and errors.
 
-This is the only place that catches SourceError. A failed reading costs its own samples only. It is
-counted by reason and logged once: again only when its error changes, and at debug level otherwise.
+This module catches the SourceError of a failed reading, so that the other collectors continue. The
+failure is counted by reason. It is logged as a warning when it occurs first and when its error
+changes, and otherwise at debug level.
 """
 
 import logging
@@ -19,7 +20,7 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: A part whose error alternates between two kinds logs at most one warning in this time.
+#: Minimum time between two warnings of a part whose error alternates between two kinds, in seconds.
 _MIN_LOG_INTERVAL_SECONDS = 60.0
 
 
@@ -109,7 +110,7 @@ class CollectorStatus:
             log.info("collector %s: recovered; the last problem was: %s", collector, last_message)
 
     def _is_new(self, key: tuple[str, str], problem: SourceError, was_successful: bool) -> bool:
-        """True if the problem is to be logged: the first one, or of a kind not logged recently."""
+        """Returns True if the problem must be logged as a warning; see the module docstring."""
         # Line numbers and process ids do not make a problem new.
         kind = f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"
         now = self._clock.monotonic()

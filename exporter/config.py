@@ -17,7 +17,7 @@ from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings
 
-#: Every collector, and whether it is enabled by default.
+#: All collectors; True if a collector is enabled by default.
 COLLECTORS: Mapping[str, bool] = {
     "cpu": True,
     "softirqs": True,
@@ -34,7 +34,7 @@ COLLECTORS: Mapping[str, bool] = {
 
 #: Block devices that are excluded by default: partitions, RAM disks, loop and floppy devices,
 #: optical drives, and the hidden path devices of NVMe multipath, whose head device shows their I/O.
-NO_DRIVES = (
+_DEFAULT_DEVICE_EXCLUDE = (
     r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+"
     r"|(nvme\d+n|mmcblk|nbd|rbd|md|loop|zd|bcache|pmem)\d+p\d+"
     r"|mmcblk\d+(boot\d+|rpmb)|nvme\d+c\d+n\d+)$"
@@ -43,7 +43,7 @@ NO_DRIVES = (
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where the host's files and the external programs are.
+    """The paths of the host's files and of the external programs.
 
     procfs, sysfs, rootfs: the roots of /proc, /sys and the host's file system. They differ from the
     defaults in a container that monitors its host, and in tests.
@@ -61,7 +61,7 @@ class Paths:
 class WebSettings:
     """The HTTP server.
 
-    listen_address: one or several addresses, as "host:port" or ":port".
+    listen_address: one or more addresses, as "host:port" or ":port".
 
     config_file: TLS certificates and passwords, in the format of the Prometheus exporter-toolkit.
     """
@@ -295,9 +295,12 @@ def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
             "disk.device_include and disk.device_exclude are both set", "set one of them"
         )
     include = regular_expression("disk.device_include", disk.device_include)
-    exclude = regular_expression("disk.device_exclude", disk.device_exclude or NO_DRIVES)
+    exclude = regular_expression(
+        "disk.device_exclude", disk.device_exclude or _DEFAULT_DEVICE_EXCLUDE
+    )
 
-    # Called for every device once a second. 16,384 entries hold 2,000 devices with partitions.
+    # Called for every device once per second. 16,384 entries suffice for 2,000 devices with
+    # partitions.
     @lru_cache(maxsize=1 << 14)
     def is_exported(device: str) -> bool:
         if disk.device_include:

@@ -75,10 +75,11 @@ def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R |
 def parse_value(kind: Any, value: Any, where: str, base: Any = MISSING) -> Any:
     """Returns one TOML value as the type `kind` of its setting.
 
+    where: the dotted key, for error messages.
     base: the value to merge a table into; MISSING without one.
 
     Raises:
-        ConfigError: the value has another type.
+        ConfigError: the value has the wrong type. The message names the key.
     """
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
@@ -167,7 +168,7 @@ def _scalar(kind: Any, value: Any, where: str) -> Any:
 
 
 def _is_integer(value: Any) -> bool:
-    """True for a 64-bit integer. tomllib also returns larger ones; TOML guarantees 64 bits."""
+    """Returns True for a 64-bit integer. TOML guarantees 64 bits; tomllib accepts larger ones."""
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
@@ -234,7 +235,9 @@ def _check_probe(probe: ProbeSettings) -> None:
             )
     _between("probe.first_delay_seconds", probe.first_delay_seconds, 0, _DAY_SECONDS)
     _between("probe.budget_bytes_per_day", probe.budget_bytes_per_day, 0, 1e15)
-    configured = {name: profiles.profile(name, each) for name, each in probe.profile.items()}
+    configured = {
+        name: profiles.profile(name, parameters) for name, parameters in probe.profile.items()
+    }
     for name in probe.profiles:
         profile = configured.get(name) or PROFILES.get(name)
         if profile is None:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO
 
 from exporter import __version__, logs, service
-from exporter import state as kept
 from exporter.clock import Clock, SystemClock
 from exporter.config import Settings
 from exporter.errors import ConfigError
@@ -21,7 +20,7 @@ from exporter.metrics.page import PageCache
 from exporter.monitor import Monitor
 from exporter.programs.command import SystemRunner
 from exporter.service import Signals
-from exporter.state import StateFile
+from exporter.state import StateFile, open_state_file
 from exporter.threads import LoopThread, PeriodicThread
 from exporter.web import listen, security
 from exporter.web.server import HttpServer
@@ -33,27 +32,32 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-#: The time between two saves of the state: the most that kill -9 or a power failure can lose.
+#: Time between two saves of the state, in seconds. kill -9 or a power failure loses at most the
+#: changes of this time.
 _SAVE_INTERVAL_SECONDS = 600.0
 
-#: The shortest time between two surveys, however often a device appears and disappears.
+#: Minimum time between two surveys in seconds, also if devices appear and disappear more often.
 _MIN_SURVEY_INTERVAL_SECONDS = 2.0
 
-#: The sampler counts as hanging when its last sample is older than both limits.
+#: The sampler counts as hanging if its last sample is older than both limits: a number of sampling
+#: intervals, and a time in seconds.
 _MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 
-#: How long the start waits for the first survey. After that the page is served without its results.
+#: Maximum time in seconds that the start waits for the first survey. After that the page is served
+#: without its results.
 _FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: The process ends within a second after SIGTERM. The first limit applies to the threads, whose
-#: child processes may need SIGKILL; the second to the last save, also while its disk hangs.
+#: Limits in seconds, so that the process ends within a second after SIGTERM. The first one is for
+#: the threads, whose child processes may need SIGKILL. The second one is for the last save, whose
+#: disk may hang.
 _STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 0.3
 
-#: How often the main thread checks the daemon without a watchdog of the service manager.
+#: Time between two checks of the daemon on the main thread, in seconds, without a watchdog of the
+#: service manager.
 _CHECK_INTERVAL_SECONDS = 60.0
 
-#: The interpreter's switch interval. The default of 5 ms lets the rendering of a page with 1,000
-#: disks delay the sampler by 5 ms at a time.
+#: The interpreter's switch interval in seconds. With the default of 5 ms, rendering a page with
+#: 1,000 disks would delay the sampler by 5 ms at a time.
 _SWITCH_INTERVAL_SECONDS = 0.0005
 
 
@@ -65,13 +69,13 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
     """
     if settings.web.config_file is not None:
         security.load_security(settings.web.config_file)
-    kept.open_state_file(settings.state.directory, environment)
+    open_state_file(settings.state.directory, environment)
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
     """Take two samples, one interval apart, and write the page to `out`."""
     clock = SystemClock()
-    state = kept.open_state_file(settings.state.directory, environment)
+    state = open_state_file(settings.state.directory, environment)
     # Counters start at zero: a daemon that runs at the same time has not saved its counters yet.
     saved = {**(state.load() if state else {}), "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
@@ -94,7 +98,7 @@ def serve(
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     clock = SystemClock()
-    state = kept.open_state_file(settings.state.directory, environment)
+    state = open_state_file(settings.state.directory, environment)
     monitor = Monitor(
         settings,
         clock,
@@ -116,7 +120,7 @@ def serve(
     with Signals() as signals:
         server.start()
         threads.start()
-        # The objects of the start stay alive: the garbage collector need not traverse them again.
+        # The objects that exist now stay alive. The garbage collector need not check them again.
         gc.freeze()
         _announce(server)
         service.notify("READY=1", "STATUS=sampling")
@@ -165,7 +169,7 @@ class _Threads:
             _MIN_SURVEY_INTERVAL_SECONDS,
         )
         self._saving = PeriodicThread("state", self._save, lambda: _SAVE_INTERVAL_SECONDS, clock)
-        # Only people read these results: half the rate of the survey is enough.
+        # These results change only after a probe that a person starts, or once a week.
         self._refreshing_slc = PeriodicThread(
             "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
@@ -188,7 +192,7 @@ class _Threads:
     def start(self) -> None:
         """Take the first sample, run the first survey, and start all threads."""
         self._monitor.sampler.tick()
-        # On a thread of its own: a file or program of the host may hang, and the sampler must not.
+        # On a separate thread: a file or program of the host may hang, and the sampler must run.
         first_survey = threading.Thread(target=self._initialize, name="survey-first", daemon=True)
         first_survey.start()
         first_survey.join(_FIRST_SURVEY_TIMEOUT_SECONDS)
@@ -199,12 +203,45 @@ class _Threads:
             self._refreshing_slc.trigger()
         for thread in self._health_threads:
             thread.start()
-        # At once, so that the next start detects that this run was killed.
+        # Save at once: if this run is killed, the next start then detects it.
         self._saving.trigger()
 
     def trigger_survey(self) -> None:
         """Request a survey soon."""
         self._surveying.trigger()
+
+    def stop(self) -> None:
+        """Stop all threads and save the state, within the two time limits above.
+
+        A state directory on a disk that hangs does not delay the stop further.
+        """
+        # Also wait for the probe thread: a terminated fio reports the bytes that it wrote, and the
+        # budget must record them.
+        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._health_threads]
+        if self._probing is not None:
+            threads.append(self._probing)
+        for thread in threads:
+            thread.request_stop()
+        until = self._clock.monotonic() + _STOP_TIMEOUT_SECONDS
+        for thread in threads:
+            thread.stop(max(0.0, until - self._clock.monotonic()))
+        saving = threading.Thread(target=self._save_at_end, daemon=True)
+        saving.start()
+        saving.join(_LAST_SAVE_TIMEOUT_SECONDS)
+
+    def problem(self) -> str:
+        """Returns why the page is out of date; empty if it is not."""
+        sampled_at = self._monitor.sampler.sampled_at or self._started_at
+        age = self._clock.monotonic() - sampled_at
+        if age > max(
+            _MAX_SAMPLE_AGE_SECONDS, _MAX_SAMPLE_AGE_INTERVALS * self._monitor.sampler.interval
+        ):
+            return f"no sample for {age:.0f} seconds"
+        return ""
+
+    def is_ready(self) -> bool:
+        """Returns True after the first sample."""
+        return self._monitor.sampler.samples > 0
 
     def _initialize(self) -> None:
         self._monitor.initialize()
@@ -232,44 +269,11 @@ class _Threads:
                     *(self._state.directory, e.strerror or e),
                 )
 
-    def stop(self) -> None:
-        """Stop all threads and save the state, within the limits of a stop.
-
-        A state directory on a disk that hangs does not delay the stop.
-        """
-        # The probe thread too: fio reports the bytes that it wrote when it is terminated, and the
-        # budget records them.
-        threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._health_threads]
-        if self._probing is not None:
-            threads.append(self._probing)
-        for thread in threads:
-            thread.request_stop()
-        until = self._clock.monotonic() + _STOP_TIMEOUT_SECONDS
-        for thread in threads:
-            thread.stop(max(0.0, until - self._clock.monotonic()))
-        saving = threading.Thread(target=self._save_at_end, daemon=True)
-        saving.start()
-        saving.join(_LAST_SAVE_TIMEOUT_SECONDS)
-
-    def problem(self) -> str:
-        """Returns why the page is out of date; empty if it is not."""
-        sampled_at = self._monitor.sampler.sampled_at or self._started_at
-        age = self._clock.monotonic() - sampled_at
-        if age > max(
-            _MAX_SAMPLE_AGE_SECONDS, _MAX_SAMPLE_AGE_INTERVALS * self._monitor.sampler.interval
-        ):
-            return f"no sample for {age:.0f} seconds"
-        return ""
-
-    def is_ready(self) -> bool:
-        """Returns True after the first sample."""
-        return self._monitor.sampler.samples > 0
-
     def _save(self, *, at_end: bool = False) -> None:
         if self._state is None:
             return
         try:
-            # No fsync at the end: a thread that blocks on a disk would keep the process alive.
+            # No fsync at the end: a thread that waits for a disk would keep the process alive.
             self._state.save(self._monitor.to_state(at_end=at_end), wait_for_disk=not at_end)
         except OSError as e:
             log.warning(

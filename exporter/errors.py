@@ -1,9 +1,9 @@
-"""The exceptions that this project raises, by who handles them.
+"""The exceptions that this project raises.
 
 ::
 
     ExporterError
-    ├── ConfigError                       start or reload: the operator corrects it, exit status 2
+    ├── ConfigError                       invalid settings at start or reload; exit status 2
     └── SourceError         reason        one data source failed; the other sources continue
         ├── NotAvailable    not_there     this kernel or drive lacks the source: not a failure
         ├── ReadError       read          the source exists and cannot be read
@@ -44,7 +44,7 @@ class NotAvailable(SourceError):
 
 
 class ReadError(SourceError):
-    """The source exists and cannot be read: missing permission, I/O error, or too large."""
+    """The source exists and cannot be read: no permission, an I/O error, or it is too large."""
 
     reason = "read"
 
@@ -56,6 +56,6 @@ class ParseError(SourceError):
 
 
 class CommandError(SourceError):
-    """A program could not be started, failed, or did not end before its timeout."""
+    """A program could not be started, failed, or timed out."""
 
     reason = "command"

@@ -53,8 +53,9 @@ class Monitor:
     """The data sources and collectors of one host.
 
     state: the values that `to_state` returned in an earlier run; empty without one.
-    children: creates the runner of concurrent processes. history: opens the wear history.
-    state_directory: where probes keep their budget; without it probes are disabled.
+    children: creates the runner of concurrent processes. history: opens the wear history; None if
+    there is no state directory.
+    state_directory: contains the write budget of the probes; without it probes are disabled.
     """
 
     def __init__(
@@ -156,7 +157,8 @@ class Monitor:
         )
         self._is_exported = device_filter(settings.disk)
         self._baselines.reconfigure(settings.rules.baseline)
-        # The sampler before `self.settings`: the collectors read from it what the settings enable.
+        # Update the sampler first: with `self.settings`, a page requires values that the sampler
+        # records only if they are enabled.
         self.sampler.reconfigure(
             settings.rules,
             self._is_exported,
@@ -184,7 +186,7 @@ class Monitor:
 
     def overview(self) -> list[tuple[str, ...]]:
         """Returns the rows of the status page: a heading, then one row for each device."""
-        # Before the sampler's lock is taken: nothing may block while it is held.
+        # Before the sampler is locked: nothing may block while it is.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.flushed():
             return status_page.device_rows(
@@ -194,7 +196,7 @@ class Monitor:
     def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
         """Returns plain values for the state file.
 
-        at_end: the process is about to end, and no page follows.
+        at_end: the process ends, and no page is rendered after this call.
         """
         inventory = self.health.drives.to_state() if self.health else self._saved_inventory
         with self.sampler.flushed():
@@ -250,8 +252,8 @@ class Monitor:
             self.collector_status,
             runner=self._runner,
             boot_id=self._boot_id,
-            state=state_directory,
-            kept=self._saved_probe,
+            state_directory=state_directory,
+            saved=self._saved_probe,
             windows=self._probe_windows,
             topology=lambda: self.survey.topology,
             busy_seconds=self._busy_seconds,

@@ -1,6 +1,7 @@
-"""Assembles the scheduled probes of one host. Starts no threads and uses no network.
+"""Builds the scheduler of the probes of one host, and returns the samples of their results.
 
-Imported only if probe.directory is set, to save memory.
+It starts no thread: the daemon does. The module is imported only if probe.directory is set, to save
+memory.
 """
 
 import platform
@@ -36,15 +37,22 @@ from exporter.probe.slot import ProbeTools
 from exporter.programs.command import Runner
 from exporter.smart.polling_plan import rated_bytes
 
-#: Below the host's root directory: all instances share it, those in containers too.
+#: The directory of the host's probe lock, below the host's root directory. All instances share it,
+#: also those in containers.
 _LOCK_DIRECTORY = "run/lock"
 
 
 class ProbeMonitor:
-    """The scheduler (`probe`), its directories and results, and when probes ran (`windows`).
+    """The scheduled probes of one host.
 
-    state: the directory of the budget, the pid file and the lock. kept: an earlier result of
-    `to_keep`. health: returns a drive's health, None if unknown. fio: called on the probes' thread.
+    state_directory: contains the budget, the pid file and, without a shared directory, the lock.
+    saved: the value that `to_state` returned in an earlier run; any value from a damaged file.
+    windows: receives the times at which probes run.
+    busy_seconds: returns the busy time of a device in seconds; None if unknown.
+    identity: returns the identity of a device, which survives a change of its name.
+    health: returns the health of a drive; None if unknown.
+    fio: replaces the real fio in tests.
+    probe: the scheduler.
     """
 
     def __init__(
@@ -55,8 +63,8 @@ class ProbeMonitor:
         *,
         runner: Runner,
         boot_id: str,
-        state: Path,
-        kept: Any,
+        state_directory: Path,
+        saved: Any,
         windows: ProbeWindows,
         topology: Callable[[], Topology | None],
         busy_seconds: Callable[[str], float | None],
@@ -67,12 +75,13 @@ class ProbeMonitor:
         self._settings = settings
         self._clock = clock
         self._boot_id = boot_id
-        self._state = state
+        self._state_directory = state_directory
         self._health = health
         self._runner = runner
         self._fio = fio
-        found = kept if isinstance(kept, Mapping) else {}
-        self._rounds = RoundHistory(found.get("rounds"))
+        saved_values = saved if isinstance(saved, Mapping) else {}
+        saved_times = saved_values.get("ran_at")
+        self._rounds = RoundHistory(saved_values.get("rounds"))
         self._rated: dict[str, float] = {}
         self.windows = windows
         context = ProbeContext(
@@ -96,7 +105,7 @@ class ProbeMonitor:
             ProbeDirectory(
                 path,
                 chosen,
-                schedule=ProbeSchedule(chosen, first, self._ago(found.get("ran_at"), path, chosen)),
+                schedule=ProbeSchedule(chosen, first, self._run_ages(saved_times, path, chosen)),
                 context=context,
                 clock=clock,
                 rounds=self._rounds,
@@ -104,7 +113,7 @@ class ProbeMonitor:
             for path in configuration.directory
         ]
         self._slc = ScheduledSlc(
-            state,
+            state_directory,
             self._directories,
             clock=clock,
             proc=settings.path.procfs,
@@ -122,27 +131,27 @@ class ProbeMonitor:
         )
 
     def samples(self) -> Iterator[Sample]:
-        """Yields the results of all directories, and the number of stuck fio processes."""
+        """Returns the results of all directories, and the number of stuck fio processes."""
         yield from smart_collector.agent_samples({"fio": self.probe.stuck}, None)
-        seen: set[str] = set()
-        for each in self._directories:
-            with each.lock:
-                device = each.results.device
+        devices: set[str] = set()
+        for directory in self._directories:
+            with directory.lock:
+                device = directory.results.device
                 # A second directory of a drive is not probed and has no results.
-                if device not in seen:
+                if device not in devices:
                     is_running = self.windows.is_running(device)
-                    yield from probe_collector.samples(each.results, is_running=is_running)
-                seen.add(device)
+                    yield from probe_collector.samples(directory.results, is_running=is_running)
+                devices.add(device)
 
     def to_state(self) -> dict[str, object]:
-        """Returns JSON values for the state file."""
+        """Returns JSON values for the state file: recent rounds, and when each profile ran."""
         ran_at: dict[str, dict[str, float]] = {}
-        for each in self._directories:
-            with each.lock:
-                ran_at[str(each.path)] = {
-                    name: found.last_run_at
-                    for name, found in each.results.profiles.items()
-                    if found.last_run_at is not None
+        for directory in self._directories:
+            with directory.lock:
+                ran_at[str(directory.path)] = {
+                    name: results.last_run_at
+                    for name, results in directory.results.profiles.items()
+                    if results.last_run_at is not None
                 }
                 rounds = self._rounds.to_state()
         return {"rounds": rounds, "ran_at": ran_at}
@@ -154,30 +163,32 @@ class ProbeMonitor:
         return ProbeTools(
             self._slc.watched(fio),
             ProbeBudget(
-                self._state,
+                self._state_directory,
                 self._clock,
                 self._boot_id,
                 settings.probe.budget_bytes_per_day,
                 self._rated,
             ),
-            HostLock((lock_directory, self._state)),
-            ProbePidFile(self._state),
+            HostLock((lock_directory, self._state_directory)),
+            ProbePidFile(self._state_directory),
             self.windows,
         )
 
     def _drive_condition(self, drives: Sequence[str]) -> DriveCondition:
         return worst_condition(map(self._health, drives), self._settings.probe.gate.hot_celsius)
 
-    def _ago(self, kept: Any, path: Path, profiles: Sequence[Profile]) -> dict[str, float]:
-        found = kept.get(str(path)) if isinstance(kept, Mapping) else None
+    def _run_ages(
+        self, saved_times: Any, path: Path, profiles: Sequence[Profile]
+    ) -> dict[str, float]:
+        """Returns the seconds since the last run of each profile that ran, by profile name."""
+        times = saved_times.get(str(path)) if isinstance(saved_times, Mapping) else None
         now = self._clock.wall()
-        ran_at = found if isinstance(found, Mapping) else {}
-        ago: dict[str, float] = {}
-        for profile in profiles:
-            at = ran_at.get(profile.name)
-            if isinstance(at, int | float) and not isinstance(at, bool):
-                ago[profile.name] = now - at
-        return ago
+        ages: dict[str, float] = {}
+        for profile in profiles if isinstance(times, Mapping) else ():
+            ran_at = times.get(profile.name)
+            if isinstance(ran_at, int | float) and not isinstance(ran_at, bool):
+                ages[profile.name] = now - ran_at
+        return ages
 
 
 def _host(settings: Settings) -> str:

@@ -1,6 +1,6 @@
 """The interface between the process and its service manager: signals and sd_notify(3).
 
-sd_notify needs so few lines that this module implements it, instead of a dependency.
+sd_notify takes few lines, so this module implements it and needs no dependency.
 """
 
 import os
@@ -28,7 +28,7 @@ class Signals:
         self._previous_handlers: dict[int, Any] = {}
 
     def wait(self, seconds: float) -> None:
-        """Block until a signal arrives, at most so many seconds."""
+        """Block until a signal arrives, at most for this number of seconds."""
         poll = select.poll()
         poll.register(self._wake.reading, select.POLLIN)
         poll.poll(seconds * 1000)
@@ -55,7 +55,7 @@ class Signals:
 def notify(*states: str) -> None:
     """Send states such as READY=1 to the service manager.
 
-    Does nothing without a manager. A manager that does not answer costs only this message.
+    Does nothing without a service manager. Errors are ignored: only this message is lost.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:

@@ -16,12 +16,13 @@ from exporter.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
+#: The version of the file's format. A file with another version is not read.
 VERSION = 1
 
-#: The largest file that is read. 8,192 drives with full histograms take about 20 MB.
+#: Maximum size of the file in bytes. 8,192 drives with full histograms take about 20 MB.
 _MAX_BYTES = 64 << 20
 
-#: The directory for root without $STATE_DIRECTORY.
+#: The default directory, used if the process may write to it and $STATE_DIRECTORY is not set.
 FALLBACK = Path("/var/lib/ssd-exporter")
 
 
@@ -36,8 +37,8 @@ class StateFile:
     def load(self) -> dict[str, Any]:
         """Returns the values that were saved last; empty without a file.
 
-        A file that cannot be parsed, or that a later version wrote, is renamed and logged. The
-        result is empty then.
+        A file that cannot be read or parsed, or that has another version, is renamed and logged.
+        The result is then empty.
         """
         try:
             return self._read()
@@ -47,21 +48,11 @@ class StateFile:
             self._set_aside(str(e))
             return {}
 
-    def _read(self) -> dict[str, Any]:
-        if self._path.stat().st_size > _MAX_BYTES:
-            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
-        state = json.loads(self._path.read_text(encoding="utf-8"))
-        if not isinstance(state, dict):
-            raise ValueError("it is not a JSON object")  # noqa: TRY004  the file is at fault
-        if state.get("version") != VERSION:
-            raise ValueError(f"its version is {state.get('version')!r}, not {VERSION}")
-        return state
-
     def load_read_only(self) -> dict[str, Any]:
         """Returns the values that were saved last, and leaves the file unchanged.
 
-        Commands use it, as the daemon owns the file. The result is empty without a file. It is
-        empty, with a warning in the log, when the file cannot be read.
+        For commands, because the file belongs to the daemon. The result is empty if there is no
+        file, and also if the file cannot be read, which is logged as a warning.
         """
         try:
             return self._read()
@@ -81,10 +72,6 @@ class StateFile:
             return self._unreadable(e)
         return ""
 
-    def _unreadable(self, e: Exception) -> str:
-        reason = e.strerror if isinstance(e, OSError) else e
-        return f"{self._path} cannot be read: {reason}"
-
     def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
         """Replace the file atomically: it contains either the old or the new values.
 
@@ -96,7 +83,7 @@ class StateFile:
                 file is unchanged.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
-        # A fixed name: the next save overwrites a file that a kill left incomplete.
+        # A fixed name: the next save overwrites an incomplete file of a process that was killed.
         temporary = self._path.with_name(".state.json.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._lock:
@@ -106,6 +93,20 @@ class StateFile:
                     file.flush()
                     os.fsync(file.fileno())
             os.replace(temporary, self._path)
+
+    def _read(self) -> dict[str, Any]:
+        if self._path.stat().st_size > _MAX_BYTES:
+            raise ValueError(f"it is larger than {_MAX_BYTES} bytes")
+        state = json.loads(self._path.read_text(encoding="utf-8"))
+        if not isinstance(state, dict):
+            raise ValueError("it is not a JSON object")  # noqa: TRY004  the file is at fault
+        if state.get("version") != VERSION:
+            raise ValueError(f"its version is {state.get('version')!r}, not {VERSION}")
+        return state
+
+    def _unreadable(self, e: Exception) -> str:
+        reason = e.strerror if isinstance(e, OSError) else e
+        return f"{self._path} cannot be read: {reason}"
 
     def _set_aside(self, why: str) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
@@ -162,12 +163,12 @@ def existing_directory(configured: Path | None, environment: dict[str, str]) -> 
 
 
 def _default_directories(environment: dict[str, str]) -> list[Path]:
-    # systemd separates several directories by colons; the first one is ours.
-    given = environment.get("STATE_DIRECTORY", "").split(":")[0]
+    # systemd separates several directories by colons. The first one is that of the unit.
+    from_systemd = environment.get("STATE_DIRECTORY", "").split(":")[0]
     home = environment.get("XDG_STATE_HOME") or os.path.join(
         environment.get("HOME") or "/nonexistent", ".local", "state"
     )
-    return [Path(given)] if given else [FALLBACK, Path(home) / "ssd-exporter"]
+    return [Path(from_systemd)] if from_systemd else [FALLBACK, Path(home) / "ssd-exporter"]
 
 
 def _write_problem(directory: Path) -> str:

@@ -12,13 +12,14 @@ from exporter.clock import Clock
 
 log = logging.getLogger(__name__)
 
-#: The niceness of threads that poll drives or run probes, and of the programs that they start.
+#: The niceness (see nice(1)) of threads that poll drives or run probes, and of their programs.
 NICE = 10
 
-#: The pause after a step that raised, so that a step that always fails does not fill the log.
+#: Pause in seconds after a step that raised an exception, so that repeated failures do not fill the
+#: log.
 _PAUSE_AFTER_ERROR_SECONDS = 10.0
 
-#: One read empties the wake-up pipe unless more wake-ups than this are pending.
+#: Bytes per read from the wake-up pipe. One read empties it unless more wake-ups are pending.
 _READ_BYTES = 4096
 
 
@@ -72,8 +73,8 @@ class WakePipe:
 def lower_priority() -> None:
     """Raise the calling thread's niceness to NICE; programs that it starts inherit it.
 
-    On Linux each thread has its own niceness: setpriority(2), NOTES. Where a system call filter
-    forbids the call, the niceness that the unit has set stays.
+    On Linux each thread has its own niceness: setpriority(2), NOTES. If a system call filter
+    forbids the call, the niceness does not change.
     """
     with contextlib.suppress(OSError):
         now = os.getpriority(os.PRIO_PROCESS, 0)
@@ -81,11 +82,11 @@ def lower_priority() -> None:
 
 
 class PeriodicThread:
-    """Calls `step` every `interval()` seconds until `stop`, and earlier after `trigger`.
+    """Calls `step` every `interval()` seconds until `stop`, and additionally after `trigger`.
 
-    Steps lie on a fixed grid, so that they do not drift. A step that takes longer than the interval
-    skips the steps that it overlaps. A triggered step starts at least `min_interval_seconds` after
-    the previous step.
+    Steps start on a fixed time grid, so they do not drift. If a step takes longer than the
+    interval, the steps that are due meanwhile are skipped. A triggered step starts at least
+    `min_interval_seconds` after the previous step.
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class PeriodicThread:
         self._interval = interval
         self._clock = clock
         self._min_interval_seconds = min_interval_seconds
-        # poll() on a descriptor: threading.Event.wait takes as long to wake as a sample to parse.
+        # threading.Event.wait is slower than poll(): waking up takes as long as parsing a sample.
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
@@ -117,7 +118,7 @@ class PeriodicThread:
         os.eventfd_write(self._wake, 1)
 
     def request_stop(self) -> None:
-        """Let the thread end after the current step. Any thread may call it."""
+        """Let the thread end after the current step. Any thread may call this method."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
 
@@ -135,7 +136,7 @@ class PeriodicThread:
             # A triggered step is additional: the step that is due on the grid still runs.
             if not triggered or due <= monotonic():
                 due = self._next_due(due)
-            # Few calls between two steps: each costs microseconds every second, with cold caches.
+            # As few calls as possible: each takes microseconds every second, with cold caches.
             left = due - monotonic()
             triggered = bool(poll(int(left * 1000) + 1 if left > 0 else 0))
             if triggered:
@@ -166,8 +167,8 @@ class PeriodicThread:
 class LoopThread:
     """Calls `step` in a loop. Each step blocks until it has work or `wake` is called.
 
-    wake: makes a running step return soon; it is called on the thread that requests the stop.
-    close: is called on this thread after the last step.
+    wake: makes a running step return soon. It is called on the thread that requests the stop.
+    close: called on the loop's thread after the last step.
     low_priority: the thread runs with the niceness NICE.
     """
 
