@@ -181,10 +181,11 @@ class ProbeMonitor:
         self, saved_times: Any, path: Path, profiles: Sequence[Profile]
     ) -> dict[str, float]:
         """Returns the seconds since the last run of each profile that ran, by profile name."""
-        times = saved_times.get(str(path)) if isinstance(saved_times, Mapping) else None
+        of_directory = saved_times.get(str(path)) if isinstance(saved_times, Mapping) else None
+        times = of_directory if isinstance(of_directory, Mapping) else {}
         now = self._clock.wall()
         ages: dict[str, float] = {}
-        for profile in profiles if isinstance(times, Mapping) else ():
+        for profile in profiles:
             ran_at = times.get(profile.name)
             if isinstance(ran_at, int | float) and not isinstance(ran_at, bool):
                 ages[profile.name] = now - ran_at
