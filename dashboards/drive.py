@@ -63,8 +63,8 @@ def _overview() -> tuple[Panel, ...]:
         ),
         value(
             "Worn out in (low, mid, high estimate)",
-            "Time until the rated endurance is used up at the current write rate. Not a "
-            "predicted failure date.",
+            "Time until the rated endurance is used up at the current write rate. It is not "
+            "a predicted failure date.",
             "s",
             *(Query(eta(bound), f"{bound} {SERIAL}") for bound in ("low", "mid", "high")),
             steps=t.WEAROUT,
