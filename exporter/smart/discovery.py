@@ -3,7 +3,7 @@
 smartctl --scan-open does not find disks hidden behind mptsas or hpsa, slots of cciss, aacraid,
 areca and 3ware controllers, and more than a hundred /dev/nvme* (lib/os_linux.cpp of smartmontools).
 
-Which drives smartctl finds: by opening each, and where that fails by a list of what there is.
+If the scan that opens each drive fails, a scan that opens no drive completes its result.
 """
 
 import logging
@@ -25,6 +25,14 @@ from exporter.smart.poll_document import poll_result
 from exporter.smart.poll_scheduler import LISTING, PollScheduler
 from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
+log = logging.getLogger(__name__)
+
+#: Timeout of a scan that opens each drive, in seconds. It hangs with the first drive that hangs.
+_SCAN_SECONDS = 30.0
+
+#: Timeout of a scan that opens no drive, in seconds.
+_LISTING_SECONDS = 10.0
+
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
 #: The protocol of a configured type.
@@ -38,7 +46,8 @@ _BY_TYPE = (
 _CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
 
 
-_MADE = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
+#: Names of stacked and virtual block devices.
+_VIRTUAL = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,43 +110,44 @@ def find_candidates(
     Raises:
         ConfigError: a configured range is invalid; `config_validation` checks it at the start.
     """
-    known = device_nodes.read(sys, root)
+    nodes = device_nodes.read(sys, root)
     configured = [
         address
         for path, kind in selection.drives
         for address in addressing.expanded(files.resolve_symlinks(root, path), kind)
     ]
-    return candidates(scanned, known, configured, selection), known
+    return candidates(scanned, nodes, configured, selection), nodes
 
 
 def device_names(sys: Path) -> frozenset[str]:
     """Names that change when a drive is added or removed, without stacked and virtual devices."""
-    blocks = (name for name in files.list_names(sys / "block") if not _MADE.match(name))
+    blocks = (name for name in files.list_names(sys / "block") if not _VIRTUAL.match(name))
     return frozenset((*blocks, *files.list_names(sys / "class" / "nvme")))
 
 
 def candidates(
     scanned: Iterable[Scanned],
-    known: DeviceNodes,
+    nodes: DeviceNodes,
     configured: Sequence[Address],
     selection: Selection,
 ) -> tuple[Candidate, ...]:
-    """One candidate per attachment point: the configured address, else the first that was found."""
+    """One candidate per attachment point: the configured address, else the first row."""
     by_point: dict[AttachmentPoint, Candidate] = {}
-    found = [*_scanned(scanned), *_overlooked(known)]
-    for row in (*found, *_named(selection.overrides, known, {row.address.path for row in found})):
+    rows = [*_scanned(scanned), *_overlooked(nodes)]
+    for row in (*rows, *_named(selection.overrides, nodes, {row.address.path for row in rows})):
         if _is_wanted(row.address, selection):
             by_point.setdefault(
-                addressing.attachment_point(row.address, known), _candidate(row, known)
+                addressing.attachment_point(row.address, nodes), _candidate(row, nodes)
             )
     for address in configured:
-        _add_configured(by_point, address, known)
-    shown = labels([each.address for each in by_point.values()], known)
-    volumes = _volumes(by_point, known)
+        _add_configured(by_point, address, nodes)
+    shown = labels([candidate.address for candidate in by_point.values()], nodes)
+    volumes = _volumes(by_point, nodes)
     return tuple(
-        replace(made, volume=made.volume or point in volumes)
-        for point, each in by_point.items()
-        if (made := _overridden(each, shown[each.address], selection.overrides)) is not None
+        replace(result, volume=result.volume or point in volumes)
+        for point, candidate in by_point.items()
+        if (result := _overridden(candidate, shown[candidate.address], selection.overrides))
+        is not None
     )
 
 
@@ -148,41 +158,41 @@ def _scanned(rows: Iterable[Scanned]) -> list[Scanned]:
     return sorted(harmless, key=lambda row: row.address.path.startswith("/dev/sg"))
 
 
-def _overlooked(known: DeviceNodes) -> Iterator[Scanned]:
-    for name in known.controllers:
-        if name in known.present:
+def _overlooked(nodes: DeviceNodes) -> Iterator[Scanned]:
+    for name in nodes.controllers:
+        if name in nodes.present:
             yield Scanned(Address(f"/dev/{name}", "nvme"), Protocol.NVME.value)
-    for each in known.generics:
-        if each.is_hidden_disk and each.name in known.present:
+    for generic in nodes.generics:
+        if generic.is_hidden_disk and generic.name in nodes.present:
             # Without a type smartctl detects an ATA drive behind the SCSI address.
-            protocol = Protocol.ATA if each.vendor == "ATA" else Protocol.SCSI
-            yield Scanned(Address(f"/dev/{each.name}"), protocol.value)
+            protocol = Protocol.ATA if generic.vendor == "ATA" else Protocol.SCSI
+            yield Scanned(Address(f"/dev/{generic.name}"), protocol.value)
 
 
 def _named(
-    overrides: Mapping[str, Override], known: DeviceNodes, found: Collection[str]
+    overrides: Mapping[str, Override], nodes: DeviceNodes, paths: Collection[str]
 ) -> Iterator[Scanned]:
     """Block devices with a configured type that no scan finds, such as those in USB enclosures."""
     for name, override in overrides.items():
         path = f"/dev/{name.removeprefix('/dev/')}"
-        if override.type and path not in found and known.sysfs_path(path) is not None:
+        if override.type and path not in paths and nodes.sysfs_path(path) is not None:
             yield Scanned(Address(path, override.type))
 
 
-def _candidate(row: Scanned, known: DeviceNodes) -> Candidate:
-    behind = addressing.slot(row.address)
-    said = _PROTOCOLS.get(row.protocol.lower()) or _guess(row.address.type)
+def _candidate(row: Scanned, nodes: DeviceNodes) -> Candidate:
+    slot = addressing.slot(row.address)
+    presumed = _PROTOCOLS.get(row.protocol.lower()) or _guess(row.address.type)
     return Candidate(
         row.address,
-        _adapter(row.address, known),
+        _adapter(row.address, nodes),
         # A controller reports its drives as SCSI before they are polled, also SATA drives.
-        None if behind else said,
+        None if slot else presumed,
         volume=_CONTROLLER.search(row.open_error) is not None,
     )
 
 
 def _is_wanted(address: Address, selection: Selection) -> bool:
-    # The second contains the first, but a pattern may end in "$".
+    # The path alone is searched too, because a pattern may end in "$".
     texts = (address.path, f"{address.path} {address.type}")
 
     def matches(pattern: str) -> bool:
@@ -194,9 +204,9 @@ def _is_wanted(address: Address, selection: Selection) -> bool:
 
 
 def _add_configured(
-    by_point: dict[AttachmentPoint, Candidate], address: Address, known: DeviceNodes
+    by_point: dict[AttachmentPoint, Candidate], address: Address, nodes: DeviceNodes
 ) -> None:
-    point = addressing.attachment_point(address, known)
+    point = addressing.attachment_point(address, nodes)
     before = by_point.get(point)
     if before is not None and before.configured:
         if point.slot or before.address.type == address.type:
@@ -208,26 +218,24 @@ def _add_configured(
     guess = None if addressing.slot(address) else _guess(address.type)
     if guess is None and before is not None:
         guess = before.protocol
-    by_point[point] = Candidate(address, _adapter(address, known), guess, configured=True)
+    by_point[point] = Candidate(address, _adapter(address, nodes), guess, configured=True)
 
 
 def _guess(kind: str) -> Protocol | None:
     return next((protocol for pattern, protocol in _BY_TYPE if pattern.fullmatch(kind)), None)
 
 
-def _adapter(address: Address, known: DeviceNodes) -> str:
-    place = known.sysfs_path(address.path)
+def _adapter(address: Address, nodes: DeviceNodes) -> str:
+    place = nodes.sysfs_path(address.path)
     return (None if place is None else device_nodes.pci_adapter(place)) or address.path
 
 
 def _volumes(
-    by_point: Mapping[AttachmentPoint, Candidate], known: DeviceNodes
+    by_point: Mapping[AttachmentPoint, Candidate], nodes: DeviceNodes
 ) -> set[AttachmentPoint]:
     """The block devices on a SCSI host whose drives also have addresses in controller slots."""
-    hosts = {point: _host(each.address, known) for point, each in by_point.items()}
-    direct = {
-        point for point, each in by_point.items() if addressing.is_direct(each.address, known)
-    }
+    hosts = {point: _host(row.address, nodes) for point, row in by_point.items()}
+    direct = {point for point, row in by_point.items() if addressing.is_direct(row.address, nodes)}
     behind = {host for point, host in hosts.items() if point not in direct and host is not None}
     return {
         point
@@ -238,15 +246,15 @@ def _volumes(
     }
 
 
-def _host(address: Address, known: DeviceNodes) -> PurePath | None:
-    place = known.sysfs_path(address.path)
+def _host(address: Address, nodes: DeviceNodes) -> PurePath | None:
+    place = nodes.sysfs_path(address.path)
     return None if place is None else device_nodes.scsi_host(place)
 
 
 def _overridden(
-    found: Candidate, label: str, overrides: Mapping[str, Override]
+    candidate: Candidate, label: str, overrides: Mapping[str, Override]
 ) -> Candidate | None:
-    path, kind = found.address
+    path, kind = candidate.address
     for name in (label, path, f"{path} {kind}"):
         override = overrides.get(name)
         if override is None:
@@ -254,26 +262,17 @@ def _overridden(
         if override.off:
             return None
         if override.type:
-            found = replace(
-                found,
+            candidate = replace(
+                candidate,
                 address=Address(path, override.type),
-                protocol=_guess(override.type) or found.protocol,
+                protocol=_guess(override.type) or candidate.protocol,
             )
-        found = replace(
-            found,
-            interval_seconds=override.interval_seconds or found.interval_seconds,
-            timeout_seconds=override.timeout_seconds or found.timeout_seconds,
+        candidate = replace(
+            candidate,
+            interval_seconds=override.interval_seconds or candidate.interval_seconds,
+            timeout_seconds=override.timeout_seconds or candidate.timeout_seconds,
         )
-    return found
-
-
-log = logging.getLogger(__name__)
-
-#: Timeout of a scan that opens each drive. It hangs with the first drive that hangs.
-_SCAN_SECONDS = 30.0
-
-#: Timeout of a scan that opens no drive.
-_LISTING_SECONDS = 10.0
+    return candidate
 
 
 class Scanner:
@@ -328,9 +327,9 @@ class Scanner:
         self._log(problem and f"scanning for drives failed: {problem}")
 
     def _list(self) -> bool:
-        begun = self._scheduler.start_scan(_LISTING_SECONDS, LISTING)
-        self._is_listing |= begun
-        return begun
+        is_started = self._scheduler.start_scan(_LISTING_SECONDS, LISTING)
+        self._is_listing |= is_started
+        return is_started
 
     def _take_listing(self, listing: Finished) -> None:
         """Record a scan that opened no drive. The problem of the one that did remains."""
@@ -351,27 +350,27 @@ class Scanner:
         self.problem = problem
 
 
-def _unscanned(known: DeviceNodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
+def _unscanned(nodes: DeviceNodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
     """The other SCSI disks in /sys, without a type; smartctl detects it."""
-    names = sorted(name for name in known.blocks & known.present if name.startswith("sd"))
-    found = {row.address.path for row in scanned}
-    return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in found)
+    names = sorted(name for name in nodes.blocks & nodes.present if name.startswith("sd"))
+    paths = {row.address.path for row in scanned}
+    return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in paths)
 
 
-def _typed(listed: Iterable[Scanned], known: Iterable[Scanned]) -> tuple[Scanned, ...]:
+def _typed(listed: Iterable[Scanned], earlier: Iterable[Scanned]) -> tuple[Scanned, ...]:
     """The drives listed without opening them, with the types of an earlier scan that did."""
     before: dict[str, list[Scanned]] = {}
-    for row in known:
+    for row in earlier:
         before.setdefault(row.address.path, []).append(row)
-    found: list[Scanned] = []
+    result: list[Scanned] = []
     for row in listed:
         if addressing.slot(row.address):
-            found.append(row)
+            result.append(row)
         elif row.address.path in before:
-            found += before[row.address.path]
+            result += before[row.address.path]
         elif row.address.type == "scsi":
             # --scan reports this type for every disk, SATA or SAS.
-            found.append(Scanned(Address(row.address.path)))
+            result.append(Scanned(Address(row.address.path)))
         else:
-            found.append(row)
-    return tuple(dict.fromkeys(found))
+            result.append(row)
+    return tuple(dict.fromkeys(result))

@@ -12,32 +12,32 @@ from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
 
-def labels(addresses: Iterable[Address], known: DeviceNodes) -> dict[Address, str]:
+def labels(addresses: Iterable[Address], nodes: DeviceNodes) -> dict[Address, str]:
     """The `device` label of each address; all are different.
 
     The label of a block device is its name: sda also for its /dev/sg0, and the lowest namespace for
     an NVMe controller. The label of a drive in a controller's slot is path and slot
-    (bus/0:megaraid,3). A hidden disk has the name of its generic node (sg3), which smartctl takes.
+    (bus/0:megaraid,3). A hidden disk has the name of its generic node (sg3).
     If a label is taken already, the node's name is used, then node and type.
     """
-    blocks = {each.name: each.block for each in known.generics}
+    blocks = {generic.name: generic.block for generic in nodes.generics}
     taken: set[str] = set()
     named: dict[Address, str] = {}
     for address in addresses:
         if address not in named:
-            named[address] = next(n for n in _names(address, known, blocks) if n not in taken)
+            named[address] = next(n for n in _names(address, nodes, blocks) if n not in taken)
             taken.add(named[address])
     return named
 
 
-def _names(address: Address, known: DeviceNodes, blocks: Mapping[str, str | None]) -> Iterator[str]:
+def _names(address: Address, nodes: DeviceNodes, blocks: Mapping[str, str | None]) -> Iterator[str]:
     name, slot = address.path.removeprefix("/dev/"), addressing.slot(address)
     if slot:
         yield f"{name}:{slot}"
     else:
-        place = known.sysfs_path(address.path)
+        place = nodes.sysfs_path(address.path)
         controller = name if place is None else place.name
-        yield known.first_namespaces.get(controller) or blocks.get(name) or name
+        yield nodes.first_namespaces.get(controller) or blocks.get(name) or name
         yield name
     number = 1
     while True:
@@ -46,7 +46,7 @@ def _names(address: Address, known: DeviceNodes, blocks: Mapping[str, str | None
 
 
 def blocks_behind(
-    drives: Mapping[Address, DriveIdentity], known: DeviceNodes, disks: Mapping[str, DeviceIdentity]
+    drives: Mapping[Address, DriveIdentity], nodes: DeviceNodes, disks: Mapping[str, DeviceIdentity]
 ) -> dict[Address, tuple[str, ...]]:
     """The names of the block devices that use each drive without a block device of its own.
 
@@ -55,47 +55,48 @@ def blocks_behind(
     because only the controller has the mapping of drives to volumes. A disk on a SAS, SATA or USB
     link, or with the ATA protocol, is a drive and not a volume.
     """
-    behind = {a: who for a, who in drives.items() if not addressing.is_direct(a, known)}
-    by_name = _by_name(behind)
-    same = {name: address for name, who in disks.items() if (address := _of(who, by_name))}
+    hidden = {a: drive for a, drive in drives.items() if not addressing.is_direct(a, nodes)}
+    by_name = _by_name(hidden)
+    same = {name: address for name, disk in disks.items() if (address := _of(disk, by_name))}
     volumes: dict[PurePath, list[str]] = {}
     for name in sorted(disks.keys() - same.keys()):
-        place = known.sysfs_paths.get(name)
+        place = nodes.sysfs_paths.get(name)
         host = None if place is None else device_nodes.scsi_host(place)
         if host is not None and not _is_drive(disks[name]):
             volumes.setdefault(host, []).append(name)
-    found: dict[Address, tuple[str, ...]] = {}
-    for address in behind:
-        own = tuple(sorted(name for name, its in same.items() if its == address))
-        found[address] = own or _volumes_of(address, known, volumes)
-    return found
+    result: dict[Address, tuple[str, ...]] = {}
+    for address in hidden:
+        own = tuple(sorted(name for name, drive in same.items() if drive == address))
+        result[address] = own or _volumes_of(address, nodes, volumes)
+    return result
 
 
 def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], Address | None]:
     """The drives by WWN and by serial number; None if several have the same."""
-    found: dict[tuple[str, str], Address | None] = {}
-    for address, who in drives.items():
-        for key in (("wwn", usable_wwn(who.wwn)), ("serial", who.serial)):
+    result: dict[tuple[str, str], Address | None] = {}
+    for address, drive in drives.items():
+        for key in (("wwn", usable_wwn(drive.wwn)), ("serial", drive.serial)):
             if key[1]:
                 name = (key[0], key[1])
-                found[name] = None if name in found else address
-    return found
+                result[name] = None if name in result else address
+    return result
 
 
-def _of(who: DeviceIdentity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
-    wwn = usable_wwn(who.wwn)
+def _of(disk: DeviceIdentity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
+    """The drive that is the same device as a disk of the kernel; None if there is none."""
+    wwn = usable_wwn(disk.wwn)
     if wwn and ("wwn", wwn) in by_name:
         return by_name["wwn", wwn]
-    return by_name.get(("serial", who.serial or ""))
+    return by_name.get(("serial", disk.serial or ""))
 
 
-def _is_drive(who: DeviceIdentity) -> bool:
-    return who.transport in ("sata", "sas", "usb") or who.protocol == "ata"
+def _is_drive(disk: DeviceIdentity) -> bool:
+    return disk.transport in ("sata", "sas", "usb") or disk.protocol == "ata"
 
 
 def _volumes_of(
-    address: Address, known: DeviceNodes, volumes: Mapping[PurePath, list[str]]
+    address: Address, nodes: DeviceNodes, volumes: Mapping[PurePath, list[str]]
 ) -> tuple[str, ...]:
-    place = known.sysfs_path(address.path)
+    place = nodes.sysfs_path(address.path)
     host = None if place is None else device_nodes.scsi_host(place)
     return () if host is None else tuple(volumes.get(host, ()))

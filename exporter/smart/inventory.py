@@ -10,9 +10,16 @@ from exporter.drives.health import DriveIdentity
 from exporter.smart.addressing import usable_wwn
 from exporter.smart.smartctl import Address
 
+log = logging.getLogger(__name__)
+
+#: Limit of drives in the inventory, including replaced ones.
+_MAX_DRIVES = 8192
+
+#: Limit of a text in the state file, in characters. Model names and serial numbers are shorter.
 _MAX_TEXT_CHARACTERS = 256
 
-#: Limit of instants in a state file: the year 5138. A larger one would keep a drive for ever.
+#: Limit of instants in a state file: the year 5138. A drive with a
+#: later one would never leave the inventory.
 _MAX_UNIX_TIME = 1e11
 
 
@@ -44,11 +51,11 @@ class KnownDrive:
         return {name: getattr(self, name) for name in _FIELDS}
 
 
-_FIELDS = tuple(each.name for each in fields(KnownDrive))
+_FIELDS = tuple(field.name for field in fields(KnownDrive))
 
 
 def restored(row: Any) -> KnownDrive | None:
-    """The drive of what `to_state` gave; None where a value is missing or of another kind."""
+    """The drive from a value of `to_state`; None if a field is missing or invalid."""
     if not isinstance(row, Mapping):
         return None
     values: dict[str, Any] = {name: row.get(name) for name in _FIELDS}
@@ -72,12 +79,6 @@ def _is_time(value: object) -> bool:
     return math.isfinite(value) and 0 <= value < _MAX_UNIX_TIME
 
 
-log = logging.getLogger(__name__)
-
-#: Limit of drives in the inventory, replaced ones included.
-_MAX_DRIVES = 8192
-
-
 @dataclass(frozen=True, slots=True)
 class Sighting:
     """A drive that is present; `identity` is None if it has not answered."""
@@ -88,22 +89,22 @@ class Sighting:
 
 
 class Inventory:
-    """Every drive once, whatever its address is at the moment.
+    """Every drive once, also if its address changes.
 
-    `kept` is what `to_state` gave, out of a file that may hold anything. A drive is the same by
-    its WWN, else by serial number and model, else by its address.
+    kept: the value of `to_state` from the state file, which may be damaged. Two records are the
+    same drive if their WWN is equal, else their serial number and model, else their address.
     """
 
     def __init__(self, kept: Any = None) -> None:
         rows = kept if isinstance(kept, list) else []
-        found = [drive for row in rows if (drive := restored(row)) is not None]
-        if len(found) < len(rows) or not isinstance(kept, list | None):
-            lost = f"{len(rows) - len(found)} of {len(rows)} drives of" if rows else "all of"
+        drives = [drive for row in rows if (drive := restored(row)) is not None]
+        if len(drives) < len(rows) or not isinstance(kept, list | None):
+            lost = f"{len(rows) - len(drives)} of {len(rows)} drives of" if rows else "all of"
             log.warning(
                 "%s the kept inventory cannot be used: they are not reported as missing",
                 lost,
             )
-        self._drives = _bounded(_with_unique_names(found))
+        self._drives = _bounded(_with_unique_names(drives))
         self._is_complete = False
 
     @property
@@ -175,20 +176,20 @@ def _assigned(
     rest: list[Sighting] = []
     for sighting in sightings:
         near = (drive for hint in _hints(sighting) for drive in by_hint.get(hint, ()))
-        found = next((d for d in near if id(d) not in taken and matches(sighting, d)), None)
-        if found is None:
+        match = next((d for d in near if id(d) not in taken and matches(sighting, d)), None)
+        if match is None:
             rest.append(sighting)
         else:
-            taken.add(id(found))
-            now.append(_seen(sighting, found, unix_time))
+            taken.add(id(match))
+            now.append(_seen(sighting, match, unix_time))
     left[:] = [drive for drive in left if id(drive) not in taken]
     return rest
 
 
 def _hints(sighting: Sighting) -> Iterator[str]:
-    who = sighting.identity
-    if who is not None:
-        yield from (name for name in (usable_wwn(who.wwn), who.serial) if name)
+    identity = sighting.identity
+    if identity is not None:
+        yield from (name for name in (usable_wwn(identity.wwn), identity.serial) if name)
     yield f"{sighting.address.path} {sighting.address.type}"
 
 
@@ -197,19 +198,19 @@ def _same_there(sighting: Sighting, drive: KnownDrive) -> bool:
 
 
 def _same(sighting: Sighting, drive: KnownDrive) -> bool:
-    who = sighting.identity
-    if who is None:
+    identity = sighting.identity
+    if identity is None:
         return False
-    wwn = usable_wwn(who.wwn)
-    if who.serial and drive.serial and who.serial != drive.serial:
+    wwn = usable_wwn(identity.wwn)
+    if identity.serial and drive.serial and identity.serial != drive.serial:
         return False
     if wwn and drive.wwn:
         return wwn == drive.wwn
-    if who.model and drive.model and who.model != drive.model:
+    if identity.model and drive.model and identity.model != drive.model:
         return False
-    if who.serial and drive.serial:
+    if identity.serial and drive.serial:
         return True
-    nameless = not (wwn or who.serial or drive.wwn or drive.serial)
+    nameless = not (wwn or identity.serial or drive.wwn or drive.serial)
     return nameless and sighting.address == (drive.path, drive.type)
 
 
@@ -220,8 +221,8 @@ def _silent_there(sighting: Sighting, drive: KnownDrive) -> bool:
 def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> KnownDrive:
     (path, kind), label = sighting.address, sighting.label
     drive = before or KnownDrive(label, path, kind, unix_time, unix_time)
-    who = sighting.identity
-    if who is None:
+    identity = sighting.identity
+    if identity is None:
         return replace(drive, label=label, missing=False)
     return replace(
         drive,
@@ -229,10 +230,10 @@ def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> Kn
         path=path,
         type=kind,
         last_seen_unix_time=unix_time,
-        model=who.model or drive.model,
-        serial=who.serial or drive.serial,
-        firmware=who.firmware or drive.firmware,
-        wwn=usable_wwn(who.wwn) or drive.wwn,
+        model=identity.model or drive.model,
+        serial=identity.serial or drive.serial,
+        firmware=identity.firmware or drive.firmware,
+        wwn=usable_wwn(identity.wwn) or drive.wwn,
         missing=False,
     )
 
@@ -243,15 +244,15 @@ def _with_unique_names(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
     Of two equal pairs, the drive that was seen later keeps the label. The WWN is appended to the
     other label. Without a WWN the other drive is dropped.
     """
-    found: dict[tuple[str, str | None], KnownDrive] = {}
+    result: dict[tuple[str, str | None], KnownDrive] = {}
     for drive in sorted(drives, key=lambda d: (d.missing, -d.last_seen_unix_time)):
         shown = drive
-        if (drive.label, drive.serial) in found:
+        if (drive.label, drive.serial) in result:
             if drive.wwn is None:
                 continue
             shown = replace(drive, label=f"{drive.label.partition(' ')[0]} {drive.wwn}")
-        found.setdefault((shown.label, shown.serial), shown)
-    return list(found.values())
+        result.setdefault((shown.label, shown.serial), shown)
+    return list(result.values())
 
 
 def _bounded(drives: list[KnownDrive]) -> list[KnownDrive]:
