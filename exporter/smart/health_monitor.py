@@ -1,28 +1,45 @@
-"""Builds the objects that read, store and track the health of one host's drives.
+"""Builds the objects that poll, store and track the health of one host's drives.
 
-It starts no thread and opens no socket. The daemon imports this module only when the collector
-`smart` is on: the module and its imports take 2 MB of memory, and the daemon's limit is 32 MB.
+The source of the data is the agent's directory, or a poller in this process. This module starts no
+thread and opens no socket. The daemon imports it only when the collector `smart` is on: the module
+and its imports take 2 MB of memory, and the daemon may use 32 MB.
 """
 
+import logging
+import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from exporter.clock import Clock
 from exporter.collector_status import CollectorStatus
-from exporter.config import Settings
+from exporter.config import Settings, SmartSource
 from exporter.drives.wearout import WearoutRules
+from exporter.errors import CommandError, NotAvailable, ParseError, ReadError, SourceError
+from exporter.linux import capabilities
 from exporter.linux.device_identity import DeviceIdentity
+from exporter.linux.files import Parsed
 from exporter.programs.children import Children
 from exporter.smart import polling_plan
-from exporter.smart.document_source import STEP_SECONDS, DocumentSource
-from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.document_directory import DocumentReader
+from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
 from exporter.smart.inventory import Inventory
-from exporter.smart.poller import Poller
+from exporter.smart.poll_document import Heartbeat, parse_heartbeat, parse_poll_document
+from exporter.smart.poller import HEARTBEAT_SECONDS, Poller
 from exporter.smart.wear_recorder import WearRecorder
 
 if TYPE_CHECKING:
     from exporter.smart.wear_history import WearHistory
+
+log = logging.getLogger(__name__)
+
+#: Interval at which the agent's directory is read, in seconds.
+_READ_SECONDS = 5.0
+
+#: The longest duration of a `step` in which no drive is due, in seconds. A new drive ends it early.
+#: It is long because each wake-up costs a millisecond of CPU time with cold caches.
+_STEP_SECONDS = 60.0
 
 
 class HealthMonitor:
@@ -93,5 +110,177 @@ class HealthMonitor:
             root=path.rootfs,
             on_document=self.drives.record,
             on_heartbeat=self.drives.update,
-            heartbeat_seconds=STEP_SECONDS,
+            heartbeat_seconds=_STEP_SECONDS,
         )
+
+
+class DocumentSource:
+    """Passes poll documents to `drives`, one `step` at a time, on one thread.
+
+    new_poller: creates the poller of this process when one is needed. A poller inherits the
+    processes of the one before it that cannot be ended.
+    """
+
+    def __init__(
+        self,
+        source: SmartSource,
+        directory: Path,
+        drives: DriveRegistry,
+        *,
+        clock: Clock,
+        collector_status: CollectorStatus,
+        proc: Path,
+        new_poller: Callable[[], Poller],
+    ) -> None:
+        self._source = source
+        self._reader = DocumentReader(directory)
+        self._drives = drives
+        self._clock = clock
+        self._collector_status = collector_status
+        self._proc = proc
+        self._new_poller = new_poller
+        self._poller: Poller | None = None
+        self._children: Children | None = None
+        self._is_stale = False
+        #: Held to wake the poller, and to replace it.
+        self._waking = threading.Lock()
+        #: Errors of the documents that were refused, by file name, until the file changes or goes.
+        self._refused: dict[str, SourceError] = {}
+        self._no_heartbeat = ""
+        self._woken = threading.Event()
+        self._logged_source = ""
+
+    @property
+    def polls_itself(self) -> bool:
+        return self._poller is not None
+
+    def rescan_soon(self) -> None:
+        """Look for drives after one was added or removed. For other threads."""
+        with self._waking:
+            if self._poller is not None:
+                self._poller.rescan_soon()
+        self.wake()
+
+    def wake(self) -> None:
+        """Make the current `step` return soon. For other threads."""
+        self._woken.set()
+        with self._waking:
+            if self._poller is not None:
+                self._poller.wake()
+
+    def restart_polling(self) -> None:
+        """Replace the poller of this process by a new one. For other threads."""
+        self._is_stale = True
+        self.wake()
+
+    def step(self) -> None:
+        """Read the documents that have changed, or poll the drives that are due."""
+        faults: tuple[SourceError, ...] = ()
+        heartbeat = self._heartbeat()
+        if heartbeat is not None or self._source is SmartSource.DIRECTORY:
+            self._log_source(f"SMART data comes from the agent, through {self._reader.directory}")
+            self._close_poller()
+            faults = self._read(heartbeat)
+            self._report(faults)
+            self._woken.wait(_READ_SECONDS)
+            self._woken.clear()
+        elif self._source is SmartSource.EXEC or capabilities.may_send_drive_commands(self._proc):
+            self._log_source("SMART data comes from smartctl, run by this process")
+            self._poll()
+        else:
+            self._report((self._no_source(),))
+            self._woken.wait(_READ_SECONDS)
+            self._woken.clear()
+
+    def close(self) -> None:
+        """End the running processes within a bounded time. The drives keep their state."""
+        self._close_poller()
+        if self._children is not None:
+            self._children.close()
+            self._children = None
+
+    def _poll(self) -> None:
+        if self._is_stale:
+            self._is_stale = False
+            self._close_poller()
+        if self._poller is None:
+            poller = self._new_poller()
+            if self._children is not None:
+                poller.inherit(self._children)
+            self._poller = poller
+        # If the directory exists, an agent may start. Two pollers of one drive must then not run
+        # for longer than the interval of a heartbeat.
+        is_alone = self._source is SmartSource.EXEC or not os.path.exists(self._reader.directory)
+        self._poller.step(_STEP_SECONDS if is_alone else HEARTBEAT_SECONDS)
+        heartbeat = self._drives.heartbeat
+        self._report((CommandError(heartbeat.problem),) if heartbeat and heartbeat.problem else ())
+
+    def _close_poller(self) -> None:
+        with self._waking:
+            poller, self._poller = self._poller, None
+        if poller is not None:
+            self._children = poller.hand_over()
+
+    def _heartbeat(self) -> Heartbeat | None:
+        """The agent's heartbeat; None if it is not fresh, or this process is set to poll."""
+        if self._source is SmartSource.EXEC:
+            return None
+        self._no_heartbeat = ""
+        try:
+            heartbeat = parse_heartbeat(self._reader.read_heartbeat())
+        except NotAvailable:
+            return None
+        except SourceError as e:
+            self._no_heartbeat = str(e)
+            return None
+        return heartbeat if is_live(heartbeat, self._clock.wall()) else None
+
+    def _read(self, heartbeat: Heartbeat | None) -> tuple[SourceError, ...]:
+        faults: list[SourceError] = []
+        try:
+            self._take_documents()
+            faults += self._refused.values()
+        except NotAvailable as e:
+            faults.append(ReadError(f"{e}: is ssd-smart-agent running?"))
+        except SourceError as e:
+            faults.append(e)
+        if heartbeat is not None:
+            self._drives.update(heartbeat)
+            if heartbeat.problem:
+                faults.append(CommandError(heartbeat.problem))
+        elif self._no_heartbeat:
+            faults.insert(0, ReadError(self._no_heartbeat))
+        elif not faults:
+            faults.append(
+                ReadError(f"{self._reader.directory}: the agent stopped writing; is it running?")
+            )
+        return tuple(faults)
+
+    def _take_documents(self) -> None:
+        for name, text in self._reader.changed():
+            self._refused.pop(name, None)
+            if isinstance(text, ReadError):
+                self._refused[name] = text
+                continue
+            try:
+                self._drives.record(parse_poll_document(text))
+            except ParseError as e:
+                self._refused[name] = ParseError(f"{name}: {e}")
+        for gone in self._refused.keys() - self._reader.names:
+            del self._refused[gone]
+
+    def _no_source(self) -> ReadError:
+        if self._no_heartbeat:
+            return ReadError(f"no trusted agent polls the drives: {self._no_heartbeat}")
+        return ReadError(
+            f"no process polls the drives: no agent writes to {self._reader.directory}, and this"
+            " process lacks the privileges; start ssd-smart-agent, or run as root"
+        )
+
+    def _report(self, faults: tuple[SourceError, ...]) -> None:
+        self._collector_status.collect("smart", "poll", lambda: Parsed(None, faults))
+
+    def _log_source(self, source: str) -> None:
+        if source != self._logged_source:
+            log.info("%s", source)
+        self._logged_source = source

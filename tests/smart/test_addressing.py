@@ -1,13 +1,24 @@
-"""What an address says by itself."""
+"""Tests of parsing drive addresses, and of detecting two addresses of one drive."""
+
+import random
+from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.drives.health import DriveIdentity
 from exporter.errors import ConfigError
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart import addressing
-from exporter.smart.addressing import AttachmentPoint
+from exporter.smart.addressing import (
+    Answer,
+    AttachmentPoint,
+    deduplicated,
+    is_same_drive,
+    usable_wwn,
+)
 from exporter.smart.smartctl import Address
 
 
@@ -72,3 +83,167 @@ def test_a_path_that_sys_does_not_know_is_its_own_place() -> None:
         Address("/dev/twa0", "3ware,1"), DeviceNodes()
     )
     assert not addressing.is_direct(Address("/dev/twa0", "3ware,1"), DeviceNodes())
+
+
+WWN_1, WWN_2 = "naa.5002538f00000001", "naa.5002538f00000002"
+
+
+def disk(name: str, weight: int = 0, **identity: Any) -> Answer:
+    """A drive that the kernel knows."""
+    who = DriveIdentity(**identity)
+    return Answer(
+        Address(f"/dev/{name}", "sat"),
+        who,
+        AttachmentPoint(name, ""),
+        is_direct=True,
+        weight=weight,
+    )
+
+
+def slot(number: int, weight: int = 0, **identity: Any) -> Answer:
+    """A drive behind a controller."""
+    who, kind = DriveIdentity(**identity), f"megaraid,{number}"
+    return Answer(
+        Address("/dev/bus/6", kind),
+        who,
+        AttachmentPoint("host6", kind),
+        is_direct=False,
+        weight=weight,
+    )
+
+
+def groups(*answers: Answer) -> list[list[str]]:
+    return [[" ".join(each.address) for each in group] for group in deduplicated(answers)]
+
+
+def test_one_wwn_is_one_drive() -> None:
+    """Two paths of a SAS drive; a controller may cut the serial number short."""
+    assert is_same_drive(disk("sda", wwn=WWN_1, serial="S1"), disk("sdb", wwn=WWN_1, serial="S1"))
+    assert is_same_drive(disk("sda", wwn=WWN_1, serial="S1234"), slot(1, wwn=WWN_1, serial="S12"))
+    assert is_same_drive(disk("sda", wwn=WWN_1), disk("sdb", wwn=WWN_1.upper()))
+
+
+def test_two_wwns_are_two_drives_whatever_their_serial_numbers() -> None:
+    assert not is_same_drive(disk("sda", wwn=WWN_1, serial="S1"), slot(1, wwn=WWN_2, serial="S1"))
+
+
+def test_a_wwn_that_all_drives_of_a_maker_have_is_no_proof() -> None:
+    assert not is_same_drive(
+        disk("sda", wwn=WWN_1, serial="S1"), disk("sdb", wwn=WWN_1, serial="S2")
+    )
+
+
+def test_without_wwns_a_serial_number_tells_behind_a_controller() -> None:
+    """QEMU's disk behind megasas is in the scan twice."""
+    who: dict[str, Any] = {"serial": "S1", "model": "X700", "capacity_bytes": 1 << 40}
+    assert is_same_drive(disk("sdb", **who), slot(0, **who))
+    assert is_same_drive(disk("sdb", wwn=WWN_1, **who), slot(0, **who))
+    assert not is_same_drive(disk("sdb", **who), slot(0, **who | {"model": "X800"}))
+    assert not is_same_drive(disk("sdb", **who), slot(0, **who | {"capacity_bytes": 1 << 41}))
+
+
+def test_disks_with_one_serial_number_stay_two() -> None:
+    assert not is_same_drive(disk("sda", serial="0123"), disk("sdb", serial="0123"))
+    assert not is_same_drive(disk("sda", serial="0123", wwn=WWN_1), disk("sdb", serial="0123"))
+
+
+def test_without_any_name_nothing_is_the_same() -> None:
+    assert not is_same_drive(disk("sda", model="X"), slot(0, model="X"))
+
+
+def test_two_slots_of_one_controller_are_two_drives() -> None:
+    assert not is_same_drive(slot(0, serial="0123"), slot(1, serial="0123"))
+    assert not is_same_drive(slot(0, wwn=WWN_1), slot(1, wwn=WWN_1))
+
+
+def test_a_wwn_that_nobody_filled_in_is_none() -> None:
+    for text in ("", "naa.5000000000000000", "eui.0000000000000000", "naa.ffffffffffffffff", "0"):
+        assert usable_wwn(text) is None
+    assert "naa.5002538f00000001" == usable_wwn("NAA.5002538F00000001 ")
+
+
+def test_the_address_that_says_most_stands_for_a_drive() -> None:
+    sda, other = disk("sda", 10, wwn=WWN_1), slot(0, 10, wwn=WWN_1)
+    more = slot(0, 12, wwn=WWN_1)
+    assert [["/dev/sda sat", "/dev/bus/6 megaraid,0"]] == groups(other, sda)
+    assert [["/dev/bus/6 megaraid,0", "/dev/sda sat"]] == groups(sda, more)
+    first, second = disk("sdb", wwn=WWN_2), disk("sdc", wwn=WWN_2)
+    assert [["/dev/sdb sat", "/dev/sdc sat"]] == groups(first, second)
+
+
+def test_drives_come_in_the_order_of_their_first_address() -> None:
+    answers = [disk("sda"), disk("sdb", wwn=WWN_1), disk("sdc"), slot(0, 5, wwn=WWN_1)]
+    expected = [["/dev/sda sat"], ["/dev/bus/6 megaraid,0", "/dev/sdb sat"], ["/dev/sdc sat"]]
+    assert expected == groups(*answers)
+
+
+def test_what_resembles_two_drives_hides_neither_and_is_hidden_by_none() -> None:
+    answers = [
+        disk("sda", wwn=WWN_1, serial="0123"),
+        disk("sdb", wwn=WWN_2, serial="0123"),
+        slot(0, serial="0123"),
+    ]
+    assert [["/dev/sda sat"], ["/dev/sdb sat"], ["/dev/bus/6 megaraid,0"]] == groups(*answers)
+
+
+_WHO = st.builds(
+    DriveIdentity,
+    serial=st.sampled_from([None, "S1", "S2"]),
+    wwn=st.sampled_from([None, WWN_1, WWN_2, "naa.5000000000000000"]),
+    model=st.sampled_from([None, "X"]),
+)
+_WEIGHTS = st.integers(0, 2)
+_ANY = st.tuples(_WHO, _WEIGHTS, st.booleans())
+
+
+def _answers(drawn: list[tuple[DriveIdentity, int, bool]]) -> list[Answer]:
+    return [
+        Answer(
+            Address("/dev/sd" if direct else "/dev/bus/0", str(number)),
+            who,
+            AttachmentPoint(f"place{number}", "")
+            if direct
+            else AttachmentPoint("host0", f"megaraid,{number % 3}"),
+            is_direct=direct,
+            weight=weight,
+        )
+        for number, (who, weight, direct) in enumerate(drawn)
+    ]
+
+
+@given(st.lists(_ANY, max_size=9))
+def test_every_answer_is_in_one_group_and_all_of_a_group_are_the_same(
+    drawn: list[tuple[DriveIdentity, int, bool]],
+) -> None:
+    answers = _answers(drawn)
+    found = deduplicated(answers)
+    assert sorted(answers, key=str) == sorted((a for group in found for a in group), key=str)
+    for group in found:
+        assert all(is_same_drive(one, other) for one, other in combinations(group, 2))
+        assert 1 >= len({wwn for each in group if (wwn := usable_wwn(each.identity.wwn))})
+
+
+@given(st.lists(_ANY, max_size=9), st.randoms())
+def test_groups_do_not_depend_on_the_order(
+    drawn: list[tuple[DriveIdentity, int, bool]], order: random.Random
+) -> None:
+    answers = _answers(drawn)
+    shuffled = list(answers)
+    order.shuffle(shuffled)
+    expected = {frozenset(group) for group in deduplicated(answers)}
+    assert expected == {frozenset(group) for group in deduplicated(shuffled)}
+
+
+@given(_ANY, _ANY)
+def test_being_the_same_is_mutual(
+    one: tuple[DriveIdentity, int, bool], other: tuple[DriveIdentity, int, bool]
+) -> None:
+    a, b = _answers([one, other])
+    assert is_same_drive(a, b) == is_same_drive(b, a)
+
+
+def test_a_thousand_drives_behind_two_paths_each() -> None:
+    answers = [
+        disk(f"sd{n}", wwn=f"naa.5002538f{n // 2:08x}", serial=f"{n // 2}") for n in range(2000)
+    ]
+    assert 1000 == len(deduplicated(answers))

@@ -1,4 +1,4 @@
-"""What passes from the half with rights to the half without."""
+"""Tests of the results of smartctl runs, and of writing and parsing poll documents."""
 
 import json
 from typing import Any
@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from exporter.errors import ParseError
 from exporter.programs.child import End, Finished
 from exporter.smart.poll_document import (
+    EXIT_BITS,
     LARGEST_BYTES,
     Heartbeat,
     PollDocument,
+    PollResult,
     encoded,
     file_name,
     parse_heartbeat,
@@ -148,3 +150,123 @@ def test_the_daemon_accepts_the_document_of_every_run_of_smartctl(
     parsed = parse_poll_document(encoded(document))
     assert document.result == parsed.result
     assert document.address == parsed.address
+
+
+def document(finished: Finished) -> PollDocument:
+    address = Address("/dev/sda", "sat")
+    return poll_document(finished, address, began_at=1e9, interval_seconds=60.0, is_daily=False)
+
+
+def of(status: int, *messages: str, **more: object) -> PollDocument:
+    """What becomes of a call that ended so, and said this."""
+    rows = [{"string": text, "severity": "error"} for text in messages]
+    whole = {"smartctl": {"exit_status": status, "messages": rows}, **more}
+    return document(Finished("sda", End.EXITED, status, json.dumps(whole).encode()))
+
+
+@pytest.mark.parametrize("status", range(256))
+def test_bits_0_and_1_mean_that_there_are_no_data_and_the_others_do_not(status: int) -> None:
+    became = of(status, device={"protocol": "ATA"})
+    if status == 3:
+        assert PollResult.STANDBY == became.result
+    else:
+        assert bool(status & 3) != (PollResult.SUCCESS == became.result)
+    assert became.report
+    assert (PollResult.SUCCESS == became.result) == (became.message == "")
+
+
+def test_each_bit_has_a_name() -> None:
+    assert 8 == len(set(EXIT_BITS))
+
+
+@pytest.mark.parametrize("mode", ["STANDBY", "STANDBY_Y", "STANDBY (OS)", "STANDBY BY TIMER"])
+def test_a_drive_in_standby_was_left_alone(mode: str) -> None:
+    message = f"Device is in {mode} mode, exit(3)"
+    became = of(3, message)
+    assert (PollResult.STANDBY, message) == (became.result, became.message)
+
+
+def test_a_drive_that_cannot_say_its_power_mode_is_not_asleep() -> None:
+    """smartctl says SLEEP of every drive that fails the question: dead, or no right to ask."""
+    became = of(3, "Device is in SLEEP mode, exit(3)")
+    assert PollResult.NO_ANSWER == became.result
+    assert "CAP_SYS_RAWIO" in became.message
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "expected"),
+    [
+        (2, "Smartctl open device: /dev/sda failed: No such device", PollResult.NO_ANSWER),
+        (
+            2,
+            "Smartctl open device: /dev/sda [SAT] failed: Input/output error",
+            PollResult.NO_ANSWER,
+        ),
+        (2, "Smartctl open device: /dev/nvme0 failed: Permission denied", PollResult.REFUSED),
+        (
+            2,
+            "Smartctl open device: /dev/sda [SAT] failed: Operation not permitted",
+            PollResult.REFUSED,
+        ),
+        (
+            2,
+            "Read NVMe Identify Controller failed: NVME_IOCTL_ADMIN_CMD: Permission denied",
+            PollResult.REFUSED,
+        ),
+        (1, "/dev/sdz: Unable to detect device type", PollResult.NO_ANSWER),
+        (1, "/dev/sda: Unknown device type 'zzz'", PollResult.BAD_REQUEST),
+        (1, "/dev/sda: Unknown USB bridge [0x1234:0x5678 (0x100)]", PollResult.BAD_REQUEST),
+        (1, "=======> UNRECOGNIZED OPTION: bogus", PollResult.BAD_REQUEST),
+    ],
+)
+def test_a_call_that_failed_says_why(status: int, message: str, expected: PollResult) -> None:
+    became = of(status, message, "=======> VALID ARGUMENTS ARE: ata, scsi <=======")
+    assert expected == became.result
+    assert message in became.message
+    assert "VALID ARGUMENTS" not in became.message
+
+
+def test_a_drive_that_did_not_identify_itself_gave_no_answer() -> None:
+    """smartctl's own reason is text that --json leaves out."""
+    became = of(2, device={"protocol": "ATA"})
+    assert PollResult.NO_ANSWER == became.result
+    assert "did not identify itself" in became.message
+
+
+def test_a_smartctl_before_7_is_told_from_a_broken_one() -> None:
+    text = b"smartctl 6.6 2017-11-05 r4594 [x86_64-linux]\n\n=======> UNRECOGNIZED OPTION: json=c\n"
+    became = document(Finished("sda", End.EXITED, 1, text))
+    assert PollResult.TOO_OLD == became.result
+    assert "smartctl 6.6 is too old; version 7.0 or newer is required" in became.message
+
+
+def test_what_is_no_json_is_unreadable_with_what_it_said() -> None:
+    became = document(Finished("sda", End.EXITED, 1, b"", b"sudo: a password is required\n"))
+    assert PollResult.UNREADABLE == became.result
+    assert "a password is required" in became.message
+
+
+@pytest.mark.parametrize("output", [b"", b'{"smartctl":{"exit_status":0}'])
+def test_a_report_that_is_empty_or_cut_off_is_unreadable(output: bytes) -> None:
+    assert PollResult.UNREADABLE == document(Finished("sda", End.EXITED, 0, output)).result
+
+
+@pytest.mark.parametrize("status", [-9, -11, None])
+def test_a_smartctl_that_was_killed_gave_no_report(status: int | None) -> None:
+    became = document(Finished("sda", End.EXITED, status, b'{"a":1}'))
+    assert (PollResult.KILLED, {}) == (became.result, became.report)
+
+
+@pytest.mark.parametrize("end", [end for end in End if end is not End.EXITED])
+def test_a_child_that_did_not_end_by_itself_gave_no_report(end: End) -> None:
+    became = document(Finished("sda", end, -15, b'{"a":1}', message="why"))
+    assert (PollResult(end.value), {}, "why") == (became.result, became.report, became.message)
+
+
+@given(st.sampled_from(End), st.none() | st.integers(-64, 255), st.binary(), st.binary())
+def test_any_end_is_one_of_the_results(
+    end: End, status: int | None, output: bytes, errors: bytes
+) -> None:
+    for text in (output, b"{" + output):
+        became = document(Finished("sda", end, status, text, errors, message="why"))
+        assert (PollResult.SUCCESS == became.result) == (became.message == "")

@@ -8,8 +8,8 @@ from exporter.collector_status import CollectorStatus
 from exporter.config import SmartSource
 from exporter.linux.files import Parsed
 from exporter.smart.document_directory import DocumentWriter
-from exporter.smart.document_source import DocumentSource
 from exporter.smart.drive_registry import DriveRegistry, HostContext
+from exporter.smart.health_monitor import DocumentSource
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.poller import Poller, PollingPlan
