@@ -1,188 +1,296 @@
-"""What every measurement shares: consent, the host's lock, the file, signals, health."""
+"""Tests a whole measurement on a real directory, with a fake fio."""
 
 import contextlib
 import fcntl
 import io
+import json
 import os
 import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from exporter.commands import bench_matrix, slc
-from exporter.config import ProbeSettings, Settings, StateSettings
-from exporter.errors import ConfigError
-from exporter.measurement import admission, figures, guarded_run, session, target
-from exporter.measurement.admission import Streams, WritePlan
-from exporter.measurement.interruption import InterruptHandler
-from exporter.probe.host_lock import HostLock, ProbePidFile
+from exporter import cli
+from exporter.commands import bench, probe_command, steady_state_command
+from exporter.commands.bench_matrix import Matrix
+from exporter.config import Settings
+from exporter.errors import ConfigError, ReadError, SourceError
+from exporter.measurement import session
+from exporter.measurement.admission import Streams
+from exporter.measurement.session import Measurement, MeasurementOptions, MeasurementTools
+from exporter.probe.host_lock import HostLock
 from exporter.probe.probe_file import FilesystemFull
-from exporter.report.progress import Progress
+from exporter.probe.profiles import MIB, PROFILES, Profile, Rw
+from exporter.programs.child import Finished
+from tests.commands.measured import GATE, SMALL, Place
 from tests.fakes import FakeClock
+from tests.probe.probing import FakeFio, good
 
-GB = 10**9
-PLAN = WritePlan("/mnt/probe on sda", 2 * GB, 400.0, rated_bytes=100e12, left_bytes=3 * GB)
+PROFILE = replace(PROFILES["page_read"], size_bytes=4 * MIB)
 
 
-class Terminal(io.StringIO):
+class ClosedFio(FakeFio):
+    def close(self) -> None:
+        # As SystemFio, which forgets whom it gave up.
+        self.is_stuck = False
+
+
+class Person(io.StringIO):
+    """Answers yes, after `thinks`."""
+
+    def __init__(self, thinks: Callable[[], None] = lambda: None) -> None:
+        super().__init__("y\n")
+        self._thinks = thinks
+
     def isatty(self) -> bool:
         return True
 
-
-def asked(answer: str) -> str:
-    says = io.StringIO()
-    admission.ask_consent(PLAN, Streams(Terminal(answer), says), yes=False)
-    return says.getvalue()
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]  # bytes in the stubs
+        self._thinks()
+        return super().readline(size)
 
 
-def test_the_question_says_what_is_written_where_and_how_long() -> None:
-    assert asked("y\n") == (
-        "writes at most 2 GB (0.002 % of its rated endurance) to /mnt/probe on sda, including what"
-        " the filesystem adds; takes at most 7 min\ncontinue? [y/N] "
-    )
+class Host:
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.clock = FakeClock()
+        self.fio = ClosedFio(self.clock)
 
+    @property
+    def settings(self) -> Settings:
+        argv = self.place.argv("probe")[4:]
+        return cli.settings(cli.command_parser("probe").parse_args(argv))
 
-def test_more_than_the_day_has_left_is_said() -> None:
-    plan = WritePlan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
-    assert "(scheduled probes may write 1 GB more today); takes at most 8 s" in plan.words()
-    assert "rated endurance" not in plan.words(), "not known is not none"
-
-
-def test_who_only_reads_is_told_so() -> None:
-    assert "writes nothing" in WritePlan("/mnt/probe on sda", 0, 8.0).words()
-
-
-@pytest.mark.parametrize("answer", ["", "\n", "n\n", "no\n", "yep\n", "\0\n"])
-def test_anything_but_yes_is_no(answer: str) -> None:
-    with pytest.raises(ConfigError, match="nothing was written"):
-        asked(answer)
-
-
-@pytest.mark.parametrize("answer", ["y\n", "Y\n", " yes \n"])
-def test_yes_is_yes(answer: str) -> None:
-    assert asked(answer)
-
-
-def test_yes_beforehand_is_not_asked_again_and_still_told() -> None:
-    says = io.StringIO()
-    admission.ask_consent(PLAN, Streams(io.StringIO(), says), yes=True)
-    assert "writes at most 2 GB" in says.getvalue()
-    assert "continue?" not in says.getvalue()
-
-
-def test_nobody_there_is_no() -> None:
-    with pytest.raises(ConfigError, match=r"this writes at most 2 GB .*; give --yes to consent"):
-        admission.ask_consent(PLAN, Streams(io.StringIO("y\n"), io.StringIO()), yes=False)
-
-
-def test_a_directory_s_name_steers_no_terminal() -> None:
-    says = io.StringIO()
-    plan = WritePlan("/mnt/\x1b[2J on sda", 1, 1.0)
-    admission.ask_consent(plan, Streams(Terminal("y\n"), says), yes=False)
-    assert "\x1b" not in says.getvalue()
-
-
-def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None:
-    clock, said = FakeClock(), io.StringIO()
-    with (tmp_path / "ssd-exporter-probe.lock").open("w") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(ConfigError, match=r"\(process \d+\) is probing on this host"):
-            admission.wait_for_lock(
-                HostLock((tmp_path,)),
-                ProbePidFile(tmp_path),
-                clock=clock,
-                progress=Progress(said),
-            )
-    assert sum(clock.slept) == pytest.approx(60.0)
-    assert 1 == said.getvalue().count("waiting for")
-
-
-def test_a_lock_that_can_be_made_nowhere_is_said_at_once(tmp_path: Path) -> None:
-    none = tmp_path / "none"
-    clock = FakeClock()
-    with pytest.raises(ConfigError, match=r"cannot be created in .*none; run this as root"):
-        admission.wait_for_lock(
-            HostLock((none,)),
-            ProbePidFile(none),
-            clock=clock,
-            progress=Progress(io.StringIO()),
+    def edges(self, person: io.StringIO | None = None) -> MeasurementTools:
+        return MeasurementTools(
+            self.clock, lambda: self.fio, {}, Streams(person or io.StringIO(), io.StringIO())
         )
-    assert [] == clock.slept
+
+    def measuring(
+        self, person: io.StringIO | None = None, *, anyway: bool = False
+    ) -> contextlib.AbstractContextManager[Measurement]:
+        options = MeasurementOptions(self.place.directory, yes=person is None, anyway=anyway)
+        return session.measuring(self.settings, options, [PROFILE], self.edges(person))
+
+    @property
+    def is_locked(self) -> bool:
+        with (self.place.lock / "ssd-exporter-probe.lock").open() as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_noted_once_and_the_handlers_are_as_before(number: signal.Signals) -> None:
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(Place(tmp_path, SMALL + GATE))
+
+
+def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> None:
+    """The descriptor that it inherited is of the same open file: unlocking ours unlocks its."""
+    lender = None
+    with host.measuring() as measurement:
+        file = measurement.prepare_file("file", 4 * MIB, fill=False)
+        with measurement._lock_session.lock.inheritable():  # as `run_fio` lends it
+            lender = subprocess.Popen(["sleep", "60"], close_fds=False)
+        host.fio.is_stuck = True
+    try:
+        assert host.is_locked
+        assert file.exists()
+    finally:
+        lender.kill()
+        lender.wait()
+
+
+def test_at_the_end_the_lock_is_free_and_the_file_gone(host: Host) -> None:
+    with host.measuring() as measurement:
+        measurement.prepare_file("file", 4 * MIB, fill=True)
+        assert host.is_locked
+    assert not host.is_locked
+    assert not host.place.directory.exists()
+
+
+def test_nobody_waits_for_a_person_who_thinks(host: Host) -> None:
+    seen: list[bool] = []
+    with host.measuring(Person(lambda: seen.append(host.is_locked))) as measurement:
+        measurement.consent(4 * MIB, 1.0)
+        assert host.is_locked
+    assert [False] == seen
+
+
+def test_who_took_the_lock_while_a_person_thought_is_said(host: Host) -> None:
+    other = HostLock((host.place.lock,))
+    with (
+        pytest.raises(ConfigError, match="is probing on this host"),
+        host.measuring(Person(lambda: assert_had(other))) as measurement,
+    ):
+        measurement.consent(4 * MIB, 1.0)
+    other.release()
+
+
+def assert_had(lock: HostLock) -> None:
+    assert lock.acquire()
+
+
+@pytest.mark.parametrize(("thinks", "looks"), [(5.0, 1), (60.0, 2)])
+def test_after_a_long_thought_the_gate_is_asked_again(
+    host: Host, thinks: float, looks: int
+) -> None:
+    with host.measuring(Person(lambda: host.clock.advance(thinks))) as measurement:
+        measurement.admit(PROFILE, 4 * MIB, 4 * MIB)
+        measurement.consent(4 * MIB, 1.0)
+    assert [2.0] * looks == host.clock.slept
+
+
+@pytest.mark.parametrize(
+    ("number", "left_by"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_at_the_question_leaves_and_tidies_up(
+    host: Host, number: signal.Signals, left_by: type[BaseException]
+) -> None:
     before = signal.getsignal(number)
-    with InterruptHandler() as interruption:
-        assert not interruption.is_set
-        os.kill(os.getpid(), number)
-        assert interruption.is_set
-        assert number is interruption.by
+    person = Person(lambda: os.kill(os.getpid(), number))
+    with pytest.raises(left_by), host.measuring(person) as measurement:
+        measurement.consent(4 * MIB, 1.0)
+    assert not host.is_locked
     assert before == signal.getsignal(number)
 
 
-def test_a_second_ctrl_c_leaves_at_once() -> None:
-    with InterruptHandler() as interruption:
-        os.kill(os.getpid(), signal.SIGINT)
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-    assert "Ctrl-C" == interruption.words
+def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_charged(
+    host: Host,
+) -> None:
+    # Half of what the gate wants: the guard's.
+    host.place.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
+    with host.measuring() as measurement:
+        with pytest.raises(ReadError, match=r"not filled; the filesystem is nearly full"):
+            measurement.prepare_file("file", 256 * MIB, fill=True)
+        # A quarter of a second at 64 MiB/s, twice for the filesystem.
+        assert 0 < measurement.charged_bytes <= 2 * 20 * MIB
+    assert not host.place.directory.exists()
 
 
-def test_what_nohup_ignores_stays_ignored() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with InterruptHandler() as interruption:
-            os.kill(os.getpid(), signal.SIGHUP)
-            assert not interruption.is_set
-    finally:
-        signal.signal(signal.SIGHUP, before)
+def test_a_refused_directory_is_charged_nothing(host: Host) -> None:
+    host.place.directory.mkdir(0o755)
+    with host.measuring() as measurement:
+        with pytest.raises(ConfigError, match="open to other users"):
+            measurement.prepare_file("file", 4 * MIB, fill=True)
+        assert 0 == measurement.charged_bytes
 
 
-def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
-    place = tmp_path / "there"
-    place.mkdir(0o700)
-    (place / "others").touch()
-    with guarded_run.remove_afterwards(place, "file"):
-        guarded_run.prepare_length(place, "file", 4096)
-    assert ["others"] == [each.name for each in place.iterdir()]
+def breaking_state(host: Host, after: int) -> Callable[[Sequence[Profile]], Finished]:
+    """The budget's file cannot be written any more after so many runs."""
+    runs = 0
+
+    def answer(profiles: Sequence[Profile]) -> Finished:
+        nonlocal runs
+        runs += 1
+        if runs == after:
+            path = host.place.state / "probe-budget.json"
+            path.unlink()
+            path.mkdir()
+        return good(profiles)
+
+    return answer
 
 
-def test_a_directory_that_may_not_be_used_is_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "open").mkdir(0o755)
-    with pytest.raises(
-        ConfigError, match=r"open to other users.*; name a directory that does not exist"
-    ):
-        guarded_run.prepare_length(tmp_path / "open", "file", 4096)
+def test_a_bench_reports_what_was_measured_before_the_budget_could_not_be_written(
+    host: Host,
+) -> None:
+    host.fio.answer = breaking_state(host, after=2)
+    matrix = Matrix((16384,), (1, 2, 4), (Rw.RANDREAD,), 4 * MIB, 1.0)
+    out = io.StringIO()
+    wanted = bench.BenchRequest(
+        MeasurementOptions(host.place.directory, yes=True), matrix, as_json=True
+    )
+    assert 3 == bench.run(host.settings, wanted, host.edges(), out)
+    data = json.loads(out.getvalue())["data"]
+    assert "probe-budget.json" in data["problem"]
 
 
-def settings(*directories: Path, state: Path | None = None) -> Settings:
-    return Settings(probe=ProbeSettings(directory=directories), state=StateSettings(state))
+def test_rounds_are_reported_though_the_budget_could_not_be_written_any_more(host: Host) -> None:
+    host.fio.answer = breaking_state(host, after=3)
+    out = io.StringIO()
+    wanted = steady_state_command.SteadyStateRequest(
+        MeasurementOptions(host.place.directory, yes=True), "page_read", 6, as_json=True
+    )
+    assert 3 == steady_state_command.run(host.settings, wanted, host.edges(), out)
+    (found,) = json.loads(out.getvalue())["data"]["series"]
+    assert 2 == len(found["rounds"])
 
 
-def test_the_directory_is_what_was_asked_for_else_the_configured_one() -> None:
-    here, there = Path("/mnt/here"), Path("/mnt/there")
-    assert here == target.select_directory(here, settings(there))
-    assert there == target.select_directory(None, settings(there))
-    assert Path.cwd() / "new" == target.select_directory(Path("new"), settings())
-    with pytest.raises(ConfigError, match="name one of them"):
-        target.select_directory(None, settings(here, there))
-    with pytest.raises(ConfigError, match="no directory given"):
-        target.select_directory(None, settings())
+#: Twice as long as what the scheduled ones of `SMALL` read.
+BURST = "[probe.profile.burst]\nsize_bytes = 16777216\n"
 
 
-@pytest.mark.parametrize("name", ["/mnt/a\nb", "/mnt/a\\b", "/mnt/\x1b[2J"])
-def test_a_name_that_fio_cannot_be_told_is_a_mistake(name: str) -> None:
-    with pytest.raises(ConfigError, match="fio accepts no backslash"):
-        target.select_directory(Path(name), settings())
+def burst(host: Host) -> int:
+    host.place.config.write_text(BURST + SMALL + GATE)
+    wanted = probe_command.ProbeRequest(
+        MeasurementOptions(host.place.directory, yes=True), "burst", as_json=True
+    )
+    return probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
 
 
-def test_the_daemon_s_state_is_used_and_a_new_one_made_where_there_is_none(tmp_path: Path) -> None:
-    assert tmp_path == target.state_directory(settings(state=tmp_path), {})
-    environment = {"HOME": str(tmp_path), "STATE_DIRECTORY": str(tmp_path / "new")}
-    assert tmp_path / "new" == target.state_directory(settings(), environment)
+def test_after_a_burst_no_more_of_the_file_stays_than_the_daemon_fills(host: Host) -> None:
+    sizes: list[int] = []
+    host.fio.meanwhile = lambda: sizes.append(host.fio.files[-1].stat().st_size)
+    assert 0 == burst(host)
+    assert [16 * MIB] == sizes
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_burst_that_is_interrupted_leaves_no_more_either(host: Host) -> None:
+    host.fio.seconds = 10.0
+    host.fio.meanwhile = lambda: os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SourceError, match="ended by SIGTERM"):
+        burst(host)
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_file_that_a_fio_writes_still_is_not_shortened(host: Host) -> None:
+    def hang() -> None:
+        host.fio.is_stuck = True
+
+    host.fio.meanwhile = hang
+    burst(host)
+    assert 16 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_what_took_the_file_s_place_meanwhile_is_not_shortened(host: Host) -> None:
+    precious = host.place.path / "precious"
+    precious.write_bytes(b"x" * (16 * MIB))
+
+    def replace_it() -> None:
+        host.fio.files[0].unlink()
+        host.fio.files[0].symlink_to(precious)
+
+    host.fio.meanwhile = replace_it
+    assert 0 == burst(host)
+    assert 16 * MIB == precious.stat().st_size
+
+
+def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: Host) -> None:
+    host.place.config.write_text(
+        f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
+    )
+    wanted = steady_state_command.SteadyStateRequest(
+        MeasurementOptions(yes=True), "burst", 5, as_json=True
+    )
+    assert 0 == steady_state_command.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 8 * MIB == host.fio.files[0].stat().st_size
+
+
+def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host) -> None:
+    host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
+    for name in ("fsync", "page_read"):
+        wanted = probe_command.ProbeRequest(
+            MeasurementOptions(host.place.directory, yes=True), name, as_json=True
+        )
+        assert 0 == probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
+    assert 16 * MIB == host.fio.files[-1].stat().st_size
 
 
 def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:
@@ -192,36 +300,3 @@ def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:
     said = io.StringIO()
     assert 3 == session.status(run, said)
     assert "ssd-exporter: /mnt/\\x1b[2J: full\n" == said.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [(0.2, "1 s"), (89, "89 s"), (100, "2 min"), (5400, "1 h 30 min"), (7200, "2 h")],
-)
-def test_times_are_said_as_people_plan(seconds: float, expected: str) -> None:
-    assert expected == figures.span(seconds)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("1GB", 10**9), ("1GiB", 1 << 30), ("1G", 1 << 30), ("1000", 1000), ("16kb", 16_000)],
-)
-def test_a_size_is_the_same_for_every_command(text: str, expected: int) -> None:
-    assert expected == figures.size_bytes("--size", text, "1G")
-    if expected >= 1 << 26:
-        assert expected == slc.size_bytes(text)
-        assert expected == bench_matrix.matrix(size_text=text).size_bytes
-
-
-@given(st.text(max_size=12) | st.from_regex(r"\A\d*\.?\d*\s?[kmgtKMGT]?i?[bB]?\Z"))
-def test_any_text_is_a_size_or_a_mistake(text: str) -> None:
-    with contextlib.suppress(ConfigError):
-        assert figures.size_bytes("--size", text, "1G") >= 0
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [(512, "512 B"), (16_384, "16 KiB"), (1 << 20, "1 MiB"), (1000, "1000 B")],
-)
-def test_block_sizes_are_said_as_fio_has_them(count: int, expected: str) -> None:
-    assert expected == figures.blocks(count)

@@ -1,4 +1,4 @@
-"""How fio is called, and that the real one does what is meant by it."""
+"""Tests fio's command line, and runs the installed fio with it."""
 
 import os
 import shutil
@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from exporter.clock import SystemClock
 from exporter.errors import ConfigError
 from exporter.probe import fio, fio_report
+from exporter.probe.fio import SystemFio
 from exporter.probe.fio_report import Op, ProbeRun, RunResult
 from exporter.probe.profiles import (
     MIB,
@@ -26,6 +28,10 @@ from exporter.probe.profiles import (
     Sync,
     with_engine,
 )
+from exporter.programs.child import End
+from exporter.programs.command import SystemRunner
+from tests.end_to_end.programs import need
+from tests.fakes import FakeClock, FakeRunner
 
 FILE = Path("/data/probe/nvme0n1")
 READ, WRITE, REDO = (PROFILES[name] for name in ("page_read", "page_write", "fsync"))
@@ -301,3 +307,69 @@ def _command_line(pid: str) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
     except OSError:
         return ""
+
+
+# What follows tests `SystemFio`.
+
+#: Reads 512 blocks, which takes 51 s at 10 operations per second.
+LONG_READ = replace(READ, size_bytes=8 * MIB)
+
+
+def test_its_engines_are_asked_for_once_an_hour() -> None:
+    runner = FakeRunner(
+        {
+            ("fio", "--version"): "fio-3.33\n",
+            ("fio", "--enghelp"): "Available IO engines:\n\tpsync\n\tlibaio\n",
+        }
+    )
+    clock = FakeClock()
+    fio = SystemFio("fio", runner, clock)
+    assert frozenset({"psync", "libaio"}) == fio.engines() == fio.engines()
+    assert 2 == len(runner.ran)
+    clock.advance(3600)
+    fio.engines()
+    assert 4 == len(runner.ran)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [("fio-3.1\n", "older than 3.16"), ("hello", "older than"), (None, "not found")],
+)
+def test_one_that_cannot_be_used_is_said(said: str | None, words: str) -> None:
+    runner = FakeRunner({} if said is None else {("fio", "--version"): said})
+    fio = SystemFio("fio", runner, FakeClock())
+    assert fio.engines() is None
+    assert words in fio.problem
+
+
+@pytest.fixture
+def system_fio() -> SystemFio:
+    need("fio", "setpriv")
+    return SystemFio("fio", SystemRunner(), SystemClock())
+
+
+@pytest.mark.real
+def test_a_run_can_be_ended_at_once(system_fio: SystemFio, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"1" * 8 * MIB)
+    pid = system_fio.start([replace(LONG_READ, rate_iops=10)], file, 30.0)
+    assert pid is not None
+    assert system_fio.wait(0.5) is None
+    begun = time.monotonic()
+    system_fio.end()
+    finished = system_fio.wait(10.0)
+    assert finished is not None
+    assert (End.TIMED_OUT, 128) == (finished.end, finished.status)
+    assert time.monotonic() - begun < 2.0
+    assert not Path(f"/proc/{pid}").exists()
+    assert not system_fio.is_stuck
+
+
+@pytest.mark.real
+def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+    fio = SystemFio(str(tmp_path / "fio"), SystemRunner(), SystemClock())
+    fio._prefix = ()
+    assert fio.start([LONG_READ], tmp_path / "file", 30.0) is None
+    finished = fio.wait(5.0)
+    assert finished is not None
+    assert End.NOT_STARTED is finished.end
