@@ -119,7 +119,7 @@ def _measure(
         raise CommandError(f"nothing was measured: {problem or 'fio reported no result'}")
     kept = measurement.directory.results.profiles
     comparisons = [
-        probe_report.compare_profile(profile, ended, runnable, kept[profile.name].steady)
+        probe_report.compare_profile(profile, ended, runnable, kept[profile.name].steady_state)
         for profile in runnable
     ]
     under = run_facts.measured_drives(measurement, settings)

@@ -198,7 +198,7 @@ class _RoundRunner:
         measurement = self._measurement
         (profile,) = measurement.with_engine([profile])
         file = self._prepare(profile)
-        known = measurement.directory.results.profiles[profile.name].steady
+        known = measurement.directory.results.profiles[profile.name].steady_state
         judgement = SteadyState(SteadyPhase.TOO_FEW, None, known.baseline if known else None, None)
         started_at, problem, version = measurement.clock.monotonic(), "", ""
         while len(self._done) < self._max_rounds and judgement.phase is not SteadyPhase.STEADY:

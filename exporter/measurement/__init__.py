@@ -1,1 +1,1 @@
-"""What the measuring commands share: admission, account, lock, guarded runs."""
+"""Measurements: probes that a person starts, with consent, budget, host lock and guard."""

@@ -1,7 +1,7 @@
 """Reserves and charges the bytes of a measurement in the budget that the daemon uses too.
 
-They are charged to the drive's life and not to the day of the scheduled probes: the user consented
-to them.
+The bytes are charged to the drive's life and not to the day of the scheduled probes, because the
+user consented to them.
 """
 
 import tempfile
@@ -20,17 +20,24 @@ from exporter.probe.location import Location
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.report.formatting import quantity
 
+#: A limit that no load reaches, for the guard with --anyway: load does not end the run then.
+_UNREACHABLE = 1 << 30
+
 
 class MeasurementAccount:
-    """The budget of one drive. charged_bytes (attribute): charged by this process so far."""
+    """The budget of one drive.
+
+    charged_bytes (attribute): bytes that this process has charged so far. rated_bytes (attribute):
+    the drive's rated endurance in bytes; None is unknown.
+    """
 
     def __init__(
         self, directory: ProbeDirectory, settings: Settings, state: Path, clock: Clock
     ) -> None:
-        """Open the budget.
+        """Open the budget. directory: its location is known. state: the directory of the budget.
 
         Raises:
-            ConfigError: this user may not read or write it.
+            ConfigError: this user may not write to the directory of the budget.
         """
         try:
             with tempfile.TemporaryFile(dir=state):
@@ -54,6 +61,7 @@ class MeasurementAccount:
 
     @property
     def left(self) -> WriteLimits:
+        """What is left of the drive's limits, in bytes."""
         return self._budget.remaining(self._drive)
 
     @property
@@ -62,10 +70,10 @@ class MeasurementAccount:
         return self._budget.unacknowledged
 
     def recover(self) -> None:
-        """Settle the bytes of a run that was killed. The caller holds the host lock.
+        """Charge the bytes of a run that was killed. The caller holds the host lock.
 
         Raises:
-            ReadError: the file cannot be read or written.
+            ReadError: the budget's file cannot be read or written.
         """
         try:
             self._budget.recover()
@@ -74,7 +82,9 @@ class MeasurementAccount:
         self._budget.refresh()
 
     def reserve(self, what: str, written_bytes: int) -> int:
-        """Returns the reserved bytes of a run. The caller holds the host lock.
+        """Reserve the bytes of a run; returns the reserved bytes. The caller holds the host lock.
+
+        what: the names of the profiles, joined by "+", or "filling".
 
         Raises:
             ConfigError: the remaining budget is too small. ReadError: as `recover`.
@@ -88,7 +98,11 @@ class MeasurementAccount:
         return reserved
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> None:
-        """Charge the last reserved run, by `budget_ledger.charge`. Raises ReadError."""
+        """Charge the last reserved run; see `budget_ledger.charge` for the arguments.
+
+        Raises:
+            ReadError: the budget's file cannot be written.
+        """
         try:
             self.charged_bytes += self._budget.settle(fio_bytes, device_bytes)
         except OSError as e:
@@ -101,22 +115,19 @@ class MeasurementAccount:
         return ConfigError(
             f"the run may write {wanted}, but only {left} are left of the budget for the life of"
             f" {self._device}",
-            "write less, or raise probe.budget_bytes_per_day; its ten years are the life's budget",
+            "write less, or raise probe.budget_bytes_per_day; the budget for a drive's life is ten"
+            " years of daily budgets",
         )
 
     def _unusable(self, e: OSError) -> ReadError:
         return ReadError(f"{self._budget.path}: {e.strerror or e}")
 
 
-#: A limit that no load reaches: with --anyway load does not end a run.
-_UNREACHABLE = 1 << 30
-
-
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What all steps of a measurement share. rules: of the gate and the guard.
+    """What all steps of a measurement share.
 
-    directory: its location is known.
+    directory: its location is known. rules: the limits of the gate and the guard.
     """
 
     directory: ProbeDirectory
@@ -132,7 +143,7 @@ class Conditions:
 
 
 def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:
-    """Returns the configured rules. anyway: without load as a reason to end a run."""
+    """Returns the configured rules; with `anyway` they do not end a run because of load."""
     if not anyway:
         return rules
     return replace(rules, guard_queue=_UNREACHABLE, guard_pressure_ratio=float(_UNREACHABLE))

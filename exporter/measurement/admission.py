@@ -1,7 +1,7 @@
 """Decides whether a measurement may start: the host lock, the gate, and the user's consent.
 
 The gate is the daemon's own. The user sees how much is written before anything is written. The
-host lock is released while the user thinks, so that scheduled probes do not wait.
+host lock is released while the user answers, so that scheduled probes do not wait.
 """
 
 import re
@@ -23,22 +23,22 @@ from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable, quantity
 from exporter.report.progress import Progress
 
-#: How long to wait for the host lock. A slot of the daemon takes less.
+#: The timeout for the host lock, longer than the daemon usually probes, and the time between tries.
 _LOCK_TIMEOUT_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.5
 
-#: The interval over which the load is measured before a measurement starts.
+#: The interval over which the load is measured before a measurement starts, in seconds.
 _LOAD_SECONDS = 2.0
 
-#: After a longer pause for the user's answer the gate decides again.
+#: If the user takes longer than this to answer, the gate decides again.
 _DECISION_VALID_SECONDS = 10.0
 
 
 class HostLockSession:
     """The host lock of one measurement: acquired, released for a question, and acquired again.
 
-    directories: where the lock may be. state: the directory of the pid file. messages: shows who
-    holds the lock while this process waits.
+    directories: where the lock file may be. state: the directory of the pid file. messages: stream
+    that shows which process holds the lock while this one waits.
     """
 
     def __init__(
@@ -100,8 +100,8 @@ def wait_for_lock(
 class PlannedWrite:
     """What a measurement is about to write.
 
-    written_bytes: by all runs at most, as fio counts, filling included. missing_bytes: free space
-    that the file still takes.
+    written_bytes: upper bound of what fio writes in all runs, plus the filling of the file.
+    missing_bytes: free space that the file still takes.
     """
 
     profile: Profile
@@ -119,12 +119,12 @@ class Admission:
     messages: TextIO
 
     def check(self, plan: PlannedWrite, *, is_stuck: bool) -> None:
-        """Return if the measurement may start, after measuring the load for two seconds.
+        """Measure the load for two seconds, and return if the measurement may start.
 
         is_stuck: a fio process cannot be ended.
 
         Raises:
-            ConfigError: it may not; for load only without --anyway.
+            ConfigError: it may not start. With --anyway, load is not a reason.
             ReadError: the filesystem cannot be read.
         """
         decision = gate(self._state(plan, is_stuck=is_stuck), self.conditions.rules)
@@ -175,7 +175,7 @@ class Admission:
 def _with_units(words: str) -> str:
     """Returns the gate's message with rounded sizes: the gate prints plain bytes for the log."""
     return re.sub(
-        r"\b(\d{5,})\b(?: bytes)?(?! inodes)", lambda found: quantity(int(found[1]), "B"), words
+        r"\b(\d{5,})\b(?: bytes)?(?! inodes)", lambda match: quantity(int(match[1]), "B"), words
     )
 
 
@@ -189,9 +189,9 @@ class Streams:
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """What the user consents to.
+    """The plan that the user consents to.
 
-    where: "/mnt/probe on sda". charge_bytes: written at most, with what the filesystem adds.
+    where: "/mnt/probe on sda". charge_bytes: written at most, including what the filesystem adds.
     rated_bytes: the drive's rated endurance; None is unknown. left_bytes: what is left of today's
     budget of the scheduled probes.
     """
@@ -243,7 +243,10 @@ def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Obtains the user's consent. yes: given on the command line. admit: queries the gate again."""
+    """Obtains the user's consent.
+
+    yes: the user gave consent on the command line. admit: queries the gate again.
+    """
 
     conditions: Conditions
     lock_session: HostLockSession
@@ -258,7 +261,7 @@ class Consent:
         probes may still write today.
 
         Raises:
-            ConfigError: the user refuses, or the device is in use by then.
+            ConfigError: the user refuses, or the gate refuses after a long wait for the answer.
             ReadError: as `HostLockSession.acquire`.
         """
         directory, account = self.conditions.directory, self.conditions.account

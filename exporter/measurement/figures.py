@@ -13,7 +13,7 @@ _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def size(count: float) -> str:
-    """Returns bytes in powers of ten, as drives are sold: 18.3 GB."""
+    """Returns a number of bytes with a decimal unit, as on drives' labels: 18.3 GB."""
     return quantity(count, "B")
 
 
@@ -38,7 +38,7 @@ def span(seconds: float) -> str:
 
 
 def blocks(count: int) -> str:
-    """Returns a block size in powers of two, as fio and InnoDB write it: 16 KiB."""
+    """Returns a block size with a binary unit, as fio and InnoDB write it: 16 KiB."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
@@ -48,19 +48,21 @@ def blocks(count: int) -> str:
 def size_bytes(flag: str, text: str, example: str) -> int:
     """Returns a size in bytes: "16GiB", "16G" and "17179869184" are equal, "16GB" is 16 * 10**9.
 
+    flag, example: the command's option and a valid size, for the message.
+
     Raises:
         ConfigError: the text is not a size.
     """
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
         raise ConfigError(f"{flag} is {text[:40]!r}", f"give a size such as {example}")
-    power = _POWERS.get((found[2] or "").upper(), 0)
-    base = 1000 if found[4] and not found[3] else 1024
-    return int(float(found[1]) * base**power)
+    power = _POWERS.get((match[2] or "").upper(), 0)
+    base = 1000 if match[4] and not match[3] else 1024
+    return int(float(match[1]) * base**power)
 
 
 def parameters(profile: Profile, engine: str) -> dict[str, Any]:
-    """Returns a run's parameters as JSON values. engine: the one that was used."""
+    """Returns a run's parameters as JSON values. engine: the name of fio's engine that was used."""
     return {
         "engine": engine,
         "rw": profile.rw.value,

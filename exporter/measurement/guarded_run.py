@@ -20,7 +20,7 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable
 
-#: The kernel's default for max_sectors_kb, used if sysfs does not say.
+#: The kernel's default of max_sectors_kb in KiB, used if sysfs lacks the value.
 _DEFAULT_REQUEST_KB = 128
 
 _GUARD_WORDS: Mapping[Reason, str] = {
@@ -59,9 +59,11 @@ class GuardedRun:
             ReadError: the budget cannot be written.
         """
         directory, account = self.conditions.directory, self.conditions.account
-        written = sum(each.written_bytes_at_most for each in profiles)
-        account.reserve("+".join(each.name for each in profiles), written)
-        sampler = directory.guard_sampler([self._split_by_kernel(each) for each in profiles])
+        written = sum(profile.written_bytes_at_most for profile in profiles)
+        account.reserve("+".join(profile.name for profile in profiles), written)
+        sampler = directory.guard_sampler(
+            [self._with_device_depth(profile) for profile in profiles]
+        )
         interruption = self.conditions.interruption
         outcome: RunOutcome | None = None
         try:
@@ -85,10 +87,10 @@ class GuardedRun:
             )
         return outcome
 
-    def _split_by_kernel(self, profile: Profile) -> Profile:
-        """Returns the profile with the depth that the device sees.
+    def _with_device_depth(self, profile: Profile) -> Profile:
+        """Returns the profile with the largest number of its requests in the device as depth.
 
-        The kernel splits a large block into requests of max_sectors_kb, all of them our own.
+        The kernel splits a block that is larger than max_sectors_kb into several requests.
         """
         device = self.conditions.location.device.replace("/", "!")
         queue = self.sys / "block" / device / "queue"
@@ -128,9 +130,10 @@ def fill_file(
     missing_bytes: int,
     show: Callable[[str, float], None],
 ) -> None:
-    """Fill what is missing of the file, counted on the account and under guard.
+    """Fill what is missing of the file, under guard, and charge it to the account.
 
-    missing_bytes: as `filling.bytes_to_fill` returned it. show: receives the progress, 0 to 1.
+    missing_bytes: the result of `filling.bytes_to_fill`. show: receives a message and the progress,
+    0 to 1.
 
     Raises:
         ConfigError: the directory or the file cannot be used, or the budget is too small.
@@ -165,7 +168,7 @@ def fill_file(
 
 
 def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
-    """Returns the file, at least `size_bytes` long, checked as it must be right before a run.
+    """Extend the file to at least `size_bytes`, check it, and return it. Call before each run.
 
     Raises:
         ConfigError: the directory or the file cannot be used.
@@ -180,16 +183,16 @@ def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
 def remove_afterwards(
     directory: Path, name: str, is_in_use: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """Remove the file at the end, and the directory too if it did not exist before.
+    """At the end of the context remove the file, and the directory too if it did not exist before.
 
-    is_in_use: called at the end; both stay if it returns True, because fio still writes there.
+    is_in_use: called at the end. Both stay if it returns True, because fio still writes there.
     """
     is_new = not os.path.lexists(directory)
     try:
         yield
     finally:
         if not is_in_use():
-            # A file that is not ours stays.
+            # A file that probes do not own stays.
             with suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.remove(directory, name)
             if is_new:

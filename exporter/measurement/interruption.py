@@ -10,40 +10,41 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptHandler:
-    """Records the first signal while entered; a second Ctrl-C raises KeyboardInterrupt.
+    """A context that records the first signal. A second Ctrl-C raises KeyboardInterrupt.
 
-    The measurement polls `is_set`, then ends fio and settles its bytes. For the main thread.
+    The measurement polls `is_set`, then ends fio and settles its bytes. Use it on the main thread
+    only. signal (attribute): the recorded signal; None if there was none.
     """
 
     def __init__(self) -> None:
-        self.by: signal.Signals | None = None
+        self.signal: signal.Signals | None = None
         self._before: dict[signal.Signals, object] = {}
-        self._leaves = False
+        self._exits_at_once = False
 
     @contextmanager
     def exit_at_once(self) -> Iterator[None]:
         """Inside the context a signal raises KeyboardInterrupt or SystemExit at once.
 
-        For times when no fio runs. A signal that was recorded before raises on entry.
+        Use it while no fio runs. If a signal was recorded before, entering the context raises.
         """
-        if self.by is not None:
-            self._leave(self.by)
-        self._leaves = True
+        if self.signal is not None:
+            self._exit(self.signal)
+        self._exits_at_once = True
         try:
             yield
         finally:
-            self._leaves = False
+            self._exits_at_once = False
 
     @property
     def is_set(self) -> bool:
-        return self.by is not None
+        return self.signal is not None
 
     @property
     def words(self) -> str:
-        """What ended the measurement, for messages; empty if nothing did."""
-        if self.by is None:
+        """The name of the signal for messages, such as "Ctrl-C"; empty if there was none."""
+        if self.signal is None:
             return ""
-        return "Ctrl-C" if self.by is signal.SIGINT else self.by.name
+        return "Ctrl-C" if self.signal is signal.SIGINT else self.signal.name
 
     def __enter__(self) -> "InterruptHandler":  # noqa: PYI034 - Self came with Python 3.11
         for number in _SIGNALS:
@@ -63,17 +64,17 @@ class InterruptHandler:
         self._before.clear()
 
     def _record(self, number: int, _frame: FrameType | None) -> None:
-        if self.by is not None and number == signal.SIGINT:
+        if self.signal is not None and number == signal.SIGINT:
             raise KeyboardInterrupt
-        if self.by is None:
-            self.by = signal.Signals(number)
-            if self._leaves:
-                self._leave(self.by)
+        if self.signal is None:
+            self.signal = signal.Signals(number)
+            if self._exits_at_once:
+                self._exit(self.signal)
             if sys.stderr.isatty():
                 sys.stderr.write("\nending the measurement; press Ctrl-C again to exit at once\n")
 
     @staticmethod
-    def _leave(number: signal.Signals) -> None:
+    def _exit(number: signal.Signals) -> None:
         if number is signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)

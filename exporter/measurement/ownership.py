@@ -17,8 +17,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 def as_owner(directory: Path) -> Iterator[None]:
     """As root: run with the rights of the directory's owner inside the context.
 
-    The daemon could not read files that root leaves in its state directory. Another user's rights
-    do not change.
+    Otherwise root would leave files in the state directory that the daemon cannot read. For another
+    user than root nothing changes.
 
     Raises:
         ConfigError: root may not change its user here.
@@ -32,8 +32,9 @@ def as_owner(directory: Path) -> Iterator[None]:
     try:
         os.setgroups(_groups(user, group))
         os.setresgid(group, group, before)
-        # The real user too: a program with two different users loses its parent-death signal, by
-        # which fio ends with this process (prctl(2), AT_SECURE). The saved user leads back.
+        # The real user too: the kernel removes the parent-death signal of a program whose real and
+        # effective users differ, and fio would outlive this process (prctl(2), AT_SECURE). The
+        # saved user 0 allows to become root again.
         os.setresuid(user, user, 0)
     except OSError as e:
         raise ConfigError(
@@ -50,9 +51,9 @@ def as_owner(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def created_directory(directory: Path, state: Path) -> Iterator[None]:
-    """As root: create the directory if it is missing, for the owner of `state` alone.
+    """As root: create the directory if it is missing, with mode 0700 and the owner of `state`.
 
-    At the end it is removed if it is empty. Its parent may belong to root.
+    At the end of the context it is removed if it is empty. Its parent may belong to root.
 
     Raises:
         ConfigError: it cannot be created.
@@ -80,10 +81,10 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
 
 
 def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
-    """Create the directory and change its owner.
+    """Create the directory and change its owner. parent: a descriptor of its parent.
 
     Raises:
-        ConfigError: it cannot be created; then it does not exist.
+        ConfigError: the directory could not be created, or was removed again.
     """
     name = directory.name
     try:
@@ -103,18 +104,18 @@ def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
 
 
 def give(parent: int, name: str, owner: tuple[int, int]) -> None:
-    """Change the owner of the new directory `name` in `parent`.
+    """Change the owner of the new directory `name` in the directory of the descriptor `parent`.
 
-    Only if it is empty, belongs to root and is closed to others: not a directory that another user
-    put in its place.
+    The directory must be empty, belong to root and have mode 0700. Otherwise another user may have
+    replaced it.
 
     Raises:
-        OSError: it is another directory, and its owner stays.
+        OSError: it is another directory. Its owner does not change.
     """
     descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
-        found = os.fstat(descriptor)
-        is_new = found.st_uid == 0 and stat.S_IMODE(found.st_mode) & 0o777 == 0o700
+        status = os.fstat(descriptor)
+        is_new = status.st_uid == 0 and stat.S_IMODE(status.st_mode) & 0o777 == 0o700
         if not is_new or os.listdir(descriptor):
             raise PermissionError(errno.EPERM, "another directory took its place")
         os.fchown(descriptor, *owner)
@@ -125,15 +126,15 @@ def give(parent: int, name: str, owner: tuple[int, int]) -> None:
 def _owner(directory: Path) -> tuple[int, int] | None:
     """Returns user and group of a directory; None if it is root's or this process is not root."""
     try:
-        found = os.stat(directory)
+        status = os.stat(directory)
     except OSError:
         return None
-    if os.geteuid() != 0 or found.st_uid == 0:
+    if os.geteuid() != 0 or status.st_uid == 0:
         return None
     try:
-        return found.st_uid, pwd.getpwuid(found.st_uid).pw_gid
+        return status.st_uid, pwd.getpwuid(status.st_uid).pw_gid
     except KeyError:
-        return found.st_uid, found.st_gid
+        return status.st_uid, status.st_gid
 
 
 def _groups(user: int, group: int) -> list[int]:

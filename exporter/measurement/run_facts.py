@@ -18,7 +18,7 @@ from exporter.measurement.session import Measurement
 class MeasuredDrives:
     """The drives below the directory, by their device names.
 
-    capacity_bytes: of the measured device; None is unknown.
+    capacity_bytes: capacity of the measured device; None is unknown.
     """
 
     topology: Topology
@@ -42,25 +42,26 @@ class MeasuredDrives:
 
 
 def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDrives:
-    its, place = settings.path, measurement.location
-    seen = topology.read(its.sysfs, its.procfs, its.rootfs, look_for_servers=False).value
-    known = survey.drives_from_topology(seen, settings.device)
-    device = seen.devices.get(place.device)
+    """Returns the drives below the measured directory, from a new read of the topology."""
+    paths, location = settings.path, measurement.location
+    host = topology.read(paths.sysfs, paths.procfs, paths.rootfs, look_for_servers=False).value
+    known = survey.drives_from_topology(host, settings.device)
+    device = host.devices.get(location.device)
     return MeasuredDrives(
-        seen,
-        {leaf: known[leaf] for leaf in place.leaves if leaf in known},
+        host,
+        {leaf: known[leaf] for leaf in location.leaves if leaf in known},
         None if device is None else device.block.capacity_bytes,
     )
 
 
 def facts(
-    measurement: Measurement, under: MeasuredDrives, *, seconds: float, fio: str
+    measurement: Measurement, drives: MeasuredDrives, *, seconds: float, fio: str
 ) -> Iterator[tuple[str, str]]:
-    """Yields names and values for the report. fio: its version and engine."""
-    place, rated = measurement.location, measurement.directory.rated_bytes
-    yield "Drive", under.words or place.device
+    """Yields names and values for the report. fio: the version and engine of fio, as text."""
+    location, rated = measurement.location, measurement.directory.rated_bytes
+    yield "Drive", drives.words or location.device
     yield "Directory", str(measurement.directory.path)
-    yield "Filesystem", f"{place.fstype}, mounted on {place.mountpoint}"
+    yield "Filesystem", f"{location.fstype}, mounted on {location.mountpoint}"
     charged = figures.size(measurement.charged_bytes)
     if rated:
         charged += f", {100 * measurement.charged_bytes / rated:.2g} % of its rated endurance"
@@ -75,11 +76,11 @@ def facts(
 
 def data(measurement: Measurement) -> dict[str, Any]:
     """Returns the facts as JSON values."""
-    place = measurement.location
+    location = measurement.location
     return {
-        "device": place.device,
+        "device": location.device,
         "directory": str(measurement.directory.path),
-        "fstype": place.fstype,
-        "mountpoint": place.mountpoint,
+        "fstype": location.fstype,
+        "mountpoint": location.mountpoint,
         "charged_bytes": measurement.charged_bytes,
     }

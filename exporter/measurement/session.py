@@ -1,8 +1,8 @@
 """Runs a measurement: the steps that all measuring commands share, from the lock to the report.
 
-It uses the daemon's gate, budget, host lock and guard. The user sees what is written and may
-consent to more than the day's budget. All of it is charged to the drive's life, and nothing to the
-day of the scheduled probes.
+It uses the daemon's gate, budget, host lock and guard. The user sees how much is written and may
+consent to more than the day's budget. All written bytes are charged to the drive's life, and none
+to the day of the scheduled probes.
 """
 
 import contextlib
@@ -36,13 +36,18 @@ from exporter.report.content import Report
 from exporter.report.formatting import printable
 from exporter.report.progress import Progress
 
-#: Exit statuses of all measuring commands; 2 is a wrong argument or a refusal.
+#: Exit statuses of all measuring commands. 2 means a wrong argument, or a measurement that was
+#: refused.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
 
 @dataclass(frozen=True, slots=True)
 class MeasurementOptions:
-    """The user's options. directory: None for the configured one. anyway: on a busy device too."""
+    """The user's options.
+
+    directory: None for the configured one. yes: consent was given on the command line. anyway:
+    measure a busy device too.
+    """
 
     directory: Path | None = None
     yes: bool = False
@@ -51,7 +56,10 @@ class MeasurementOptions:
 
 @dataclass(frozen=True, slots=True)
 class MeasurementTools:
-    """What a measurement uses of the system. fio: called in the thread that runs it."""
+    """The parts of the system that a measurement uses; tests replace them.
+
+    fio: creates the `Fio`; called on the thread that runs it.
+    """
 
     clock: Clock
     fio: Callable[[], Fio]
@@ -72,29 +80,29 @@ class Measurement:
         *,
         settings: Settings,
         options: MeasurementOptions,
-        edges: MeasurementTools,
+        tools: MeasurementTools,
         state: Path,
     ) -> None:
         self.directory = conditions.directory
         self.location: Location = conditions.location
         self.clock = conditions.clock
         self.interruption = conditions.interruption
-        self.fio = edges.fio()
-        messages = edges.streams.messages
+        self.fio = tools.fio()
+        messages = tools.streams.messages
         places = (settings.path.rootfs / "run/lock", state)
         self._messages = messages
         self._conditions = conditions
         self._lock_session = HostLockSession(conditions, places, state, messages)
         self._admission = Admission(conditions, settings, options.anyway, messages)
         self._admitted: PlannedWrite | None = None
-        self._agreement = Consent(
-            conditions, self._lock_session, edges.streams, options.yes, self._admit
+        self._consent = Consent(
+            conditions, self._lock_session, tools.streams, options.yes, self._admit
         )
         self._runs = GuardedRun(
             conditions, self._lock_session.lock, self._lock_session.pid_file, settings.path.sysfs
         )
         self._is_stuck = False
-        self._undo = contextlib.ExitStack()
+        self._cleanup = contextlib.ExitStack()
         self._progress: Progress | None = None
 
     @property
@@ -115,16 +123,16 @@ class Measurement:
         engines = self.fio.engines()
         if engines is None:
             raise CommandError(self.fio.problem)
-        return tuple(with_engine(each, engines) for each in profiles)
+        return tuple(with_engine(profile, engines) for profile in profiles)
 
     def admit(self, profile: Profile, written_bytes: int, missing_bytes: int) -> None:
         """Query the gate, after measuring the load for two seconds.
 
-        profile: one of those given to `measuring`. written_bytes: by all runs at most, as fio
-        counts, filling included. missing_bytes: free space that the file still takes.
+        profile: one of those given to `measuring`. written_bytes, missing_bytes: as in
+        `PlannedWrite`.
 
         Raises:
-            ConfigError: the measurement may not start; for load only without --anyway.
+            ConfigError: the measurement may not start. With --anyway, load is not a reason.
             ReadError: the filesystem cannot be read.
         """
         self._admitted = PlannedWrite(profile, written_bytes, missing_bytes)
@@ -133,17 +141,17 @@ class Measurement:
     def consent(self, written_bytes: int, seconds: float, *, always: bool = True) -> None:
         """Show what is written at most and how long it takes; return if the user consents.
 
-        always: as in `Consent.request`. From here on Ctrl-C and SIGTERM end fio and not this
+        always: as in `Consent.request`. After this call Ctrl-C and SIGTERM end fio and not this
         process; see `interruption`.
 
         Raises:
-            ConfigError: the user refuses, or the device is in use by then. ReadError: as `admit`.
+            ConfigError, ReadError: as `Consent.request`.
         """
-        self._agreement.request(written_bytes, seconds, always=always)
-        self._progress = self._undo.enter_context(Progress(self._messages))
+        self._consent.request(written_bytes, seconds, always=always)
+        self._progress = self._cleanup.enter_context(Progress(self._messages))
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show progress, `done` from 0 to 1. After `consent`."""
+        """Show progress, `done` from 0 to 1. Shows nothing before `consent`."""
         if self._progress is not None:
             self._progress.show(words, done)
 
@@ -158,9 +166,9 @@ class Measurement:
     ) -> Path:
         """Returns the file `name` in the directory, at least `size_bytes` long.
 
-        fill: fill it with random data; otherwise only its length is set. keep: otherwise the file
-        is removed at the end, and the directory too if it was created here. retained_bytes: how
-        much of a kept file stays; None for all of it.
+        fill: fill it with random data; if False, only its length is set. keep: keep the file at the
+        end; if False, it is removed, and the directory too if it was created here. retained_bytes:
+        how much of a kept file stays; None for all of it.
 
         Raises:
             ConfigError: the directory or the file cannot be used, or the budget is too small.
@@ -168,11 +176,11 @@ class Measurement:
         """
         path = self.directory.path
         if not keep:
-            self._undo.enter_context(
+            self._cleanup.enter_context(
                 guarded_run.remove_afterwards(path, name, lambda: self._is_stuck)
             )
         elif retained_bytes is not None:
-            self._undo.callback(self._shorten, name, retained_bytes)
+            self._cleanup.callback(self._shorten, name, retained_bytes)
         if fill and (missing := filling.bytes_to_fill(path, name, size_bytes)):
             guarded_run.fill_file(
                 self._conditions, name, size_bytes, missing_bytes=missing, show=self.show
@@ -197,16 +205,16 @@ class Measurement:
         """
         return self._runs.run(fio or self.fio, profiles, file, go_on)
 
-    def problem(self, ended: RunOutcome) -> str:
+    def problem(self, outcome: RunOutcome) -> str:
         """Returns why a run did not finish, in one line; empty if it succeeded."""
-        return guarded_run.failure_message(ended, self.interruption)
+        return guarded_run.failure_message(outcome, self.interruption)
 
     def close(self) -> None:
         """End fio and remove files. A fio that cannot be ended keeps the lock and the file."""
         # Read before `close`, which resets it. Releasing the lock would release it for fio too.
         self._is_stuck = self.fio.is_stuck
         self.fio.close()
-        self._undo.close()
+        self._cleanup.close()
         if not self._is_stuck:
             self._lock_session.lock.release()
 
@@ -217,7 +225,7 @@ class Measurement:
     def _shorten(self, name: str, size_bytes: int) -> None:
         # A fio that cannot be ended still writes to the file.
         if not self._is_stuck:
-            # A file that is not ours stays as it is.
+            # A file that probes do not own does not change.
             with contextlib.suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.shorten(self.directory.path, name, size_bytes)
 
@@ -227,21 +235,23 @@ def measuring(
     settings: Settings,
     options: MeasurementOptions,
     profiles: Sequence[Profile],
-    edges: MeasurementTools,
+    tools: MeasurementTools,
 ) -> Iterator[Measurement]:
-    """Set up a measurement up to the gate; at the end, end fio, remove files, release the lock.
+    """Yields a measurement that holds the host lock and has not queried the gate yet.
+
+    At the end of the context fio is ended, files are removed and the lock is released.
 
     As root it runs as the owner of the state directory, which is the daemon's user.
 
     Raises:
         ConfigError: no directory, an unsuitable filesystem, no access to the state directory, or
             another process holds the lock.
-        SourceError: a source of the kernel cannot be read.
+        SourceError: a file of the kernel cannot be read.
     """
     path = target.select_directory(options.directory, settings)
-    state = target.state_directory(settings, edges.environment)
+    state = target.state_directory(settings, tools.environment)
     # Reads come before the change of user: root may read more.
-    directory = target.probe_directory(path, profiles, settings, edges.clock, state)
+    directory = target.probe_directory(path, profiles, settings, tools.clock, state)
     target.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
         interruption = stack.enter_context(InterruptHandler())
@@ -249,33 +259,36 @@ def measuring(
         stack.enter_context(ownership.as_owner(state))
         conditions = Conditions(
             directory,
-            MeasurementAccount(directory, settings, state, edges.clock),
+            MeasurementAccount(directory, settings, state, tools.clock),
             guard_rules(settings.probe.gate, anyway=options.anyway),
-            edges.clock,
+            tools.clock,
             interruption,
         )
         measurement = Measurement(
-            conditions, settings=settings, options=options, edges=edges, state=state
+            conditions, settings=settings, options=options, tools=tools, state=state
         )
         stack.callback(measurement.close)
         measurement.begin()
         yield measurement
 
 
-def status(run: Callable[[], int], says: TextIO) -> int:
-    """Returns the exit status of a measurement; 3 and one line if nothing was measured."""
+def status(run: Callable[[], int], messages: TextIO) -> int:
+    """Returns the exit status of a measurement.
+
+    If nothing could be measured, it writes one line to `messages` and returns 3.
+    """
     try:
         return run()
     except SourceError as e:
-        says.write(f"ssd-exporter: {printable(str(e))}\n")
+        messages.write(f"ssd-exporter: {printable(str(e))}\n")
         return NOT_MEASURED
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The arguments that all measuring commands share. html: the file for a page; None for none.
+    """The arguments that all measuring commands share; each command adds its own.
 
-    Each command adds its own.
+    as_json: print JSON instead of text. html: the file for an HTML page; None for no page.
     """
 
     options: MeasurementOptions = field(default_factory=MeasurementOptions)
@@ -294,6 +307,6 @@ class CommandContext:
         """Print the report, and write the page.
 
         Raises:
-            ConfigError: the page cannot be written. The report is printed before.
+            ConfigError: the page cannot be written. The report has been printed then.
         """
         delivery.deliver(report, out, as_json=self.as_json, html=self.html)

@@ -25,8 +25,7 @@ from exporter.probe.results import RoundHistory
 from exporter.probe.schedule import ProbeSchedule
 from exporter.smart import polling_plan
 from exporter.smart.document_directory import DocumentReader
-from exporter.smart.drive_registry import DriveRegistry, is_live
-from exporter.smart.drive_registry import HostContext as DriveSurroundings
+from exporter.smart.drive_registry import DriveRegistry, HostContext, is_live
 from exporter.smart.inventory import Inventory
 from exporter.smart.poll_document import parse_heartbeat, parse_poll_document
 from exporter.state import StateFile, existing_directory, open_state_file
@@ -56,11 +55,11 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
 
 
 def retained_bytes(selected: Sequence[Profile], settings: Settings) -> int | None:
-    """Returns how much of the probes' file to keep after these profiles ran.
+    """Returns how many bytes of the probes' file to keep after these profiles ran.
 
-    As much as the daemon fills for its own profiles. None if these do not make the file longer.
+    The daemon fills that much for its own profiles. None if these do not make the file longer.
     """
-    if not any(each.writes_whole_file for each in selected):
+    if not any(profile.writes_whole_file for profile in selected):
         return None
     return filled_bytes((*selected, *_scheduled(settings)))
 
@@ -105,15 +104,15 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
         ConfigError: there is none, and none can be created.
     """
     asked = settings.state.directory
-    found = existing_directory(asked, dict(environment))
-    if found is None:
+    directory = existing_directory(asked, dict(environment))
+    if directory is None:
         created = open_state_file(asked, dict(environment))
-        found = None if created is None else created.directory
-    if found is None:
+        directory = None if created is None else created.directory
+    if directory is None:
         raise ConfigError(
             "no state directory for the budget of written bytes", "set --state.directory"
         )
-    return found
+    return directory
 
 
 def probe_directory(
@@ -124,26 +123,26 @@ def probe_directory(
     state: the daemon's state directory; the rounds of earlier runs are read from it.
     """
     paths = settings.path
-    seen = topology.read(paths.sysfs, paths.procfs, paths.rootfs, configured=settings.role).value
-    known = survey.drives_from_topology(seen, settings.device)
-    health = AgentHealth(settings, clock, seen)
+    host = topology.read(paths.sysfs, paths.procfs, paths.rootfs, configured=settings.role).value
+    known = survey.drives_from_topology(host, settings.device)
+    health = AgentHealth(settings, clock, host)
     context = ProbeContext(
         proc=paths.procfs,
         sys=paths.sysfs,
-        topology=lambda: seen,
+        topology=lambda: host,
         busy_seconds=lambda _device: None,
         identity=lambda device: known[device].identity if device in known else device,
         drive_condition=health.drive_condition,
         rated_bytes=polling_plan.rated_bytes(settings),
     )
-    kept = StateFile(state).load_read_only().get("probe")
+    saved = StateFile(state).load_read_only().get("probe")
     return ProbeDirectory(
         path,
         selected,
         schedule=ProbeSchedule([], 0.0),
         context=context,
         clock=clock,
-        rounds=RoundHistory(kept.get("rounds") if isinstance(kept, Mapping) else None),
+        rounds=RoundHistory(saved.get("rounds") if isinstance(saved, Mapping) else None),
     )
 
 
@@ -151,10 +150,10 @@ def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
     """Locate the directory and check that its filesystem can be measured.
 
     Raises:
-        ConfigError: it cannot; the message says why.
+        ConfigError: it cannot be measured. The message contains the reason.
     """
     path = directory.path
-    # Not Path's methods: they raise if a directory above may not be entered.
+    # Functions of os: methods of Path raise PermissionError if a parent may not be entered.
     try:
         os.lstat(path)
     except PermissionError as e:
@@ -196,19 +195,19 @@ def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) ->
 
 
 class AgentHealth:
-    """The drives' health by the agent's last poll documents.
+    """The health of drives by the agent's last poll documents.
 
-    Nothing is known if no agent runs, or if this user may not read the documents.
+    The health is unknown if no agent runs, or if this user may not read the documents.
     """
 
-    def __init__(self, settings: Settings, clock: Clock, seen: Topology) -> None:
-        disks = {name: device.identity for name, device in seen.devices.items()}
+    def __init__(self, settings: Settings, clock: Clock, host: Topology) -> None:
+        disks = {name: device.identity for name, device in host.devices.items()}
         self._hot_celsius = settings.probe.gate.hot_celsius
         self._drives = DriveRegistry(
             clock,
             settings.path.sysfs,
             settings.path.rootfs,
-            DriveSurroundings(lambda: disks, lambda _device: None),
+            HostContext(lambda: disks, lambda _device: None),
             inventory=Inventory(None),
             wear=None,
             max_age_intervals=settings.smart.max_age_intervals,

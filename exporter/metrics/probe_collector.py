@@ -23,7 +23,7 @@ def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample
             yield desc(limits.life_bytes, device, "life")
     for name, profile in directory.profiles.items():
         yield from _profile(profile, device, name)
-        if profile.ran is not None:
+        if profile.last_run_profile is not None:
             yield _info(profile, directory, name)
 
 
@@ -42,10 +42,10 @@ def _profile(profile: ProfileResults, device: str, name: str) -> Iterator[Sample
             yield desc(value, device, name)
     for op, latency in profile.latency.items():
         yield metrics.LATENCY(latency.buckets(), device, name, op.value)
-    for op, last in profile.last.items():
+    for op, last in profile.last_operations.items():
         yield from _last(last, op, device, name, is_capped=profile.profile.is_rate_capped)
-    if profile.steady is not None:
-        yield from _steady(profile.steady, device, name)
+    if profile.steady_state is not None:
+        yield from _steady(profile.steady_state, device, name)
 
 
 def _last(last: OpResult, op: Op, device: str, name: str, *, is_capped: bool) -> Iterator[Sample]:
@@ -77,7 +77,7 @@ def _steady(steady: SteadyState, device: str, name: str) -> Iterator[Sample]:
 
 
 def _info(profile: ProfileResults, directory: DirectoryResults, name: str) -> Sample:
-    ran = profile.ran or profile.profile
+    ran = profile.last_run_profile or profile.profile
     return metrics.INFO(
         1,
         directory.device,

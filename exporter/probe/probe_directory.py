@@ -159,10 +159,10 @@ class ProbeDirectory:
             self.results.device, self.results.fstype = found.device, found.fstype
             self.results.mountpoint = found.mountpoint
             for each in self.results.profiles.values():
-                if each.steady is None:
+                if each.steady_state is None:
                     key = self._series_key(each.profile, each.profile.engine.value)
                     lower_is_better = results.is_latency_judged(each.profile)
-                    each.steady = self._rounds.known(key, lower_is_better=lower_is_better)
+                    each.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
 
     def record_load(self) -> None:
         """Add a sample of the load of production."""
@@ -268,7 +268,7 @@ class ProbeDirectory:
         found = self.results.profiles[profile.name]
         result = outcome.result_of(profile.name)
         found.runs[result] += 1
-        found.last_run_at, found.ran, found.skips = now, profile, 0
+        found.last_run_at, found.last_run_profile, found.skips = now, profile, 0
         if outcome.run is not None:
             found.fio_version = outcome.run.fio_version
             found.engine = profile.engine.value
@@ -283,7 +283,7 @@ class ProbeDirectory:
         found.host_share_ratio = share
         value = results.round_value(profile, job)
         if value is not None:
-            found.steady = self._rounds.add(
+            found.steady_state = self._rounds.add(
                 self._series_key(profile, found.engine),
                 Round(now, value, is_host_limited(share, self._share_rules)),
                 lower_is_better=results.is_latency_judged(profile),

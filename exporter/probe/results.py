@@ -66,11 +66,16 @@ class ProbeWindows:
 class ProfileResults:
     """The results of one profile; None is unknown. Times are unix seconds.
 
-    ran: the profile of the last run, with the engine that was used. engine: that engine's name.
+    last_run_profile: the profile of the last run, with the engine that was used.
+    engine, fio_version: of the last run that fio reported; empty before it.
+    runs, skipped: counts since the start. skips: number of skips in a row for load.
+    seconds, latency, last_operations, host_share_ratio: duration, latency of all runs since the
+        start, results by operation, and the host's share of the latency; the last two and the
+        duration are of the last successful run.
     """
 
     profile: Profile
-    ran: Profile | None = None
+    last_run_profile: Profile | None = None
     engine: str = ""
     fio_version: str = ""
     runs: dict[ProfileResult, int] = field(default_factory=lambda: dict.fromkeys(ProfileResult, 0))
@@ -79,15 +84,14 @@ class ProfileResults:
     last_success_at: float | None = None
     seconds: float | None = None
     latency: dict[Op, WeightedHistogram] = field(default_factory=dict)
-    last: Mapping[Op, OpResult] = field(default_factory=dict)
+    last_operations: Mapping[Op, OpResult] = field(default_factory=dict)
     host_share_ratio: float | None = None
-    steady: SteadyState | None = None
-    #: Skips in a row, for load.
+    steady_state: SteadyState | None = None
     skips: int = 0
 
     def record_job(self, job: JobResult) -> None:
         """Record a job that succeeded."""
-        self.last = job.ops
+        self.last_operations = job.ops
         self.seconds = job.seconds
         for op, found in job.ops.items():
             latency = self.latency.setdefault(op, WeightedHistogram(metrics.LATENCY))

@@ -15,7 +15,7 @@ def test_a_signal_is_noted_once_and_the_handlers_are_as_before(number: signal.Si
         assert not interruption.is_set
         os.kill(os.getpid(), number)
         assert interruption.is_set
-        assert number is interruption.by
+        assert number is interruption.signal
     assert before == signal.getsignal(number)
 
 

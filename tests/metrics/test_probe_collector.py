@@ -81,7 +81,7 @@ def test_the_parameters_of_the_run_are_exposed() -> None:
 
 def test_with_too_few_runs_there_is_no_steady_state_sample() -> None:
     found = ProfileResults(READ)
-    found.steady = SteadyState(SteadyPhase.TOO_FEW, None, None, None)
+    found.steady_state = SteadyState(SteadyPhase.TOO_FEW, None, None, None)
     lines = directory_page(results(found))
     where = 'device="nvme0n1",profile="page_read"'
     assert f'ssd_probe_steady_state_info{{{where},phase="too_few"}} 1' in lines
@@ -91,7 +91,7 @@ def test_with_too_few_runs_there_is_no_steady_state_sample() -> None:
 def test_a_steady_drive_is_1() -> None:
     window = SteadyWindow(mean=10.0, least=9.0, most=10.5, deviation=0.1, excursion=-0.5)
     found = ProfileResults(READ)
-    found.steady = SteadyState(SteadyPhase.STEADY, window, window, None)
+    found.steady_state = SteadyState(SteadyPhase.STEADY, window, window, None)
     lines = directory_page(results(found))
     where = 'device="nvme0n1",profile="page_read"'
     assert f"ssd_probe_steady_state{{{where}}} 1" in lines

@@ -88,7 +88,7 @@ class Probing:
             return
         its.runs[ProfileResult.SUCCESS] += 1
         its.last_run_at = its.last_success_at = at
-        its.ran, its.engine, its.skips = its.profile, "psync", 0
+        its.last_run_profile, its.engine, its.skips = its.profile, "psync", 0
         # A run takes three seconds; a scrape may or may not fall into it.
         self._is_running = self._chance.random() < 0.05
         op, p99 = _P99_SECONDS[name]

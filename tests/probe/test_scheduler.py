@@ -92,7 +92,7 @@ def test_a_success_gives_latencies_and_times(rig: Rig) -> None:
     found = rig.of("page_read")
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
     assert rig.clock.wall() == found.last_run_at == found.last_success_at
-    assert 1e-4 == found.last[Op.READ].mean_seconds
+    assert 1e-4 == found.last_operations[Op.READ].mean_seconds
     assert 512 == sum(found.latency[Op.READ].buckets().weights)
     assert ("psync", "3.33") == (found.engine, found.fio_version)
 
@@ -105,7 +105,7 @@ def test_five_runs_alike_are_steady_and_twice_as_slow_is_not(rig: Rig) -> None:
     assert _phase(rig) is SteadyPhase.STEADY
     rig.fio.answer = lambda profiles: good(profiles, 200_000)
     rig.run()
-    steady = rig.of("page_read").steady
+    steady = rig.of("page_read").steady_state
     assert steady is not None
     assert steady.phase is SteadyPhase.UNSTEADY
     assert steady.deviation is not None
@@ -113,7 +113,7 @@ def test_five_runs_alike_are_steady_and_twice_as_slow_is_not(rig: Rig) -> None:
 
 
 def _phase(rig: Rig) -> SteadyPhase | None:
-    steady = rig.of("page_read").steady
+    steady = rig.of("page_read").steady_state
     return None if steady is None else steady.phase
 
 
@@ -139,7 +139,7 @@ def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) ->
         rig.probe.run_due()
     assert {Reason.BUSY: 2} == skipped(rig)
     assert [ALL] == rig.fio.ran
-    assert 32 == (rig.of("page_read").ran or PROFILES["slc"]).number_ios
+    assert 32 == (rig.of("page_read").last_run_profile or PROFILES["slc"]).number_ios
 
 
 @pytest.mark.parametrize("name", ["burst", "slc"])

@@ -182,7 +182,7 @@ def test_a_clock_that_was_wrong_for_a_while_costs_the_rounds_of_that_time_only(r
     rig.clock.step_wall(-365 * DAY)
     for _ in range(5):
         rig.run(DAY)
-    steady = rig.of("page_read").steady
+    steady = rig.of("page_read").steady_state
     assert steady is not None
     assert SteadyPhase.STEADY is steady.phase
 

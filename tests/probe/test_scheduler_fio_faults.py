@@ -184,7 +184,7 @@ def test_a_disk_that_is_full_for_one_profile_leaves_the_others_what_they_found(
     rig.run()
     assert {ProfileResult.FAILED: 1} == runs(rig, "fsync")
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
-    assert rig.of("page_read").last
+    assert rig.of("page_read").last_operations
 
 
 def test_of_two_reports_the_last_is_believed(rig: Rig, fio: StandIn) -> None:
