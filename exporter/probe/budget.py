@@ -1,8 +1,8 @@
-"""Keeps the budget of bytes that probes may write, in a file that is updated before and after runs.
+"""Stores the budget of bytes that probes may write in a file that is updated before and after runs.
 
-All processes share the file: the measuring commands charge the same budget. Each change happens
-under a lock, replaces the whole file, and is on the disk before the run starts. After a crash
-during a run the reservation is still there.
+All processes share the file: the measuring commands charge the same budget. Each change is made
+under a lock and replaces the whole file. A reservation is on the disk before its run starts, so it
+is still there after a crash during the run.
 """
 
 import contextlib
@@ -26,16 +26,22 @@ log = logging.getLogger(__name__)
 DAY_BYTES = 1 << 30
 
 _DAY_SECONDS = 86_400
+
+#: Maximum size of the file. One drive takes about 100 bytes.
 _MAX_FILE_BYTES = 4 << 20
+
+#: The lock is tried this many times, with this time between tries: 5 s in total. Another process
+#: holds it only while it reads and writes the file.
 _LOCK_TRIES = 50
 _LOCK_INTERVAL_SECONDS = 0.1
 
 
 class ProbeBudget:
-    """The budgets of all drives. For one thread; other processes may use the same directory.
+    """The budgets of all drives. One thread uses it; other processes may use the same directory.
 
-    rated_bytes: the configured rated endurance, by drive. boot_id: of the running kernel; empty if
-    unknown.
+    directory: the state directory. boot_id: the boot id of the running kernel; empty if unknown.
+    day_bytes: the setting of the daily budget. rated_bytes: the configured rated endurance in
+    bytes, by drive.
     """
 
     def __init__(
@@ -52,23 +58,23 @@ class ProbeBudget:
         self._day_bytes = day_bytes
         # Not "or": the caller may fill an empty mapping later.
         self._rated_bytes = {} if rated_bytes is None else rated_bytes
-        #: The run under way, and its charge if that could not be written yet.
+        #: The run under way, and its charge in bytes while that is not on the disk.
         self._running: Reservation | None = None
         self._owed_bytes = 0
         self._known = self._all_spent()
-        self._has_looked = False
+        self._has_read = False
         try:
             self._change(lambda ledger: ledger)
-            self._has_looked = True
+            self._has_read = True
         except OSError as e:
             log.warning("%s cannot be used: %s; no probe runs", self.path, e.strerror or e)
 
     def limits(self, drive: str) -> WriteLimits:
-        """Returns what may be written to a drive, per day and over its life."""
+        """Returns the bytes that may be written to a drive, per day and over its life."""
         return budget_ledger.write_limits(self._day_bytes, self._rated_bytes.get(drive))
 
     def remaining(self, drive: str) -> WriteLimits:
-        """Returns what is left of a drive's limits, as of the last read; never waits for a disk."""
+        """Returns what is left of a drive's limits as of the last read, without reading a disk."""
         known = budget_ledger.rolled_over(self._known, self._today())
         return budget_ledger.remaining(known, drive, self.limits(drive))
 
@@ -86,7 +92,9 @@ class ProbeBudget:
             self._known = self._all_spent()
 
     def recover(self) -> None:
-        """Charge a run that was killed. Only with the host lock held: otherwise it may be running.
+        """Charge a run that was killed.
+
+        The caller holds the host lock; otherwise the run may still be under way.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -98,9 +106,11 @@ class ProbeBudget:
     ) -> int | None:
         """Reserve twice the bytes that a run writes; returns the reserved bytes.
 
-        None if the budget is too small or a reboot is not acknowledged. Only with the host lock
-        held. The reservation is on the disk when this returns. A run that only reads reserves 0
-        bytes: it may crash the host too.
+        None if the budget is too small or a reboot is not acknowledged. The caller holds the host
+        lock. The reservation is on the disk when this returns. A run that only reads reserves 0
+        bytes: if it crashes the host, the reservation shows that.
+
+        profile: the names of the profiles, for messages. on_demand: as in `Reservation`.
 
         Raises:
             OSError: the file cannot be read or written; the run must not start.
@@ -122,11 +132,13 @@ class ProbeBudget:
         return None if self._running is None else size
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> int:
-        """Charge the last reserved run; returns the charged bytes, see `budget_ledger.charge`.
+        """Charge the last reserved run; returns the charged bytes, 0 if no run is reserved.
+
+        fio_bytes, device_bytes: as in `budget_ledger.charge`.
 
         Raises:
-            OSError: the file cannot be written. The reservation stays, so no byte is lost; the next
-                reservation tries again.
+            OSError: the file cannot be written. The reservation remains in the file, and the next
+                `reserve` or `recover` charges it.
         """
         run = self._running
         if run is None:
@@ -138,26 +150,30 @@ class ProbeBudget:
         return size
 
     def acknowledge(self) -> bool:
-        """Allow probes again after a reboot during one; returns False if there was none.
+        """Allow probes again after a reboot during one; returns False if there was no such reboot.
 
-        Call `recover` before if the host lock is free: a daemon that has not started since the
-        reboot has not detected it.
+        Call `recover` first if the host lock is free: if no daemon has started since the reboot, it
+        is not detected yet.
 
         Raises:
             OSError: the file cannot be read or written.
         """
         self.refresh()
-        was = self._known.unacknowledged is not None
+        was_unacknowledged = self._known.unacknowledged is not None
         self._change(lambda ledger: replace(ledger, unacknowledged=None))
-        return was
+        return was_unacknowledged
 
     def _recovered(self, ledger: Ledger) -> Ledger:
+        """Returns the ledger with an open reservation charged, and logs that."""
         run = ledger.reservation
         if run is None:
             return ledger
         after = budget_ledger.with_recovery(ledger, self._boot_id, self._owed_bytes)
-        words = "a %s probe of %s did not end: all of its reserved bytes are charged"
-        log.warning(words, run.profile, run.drive)
+        log.warning(
+            "a %s probe of %s was killed: all of its reserved bytes are charged",
+            run.profile,
+            run.drive,
+        )
         if after.unacknowledged is run:
             log.error(
                 "the host rebooted during a probe: no probe runs until you have found out why and"
@@ -166,19 +182,19 @@ class ProbeBudget:
         return after
 
     def _change(self, step: Callable[[Ledger], Ledger]) -> Ledger:
-        """Returns the ledger after a step; it is on the disk then."""
+        """Read the ledger, change it by `step` and save it; returns the saved ledger."""
         with self._locked():
             is_usable = True
             try:
-                found = self._read()
+                before = self._read()
             except ParseError as e:
                 self._keep_aside(e)
-                found, is_usable = self._all_spent(), False
+                before, is_usable = self._all_spent(), False
             today = self._today()
-            if today < found.day:
+            if today < before.day:
                 log.warning("%s is dated in the future: today's budget counts as spent", self.path)
-            after = step(budget_ledger.rolled_over(found, today))
-            if after != found or not is_usable:
+            after = step(budget_ledger.rolled_over(before, today))
+            if after != before or not is_usable:
                 self._save(after)
             self._known = after
             if after.reservation is None:
@@ -186,19 +202,20 @@ class ProbeBudget:
             return after
 
     def _read(self) -> Ledger:
-        """Returns the ledger of the file; without a file the last known one.
+        """Returns the ledger of the file; without a file, the last known one.
 
-        A file that disappears while this process runs does not reset the budget: its bytes were
-        written all the same.
+        If the file disappears while this process runs, the budget is not reset, because the bytes
+        were written.
 
         Raises:
-            OSError, ParseError: the file cannot be read.
+            OSError: the file cannot be read.
+            ParseError: the file is not a ledger.
         """
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             descriptor = os.open(self.path, flags)
         except FileNotFoundError:
-            return self._known if self._has_looked else Ledger(self._today())
+            return self._known if self._has_read else Ledger(self._today())
         with os.fdopen(descriptor, "rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
@@ -237,7 +254,7 @@ class ProbeBudget:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             self._clock.sleep(_LOCK_INTERVAL_SECONDS)
-        raise OSError(errno.EWOULDBLOCK, "another process has held its lock for 5 s")
+        raise OSError(errno.EWOULDBLOCK, "another process has held the lock for 5 s")
 
     def _keep_aside(self, why: ParseError) -> None:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(max(0.0, self._clock.wall())))
@@ -248,8 +265,13 @@ class ProbeBudget:
             os.link(self.path, aside, follow_symlinks=False)
         except OSError as e:
             action = f"overwritten ({e.strerror or e})"
-        words = "%s is not usable: %s; %s; today's budget counts as spent, the life's starts at 0"
-        log.warning(words, self.path, why, action)
+        log.warning(
+            "%s is not usable: %s; %s; today's budget counts as spent, and the count of bytes over"
+            " the drives' life starts at 0",
+            self.path,
+            why,
+            action,
+        )
 
     def _all_spent(self) -> Ledger:
         today = self._today()

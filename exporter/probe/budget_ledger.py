@@ -1,7 +1,7 @@
-"""The ledger of bytes that probes wrote to each drive, and of the run under way. Pure.
+"""The ledger of the bytes that probes wrote to each drive, and of the run under way. Pure.
 
-A reservation exists from before a run until it is settled. A reservation while nothing runs belongs
-to a run that was killed, and is charged in full.
+A reservation is made before a run and removed when the run is settled. A reservation that exists
+while nothing runs belongs to a run that was killed, and is charged in full.
 """
 
 import json
@@ -11,6 +11,7 @@ from typing import Any
 
 from exporter.errors import ParseError
 
+#: The version of the file format.
 VERSION = 1
 
 #: Upper bound of the bytes written to the device per byte that fio writes. ext4 with a sync after
@@ -20,10 +21,10 @@ FILESYSTEM_FACTOR = 2
 #: Share of a drive's rated endurance that scheduled probes may write in a year.
 _RATED_SHARE_PER_YEAR = 0.0005
 _DAYS_PER_YEAR = 365
-#: How long a drive is assumed to be in use.
+#: The assumed life of a drive: its budget is this many years of daily budgets.
 _YEARS_OF_LIFE = 10
 
-#: Upper bound of all counts, whatever a device reports: `parse` refuses larger ones.
+#: Upper bound of all counts, in bytes or days. Charges are limited to it; `parse` refuses more.
 _MAX_BYTES = 1 << 62
 
 
@@ -49,7 +50,8 @@ class Reservation:
 
     on_demand: charged to the drive's life only and not to the day: a person consented to it, or it
         contains the profile `slc`.
-    boot_id: of the kernel at that time. at: unix seconds.
+    drive: the drive's identity. profile: the names of the profiles. bytes: at most 2**62.
+    boot_id: the kernel's boot id at that time. at: unix seconds.
     """
 
     drive: str
@@ -78,7 +80,11 @@ class Ledger:
 
 
 def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
-    """Returns a drive's limits, by the setting and its rated endurance if that is known."""
+    """Returns a drive's limits.
+
+    day_bytes: the setting of the daily budget. rated_bytes: the drive's rated endurance; None is
+    unknown. It limits the daily budget to 0.05 % of it divided by 365.
+    """
     day = max(0, day_bytes)
     if rated_bytes is not None:
         day = min(day, int(max(0.0, rated_bytes) * _RATED_SHARE_PER_YEAR / _DAYS_PER_YEAR))
@@ -95,13 +101,14 @@ def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int)
 
 
 def rolled_over(ledger: Ledger, today: int) -> Ledger:
-    """Returns the ledger of today.
+    """Returns the ledger for today, without the bytes of an earlier day.
 
-    If the ledger is dated in the future, the clock was or is wrong, and today counts as spent.
+    If the ledger is dated in the future, the clock was or is wrong; the budget of today counts as
+    spent then.
     """
     if today == ledger.day:
         return ledger
-    spent = {drive: replace(each, day_bytes=0) for drive, each in ledger.spent.items()}
+    spent = {drive: replace(count, day_bytes=0) for drive, count in ledger.spent.items()}
     stepped_back = today < ledger.day
     spent_day = today if stepped_back or ledger.spent_day == today else None
     return replace(ledger, day=today, spent=spent, spent_day=spent_day)
@@ -109,7 +116,7 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
 
 def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
     """Returns what is left of a drive's limits. Reserved bytes count as spent."""
-    spent = _after(ledger, ledger.reservation).get(drive, SpentBytes())
+    spent = _spent_with(ledger, ledger.reservation).get(drive, SpentBytes())
     day = 0 if ledger.spent_day == ledger.day else limits.day_bytes - spent.day_bytes
     life = limits.life_bytes - spent.life_bytes
     return WriteLimits(max(0, min(day, life)), max(0, life))
@@ -117,16 +124,17 @@ def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
 
 def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
     """Returns the ledger with a run charged `size` bytes and no longer reserved."""
-    standing = None if ledger.reservation == run else ledger.reservation
-    spent = _after(ledger, replace(run, bytes=size))
-    return replace(ledger, spent=spent, reservation=standing)
+    reservation = None if ledger.reservation == run else ledger.reservation
+    spent = _spent_with(ledger, replace(run, bytes=size))
+    return replace(ledger, spent=spent, reservation=reservation)
 
 
 def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
     """Returns the ledger with an open reservation charged; call only while nothing runs.
 
-    owed_bytes: charged instead of the reservation if greater. If the boot id differs or is unknown,
-    the host rebooted during the run, perhaps because of it; the run is then unacknowledged.
+    boot_id: of the running kernel. If it differs from the reservation's or is unknown, the host
+        rebooted during the run, perhaps because of it; the run is then unacknowledged.
+    owed_bytes: charged instead of the reservation if greater.
     """
     run = ledger.reservation
     if run is None:
@@ -149,29 +157,29 @@ def parse(text: str) -> Ledger:
             An invalid number is not ignored: its bytes would go uncounted.
     """
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as e:
         raise ParseError(f"not JSON: {e}") from e
-    if not isinstance(found, dict) or found.get("version") != VERSION:
-        version = found.get("version") if isinstance(found, dict) else None
+    if not isinstance(document, dict) or document.get("version") != VERSION:
+        version = document.get("version") if isinstance(document, dict) else None
         raise ParseError(f"version {version!r:.20} instead of {VERSION}")
-    spent = found.get("spent")
+    spent = document.get("spent")
     if not isinstance(spent, dict):
         raise ParseError("spent is not an object")
     return Ledger(
-        day=_count(found, "day"),
+        day=_count(document, "day"),
         spent={
-            drive: SpentBytes(_count(each, "day_bytes"), _count(each, "life_bytes"))
-            for drive, each in spent.items()
+            drive: SpentBytes(_count(count, "day_bytes"), _count(count, "life_bytes"))
+            for drive, count in spent.items()
         },
-        reservation=_reservation(found.get("reservation")),
-        spent_day=None if found.get("spent_day") is None else _count(found, "spent_day"),
-        unacknowledged=_reservation(found.get("unacknowledged")),
+        reservation=_parse_reservation(document.get("reservation")),
+        spent_day=None if document.get("spent_day") is None else _count(document, "spent_day"),
+        unacknowledged=_parse_reservation(document.get("unacknowledged")),
     )
 
 
-def _after(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
-    """Returns the charged bytes of all drives after a run is charged."""
+def _spent_with(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
+    """Returns the charged bytes of all drives, with a run charged; None charges nothing."""
     if run is None:
         return ledger.spent
     before = ledger.spent.get(run.drive, SpentBytes())
@@ -180,34 +188,34 @@ def _after(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
     return {**ledger.spent, run.drive: SpentBytes(min(day, _MAX_BYTES), min(life, _MAX_BYTES))}
 
 
-def _reservation(found: Any) -> Reservation | None:
-    if found is None:
+def _parse_reservation(value: Any) -> Reservation | None:
+    if value is None:
         return None
-    on_demand = found.get("on_demand") if isinstance(found, dict) else None
+    on_demand = value.get("on_demand") if isinstance(value, dict) else None
     if not isinstance(on_demand, bool):
         raise ParseError("a reservation lacks on_demand")
-    at = found.get("at")
+    at = value.get("at")
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at < 1e12:
         raise ParseError("at is not a time")
     return Reservation(
-        drive=_text(found, "drive"),
-        profile=_text(found, "profile"),
-        bytes=_count(found, "bytes"),
+        drive=_text(value, "drive"),
+        profile=_text(value, "profile"),
+        bytes=_count(value, "bytes"),
         on_demand=on_demand,
-        boot_id=_text(found, "boot_id"),
+        boot_id=_text(value, "boot_id"),
         at=float(at),
     )
 
 
-def _count(found: Any, name: str) -> int:
-    value = found.get(name) if isinstance(found, dict) else None
+def _count(fields: Any, name: str) -> int:
+    value = fields.get(name) if isinstance(fields, dict) else None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_BYTES:
         raise ParseError(f"{name} is not a count")
     return value
 
 
-def _text(found: Mapping[str, Any], name: str) -> str:
-    value = found.get(name)
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
     if not isinstance(value, str):
         raise ParseError(f"{name} is not a text")
     return value

@@ -1,10 +1,10 @@
 """Finds the end of a drive's write cache in a long write, and the speed before and after. Pure.
 
-Flash cells written with one bit are fast but few (an SLC cache). After that a drive writes at its
-own speed, or slower while it moves the cached data into cells with three or four bits. Over the
-bytes written since the drive rested, the speed is a step. It is found by two segments of constant
-log speed with the least squares. A step differs from noise by how much it explains, and from the
-slow decline of a drive that becomes hot by comparison with a straight line.
+A drive writes fast to cells with one bit each, but has few of them (the SLC cache). When they are
+full, it writes at its own speed, or slower while it moves the cached data into cells with three or
+four bits. Plotted over the bytes written, the speed is a step. The step is fitted by least squares,
+as two segments of constant log speed. It must explain enough of the variance to differ from noise,
+and fit better than a straight line, which is the slow decline of a drive that becomes hot.
 
 The cache ends after an amount of bytes and not after a time, so speeds are taken over equal
 amounts of bytes.
@@ -21,7 +21,7 @@ from typing import NamedTuple
 MIB = 1 << 20
 GIB = 1 << 30
 
-#: Samples outside are not records of a write. Sums of samples inside stay finite.
+#: Samples above these limits are impossible. Sums of samples within them stay finite.
 _MAX_SECONDS, _MAX_BYTES = 1e9, 1e18
 
 #: Lower bound of a bin's time: shorter times are noise of the clock, and 0 has no speed.
@@ -39,9 +39,9 @@ class TraceSample(NamedTuple):
 class BinRules:
     """The sizes of the bins into which a trace is divided.
 
-    bin_bytes: for a trace of `short_bytes` and more; short_bin_bytes: for a shorter one.
-    least_bins: a trace too short for this many gets smaller bins, down to `least_bin_bytes`.
-    most_bins: a trace too long for this many gets larger bins.
+    bin_bytes: bin size for a trace of `short_bytes` and more. short_bin_bytes: for a shorter one.
+    least_bins: minimum number of bins; a short trace gets smaller bins, down to `least_bin_bytes`.
+    most_bins: maximum number of bins; a long trace gets larger bins.
     """
 
     bin_bytes: int = 128 * MIB
@@ -52,7 +52,7 @@ class BinRules:
     most_bins: int = 4096
 
     def bin_bytes_for(self, written_bytes: float) -> float:
-        """Returns the bin size for a trace of this length."""
+        """Returns the bin size in bytes for a trace of this many bytes."""
         if written_bytes >= self.short_bytes:
             return max(self.bin_bytes, written_bytes / self.most_bins)
         return max(min(self.short_bin_bytes, written_bytes / self.least_bins), self.least_bin_bytes)
@@ -60,7 +60,10 @@ class BinRules:
 
 @dataclass(frozen=True, slots=True)
 class BinnedTrace:
-    """The speed of each bin in bytes per second. A last partial bin is in `written_bytes` only."""
+    """The speed of each bin in bytes per second.
+
+    written_bytes: the bytes of the trace, including a last partial bin, which has no speed.
+    """
 
     written_bytes: int
     bin_bytes: float
@@ -71,7 +74,7 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
     """Returns the trace as speeds over equal amounts of bytes.
 
     The speed within a sample is assumed constant. Samples with impossible times or bytes are left
-    out; a sample without bytes is time in which the write hung.
+    out. A sample without bytes is time in which the write made no progress.
     """
     samples = [
         (seconds, written if written >= 1 else 0)
@@ -95,18 +98,20 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
     return BinnedTrace(int(total), size, tuple(speeds))
 
 
-#: Idle times in seconds after which the recovery of the cache is measured. Some drives need
-#: seconds, some an hour, and some keep data in the cache until they need the space.
+#: Default idle times in seconds, after which the recovery of the cache is measured. Some drives
+#: recover within seconds and some within an hour. Others keep data in the cache until they need
+#: the space.
 RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 
 class CliffResult(str, Enum):
     """The result of a long write.
 
-    cliff: a lasting step down. ramp: a slow decline, by heat rather than the end of a cache.
-    flat: neither, over more bytes than any cache of this drive could hold.
-    budget: neither, over the bytes that may be written: the cache may be larger, or may not have
-        recovered before.
+    cliff: a lasting step down.
+    ramp: a slow decline, caused by heat and not by the end of a cache.
+    flat: neither, although more was written than any cache of this drive can hold.
+    budget: neither, after all the bytes that may be written. The cache may be larger, or it may not
+        have been empty at the start.
     aborted: the write ended before a cliff.
     """
 
@@ -121,15 +126,16 @@ class CliffResult(str, Enum):
 class CliffRules:
     """When a step in speed is a cliff: each of the first four conditions must hold.
 
-    falloff_ratio: limit of the median speed after the step, of that before. Two thirds: a measured
-        drive that falls from 410 to 260 MB/s counts, one that falls from 480 to 400 does not.
+    falloff_ratio: upper limit of the median speed after the step, divided by the median speed
+        before it. At two thirds, a measured fall from 410 to 260 MB/s is a cliff, and one from 480
+        to 400 MB/s is not.
     step_gain_ratio: the step explains at least this share of the variance of log speed.
-    line_ratio: the step leaves at most this share of the squares that a straight line leaves.
-        Cliffs leave up to a quarter, thermal ramps more than twice.
-    least_bins: number of bins on either side.
-    median_bins: the speed of a bin is the median of this many around it.
-    cache_share: upper bound of a cache, of the capacity: a drive with three bits per cell that uses
-        all its cells.
+    line_ratio: the residual squares of the step are at most this share of those of a straight line.
+        For cliffs the share is up to a quarter, for thermal ramps more than two.
+    least_bins: minimum number of bins before and after the step.
+    median_bins: the speed of a bin is the median of this many bins around it.
+    cache_share: the largest possible cache, as a share of the capacity: all cells of a drive with
+        three bits per cell, with one bit each.
     """
 
     falloff_ratio: float = 0.67
@@ -143,7 +149,10 @@ class CliffRules:
 
 @dataclass(frozen=True, slots=True)
 class WritePhase:
-    """From `begin_bytes` on, the drive wrote at this median speed."""
+    """A part of a write at constant speed.
+
+    begin_bytes: bytes written before it. bytes_per_second: its median speed.
+    """
 
     begin_bytes: int
     bytes_per_second: float
@@ -153,9 +162,10 @@ class WritePhase:
 class CacheCliff:
     """The result for a write cache; None is unknown.
 
-    phases: of constant speed: two or three with a cliff, none for a ramp, else one.
+    phases: the parts of constant speed: two or three with a cliff, none for a ramp, else one.
     cache_bytes: bytes written before the first cliff.
-    cache_min_bytes: no cliff came within this many bytes, on a drive that had rested before.
+    cache_min_bytes: bytes written without a cliff; the cache is at least this large if it was empty
+        at the start.
     burst_bytes_per_second, sustained_bytes_per_second: median speed of the first and last phase.
     """
 
@@ -169,7 +179,7 @@ class CacheCliff:
 
     @property
     def falloff_ratio(self) -> float | None:
-        """The sustained speed, of the burst speed."""
+        """The sustained speed divided by the burst speed; None if either is unknown."""
         if self.burst_bytes_per_second is None or self.sustained_bytes_per_second is None:
             return None
         return self.sustained_bytes_per_second / self.burst_bytes_per_second
@@ -182,9 +192,10 @@ def cache_cliff(
     capacity_bytes: int | None = None,
     was_aborted: bool = False,
 ) -> CacheCliff:
-    """Returns the judgement of one long write to a drive that had rested.
+    """Returns the judgement of one long write to a drive that was idle before.
 
-    capacity_bytes: the drive's; it decides between `flat` and `budget`.
+    capacity_bytes: the drive's capacity, which decides between `flat` and `budget`; None if
+        unknown.
     was_aborted: the write ended for another reason than a detected cliff.
     """
     bins = binned(trace, rules.bins)
@@ -224,11 +235,11 @@ def cache_cliff(
 def recovered_bytes(
     trace: Iterable[TraceSample], cliff: CacheCliff, rules: CliffRules
 ) -> int | None:
-    """Returns how much of the cache had recovered: the bytes of a later write at burst speed.
+    """Returns how many bytes of the cache had recovered before a later write.
 
-    If that write was fast throughout, the recovered part is at least the returned value. None if
-    `cliff` contains no cliff, or the later write is too short. The two speeds are known, so a few
-    bins are enough.
+    These are the bytes that the later write wrote at burst speed. If it was fast throughout, the
+    recovered part is at least the returned value. None if `cliff` contains no cliff, or the later
+    write is too short. A few bins are enough because the two speeds are known.
     """
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     bins = binned(trace, rules.bins)
@@ -247,10 +258,11 @@ def recovered_bytes(
 def _cuts(
     logs: Sequence[float], speeds: Sequence[float], rules: CliffRules
 ) -> tuple[list[int], bool]:
-    """Returns the bins at which later phases begin, and whether the trace is a ramp instead.
+    """Returns the first bins of the second and later phases, and whether the trace is a ramp.
 
-    Both sides of the best split are split once more before the comparison with a line: on a drive
-    with three phases one step fits no better than a line, but two steps do.
+    logs: smoothed log speeds. Both sides of the best split are split once more before the
+    comparison with a line: on a drive with three phases one step fits no better than a line, but
+    two steps do.
     """
     split = best_split(logs, rules.least_bins)
     if split is None:
@@ -265,8 +277,8 @@ def _cuts(
     if _is_cliff(logs, speeds, cuts, split, rules):
         return cuts, False
     straight = fit_line(logs)
-    is_line = straight.left <= min(
-        (1 - rules.step_gain_ratio) * squared_deviations(logs), _left(logs, cuts)
+    is_line = straight.residual_squares <= min(
+        (1 - rules.step_gain_ratio) * squared_deviations(logs), _residual_squares(logs, cuts)
     )
     return [], is_line and math.exp(min(straight.gain, 0.0)) <= rules.falloff_ratio
 
@@ -278,18 +290,19 @@ def _is_cliff(
     split: int,
     rules: CliffRules,
 ) -> bool:
+    """Returns True if the speed falls enough at `split`, and the steps at `cuts` fit well."""
     before, after = statistics.median(speeds[:split]), statistics.median(speeds[split:])
     if after > rules.falloff_ratio * before:
         return False
     most = min(
         (1 - rules.step_gain_ratio) * squared_deviations(logs),
-        rules.line_ratio * fit_line(logs).left,
+        rules.line_ratio * fit_line(logs).residual_squares,
     )
-    return _left(logs, cuts) <= most
+    return _residual_squares(logs, cuts) <= most
 
 
-def _left(logs: Sequence[float], cuts: Sequence[int]) -> float:
-    """Returns the residual squares of steps at the cuts."""
+def _residual_squares(logs: Sequence[float], cuts: Sequence[int]) -> float:
+    """Returns the residual squares of segments of constant value between the cuts."""
     return sum(squared_deviations(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
 
 
@@ -316,19 +329,21 @@ def _phases(bins: BinnedTrace, cuts: Sequence[int]) -> tuple[WritePhase, ...]:
 class FittedLine:
     """The least-squares line through a series.
 
-    gain: its rise from the first to the last value. left: the sum of the residual squares.
+    gain: its rise from the first to the last value. residual_squares: the sum of the squared
+    distances of the values from it.
     """
 
     gain: float
-    left: float
+    residual_squares: float
 
 
 def best_split(values: Sequence[float], least: int) -> int | None:
-    """Returns where two segments of constant value fit best: the second one's first index.
+    """Returns the index at which to divide a series into two segments of constant value.
 
-    least: the minimum length of a segment; None if two do not fit. A split at k reduces the squares
-    by A**2 n / (k (n - k)), where A is the sum of the first k values minus the mean of all. So one
-    pass over the sums is enough.
+    The index is the first of the second segment; the residual squares are the smallest. None if the
+    series is shorter than two segments. least: the minimum length of a segment. A split at k
+    reduces the squares by A**2 n / (k (n - k)), where A is the sum of the first k deviations from
+    the mean of all n values, so one pass is enough.
     """
     count = len(values)
     if count < 2 * least:

@@ -1,4 +1,4 @@
-"""Detects the end of a write cache while a probe writes, so that it wears the drive no further."""
+"""Detects the end of a write cache while a probe writes, so that the probe can stop there."""
 
 import math
 import statistics
@@ -9,7 +9,7 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 
 @dataclass(frozen=True, slots=True)
 class CliffDetectorRules:
-    """The parameters of a cumulative sum (CUSUM) of the loss of log speed.
+    """The parameters of a cumulative sum (CUSUM) of the loss of log speed, in pieces of the write.
 
     baseline_seconds, baseline_pieces: the normal speed is learned from at least this time and this
         number of pieces.
@@ -21,8 +21,8 @@ class CliffDetectorRules:
     confirm_bytes: the alarm must last for this many bytes, or `confirm_share` of a small budget;
         `cache_cliff` needs as many after the cliff.
     pieces: number of pieces in those bytes.
-    sure_ratio: the detector does not stop for a fall to more than this ratio. Repeated checks of a
-        slightly smaller fall would once take it for a cliff by chance.
+    sure_ratio: the detector reports only a fall to this ratio or less. Smaller falls are checked
+        many times, and one of the checks would report a cliff by chance.
     """
 
     baseline_seconds: float = 2.0
@@ -38,10 +38,13 @@ class CliffDetectorRules:
 
 
 class CliffDetector:
-    """Receives samples of a write, and returns the cliff once it is certain.
+    """Observes the samples of a write, and returns the cliff when it is certain.
 
-    The sum only decides when to run `cache_cliff` on `trace`, which contains all samples. If that
-    finds no cliff yet, the write continues and is checked again later.
+    budget_bytes: the bytes that the write may write.
+    trace (attribute): all samples.
+
+    The cumulative sum only decides when to run `cache_cliff` on the trace. If that finds no cliff
+    yet, the write continues and is checked again later.
     """
 
     __slots__ = (
@@ -75,11 +78,13 @@ class CliffDetector:
 
     @property
     def is_alarmed(self) -> bool:
-        """True if the write is slower than at first, or was shortly before."""
+        """True if the write is slower than at its start, or was so shortly before."""
         return self._slower >= self._alarm > 0 or self._alarmed_bytes > 0
 
     def observe(self, sample: TraceSample) -> CacheCliff | None:
-        """Add a sample; returns the cliff once there is one and enough was written after it.
+        """Add a sample; returns the cliff if there is one and enough was written after it.
+
+        None otherwise.
 
         Samples with impossible times or bytes are ignored.
         """
@@ -124,11 +129,11 @@ class CliffDetector:
         return self._alarmed_bytes >= self._confirm_bytes
 
     def _check(self) -> CacheCliff | None:
-        found = cache_cliff(self.trace, self._cliff_rules)
-        if found.cache_bytes is not None and found.falloff_ratio is not None:
-            is_sure = found.falloff_ratio <= self._rules.sure_ratio
-            if is_sure and found.written_bytes - found.cache_bytes >= self._confirm_bytes:
-                return found
+        cliff = cache_cliff(self.trace, self._cliff_rules)
+        if cliff.cache_bytes is not None and cliff.falloff_ratio is not None:
+            is_sure = cliff.falloff_ratio <= self._rules.sure_ratio
+            if is_sure and cliff.written_bytes - cliff.cache_bytes >= self._confirm_bytes:
+                return cliff
         # Check again later, not at every piece: more must be written after the cliff.
         self._alarmed_bytes -= self._confirm_bytes / 4
         return None

@@ -16,7 +16,7 @@ from exporter.probe.gate import GateRules, GuardSample, Reason, guard
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 
-#: The write rate, low enough for production beside it. The default file takes one second.
+#: The write rate, low enough for production on the same drive. The default file takes 1 s.
 _BYTES_PER_SECOND = 64 << 20
 
 
@@ -31,7 +31,7 @@ class FillAborted(ReadError):
 class FillGuard:
     """Checks while a file is filled whether production needs the device.
 
-    missing_bytes: what the file lacks of `size_bytes`.
+    size_bytes: the length to fill to. missing_bytes: how many of these bytes the file lacks.
     written_bytes (attribute): upper bound of the bytes written so far, for the budget.
     """
 
@@ -48,12 +48,13 @@ class FillGuard:
         self._clock = clock
         self._start = size_bytes - missing_bytes
         self._missing = missing_bytes
-        # No own requests in flight: chunks go to the page cache, and the writeback is awaited.
+        # Without own requests in flight: chunks go to the page cache, and fdatasync waits for their
+        # writeback.
         self._sampler = directory.guard_sampler(())
         self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
         self._samples.append(self._sampler.sample(directory.avail_bytes()))
         self._sampled_at = clock.monotonic()
-        # A chunk that failed half-way may have been written all the same.
+        # One chunk from the start: a chunk that fails may have been written in part.
         self.written_bytes = min(missing_bytes, probe_file.CHUNK_BYTES)
 
     def check(self, length_bytes: int) -> Reason | None:
@@ -85,7 +86,7 @@ def fill(
 ) -> None:
     """Fill the file `name` up to `size_bytes` with random data.
 
-    missing_bytes: as `bytes_to_fill` returned it.
+    missing_bytes: the result of `bytes_to_fill`.
     on_progress: receives the file's length after each chunk; it may raise to stop.
     settle: receives the bytes to charge, also after an error.
 
@@ -114,7 +115,7 @@ def fill(
 
 
 class _Pace:
-    """Keeps the rate. Time lost to a stall is not made up for: the device needs a rest then."""
+    """Limits the write rate. After a stall it does not catch up: the device is overloaded then."""
 
     def __init__(self, clock: Clock, length_bytes: int) -> None:
         self._clock = clock
@@ -122,6 +123,7 @@ class _Pace:
         self._due = clock.monotonic()
 
     def wait(self, length_bytes: int) -> None:
+        """Sleep until the file may be longer than `length_bytes`."""
         now = self._clock.monotonic()
         added = max(0, length_bytes - self._length)
         self._due = max(now, self._due + added / _BYTES_PER_SECOND)
@@ -133,8 +135,8 @@ class _Pace:
 def bytes_to_fill(directory: Path, name: str, size_bytes: int) -> int:
     """Returns how many bytes `fill` writes; 0 for a file that is complete.
 
-    A file that is long enough but has holes counts as missing: an aborted run that was to write
-    the whole file leaves such a file, and `fill` replaces it.
+    A file that is long enough but has holes counts as missing in full: `fill` replaces it. An
+    aborted run of a profile that writes the whole file leaves such a file.
     """
     missing = probe_file.missing_bytes(directory, name, size_bytes)
     return size_bytes if missing and _length(directory / name) >= size_bytes else missing
@@ -146,11 +148,12 @@ def fill_seconds(missing_bytes: int) -> float:
 
 
 def filled_bytes(profiles: Iterable[Profile]) -> int:
-    """Returns how much of the file must hold data before these profiles run, in bytes."""
-    return max((each.size_bytes for each in profiles if not each.writes_whole_file), default=0)
+    """Returns how many bytes of the file must hold data before these profiles run."""
+    return max((p.size_bytes for p in profiles if not p.writes_whole_file), default=0)
 
 
 def _length(file: Path) -> int:
+    """Returns the file's length in bytes; -1 without a file."""
     try:
         return os.lstat(file).st_size
     except OSError:

@@ -19,7 +19,7 @@ from exporter.programs.children import SystemChildren
 from exporter.programs.command import Runner
 from exporter.threads import NICE
 
-#: The oldest supported version.
+#: The oldest supported version of fio.
 OLDEST = (3, 16)
 
 #: Requested percentiles, in percent. Their keys in the report are strings such as "99.900000".
@@ -28,16 +28,16 @@ PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 _NUMBERS = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _ENGINE = re.compile(r"^[ \t]+([a-z][a-z0-9_-]*)[ \t]*$", re.ASCII | re.MULTILINE)
 
-#: setpriv(1) of util-linux 2.33 or later: fio gets SIGKILL when the thread that started it ends, so
-#: also after kill -9 of this process.
+#: setpriv(1) of util-linux 2.33 or later. The kernel sends fio SIGKILL when the thread that started
+#: it ends, also after kill -9 of this process.
 _DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
-#: The timeout of `fio --version` and `fio --enghelp`.
+#: The timeout of `fio --version`, `fio --enghelp` and the test of setpriv.
 _QUERY_TIMEOUT_SECONDS = 10.0
-#: How long their result is cached. An installed fio seldom changes.
+#: How long the engines are cached. An installed fio seldom changes.
 _CACHE_SECONDS = 3600.0
 
-#: The key under which `SystemFio` runs its one process.
+#: The key of fio's process in `SystemChildren`; `SystemFio` runs one process at a time.
 _KEY = "fio"
 
 #: Options of all jobs.
@@ -59,18 +59,18 @@ _COMMON = (
     "--disk_util=0",
     "--group_reporting=1",
     f"--nice={NICE}",
-    f"--percentile_list={':'.join(f'{each:g}' for each in PERCENTILES)}",
+    f"--percentile_list={':'.join(f'{percent:g}' for percent in PERCENTILES)}",
 )
 
 
 def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str]:
     """Returns the command that runs the profiles one after the other on `file`.
 
-    The file must exist and be as long as the longest profile requires: fio deletes a shorter file
-    before it refuses to create one.
+    The file must exist and be as long as the longest profile requires. fio deletes a shorter file
+    and then refuses to create one.
 
     Raises:
-        ConfigError: fio would parse the path as another one.
+        ConfigError: fio would open another path.
     """
     argv = [program, "--output-format=json+", "--eta=never"]
     if not any(profile.writes for profile in profiles):
@@ -93,8 +93,8 @@ def parse_engines(text: str) -> frozenset[str]:
 
 def parse_version(text: str) -> tuple[int, int] | None:
     """Returns major and minor version of "fio-3.33", "fio-3.36-12-gabcd" or "3.33"; else None."""
-    found = _NUMBERS.match(command.parse_version(text) or text)
-    return None if found is None else (int(found[1]), int(found[2]))
+    match = _NUMBERS.match(command.parse_version(text) or text)
+    return None if match is None else (int(match[1]), int(match[2]))
 
 
 def _job(profile: Profile, *, is_first: bool) -> list[str]:
@@ -140,13 +140,16 @@ class Fio(Protocol):
         """Returns the engines of the installed fio; None if it is missing or too old."""
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        """Start a run; returns its pid, None if it could not be started (`wait` returns why)."""
+        """Start a run of the profiles on the file; returns its pid.
+
+        None if it could not be started; `wait` returns the reason. limit_seconds: the timeout.
+        """
 
     def wait(self, seconds: float) -> Finished | None:
-        """Returns how the run ended; None if it is still running after so many seconds."""
+        """Wait for the end of the run; returns None if it is still running after `seconds`."""
 
     def end(self) -> None:
-        """End the run: SIGTERM, SIGKILL after two seconds, and abandoned if that fails."""
+        """End the run with SIGTERM, and with SIGKILL after two seconds; abandon it if both fail."""
 
     @property
     def is_stuck(self) -> bool:
@@ -154,7 +157,7 @@ class Fio(Protocol):
 
     @property
     def problem(self) -> str:
-        """Why `engines` returned None, as a message."""
+        """The reason why `engines` returned None, as a message."""
 
     def close(self) -> None:
         """End the run within a bounded time."""
@@ -198,7 +201,7 @@ class SystemFio:
     @property
     def is_stuck(self) -> bool:
         if self._children.stuck():
-            # Detects one that has ended since.
+            # Detects that the abandoned process has ended since.
             self._children.wait(0.0)
         return bool(self._children.stuck())
 
@@ -215,8 +218,8 @@ class SystemFio:
             version = parse_version(output)
             if version is None or version < OLDEST:
                 oldest = ".".join(map(str, OLDEST))
-                found = f"{self._program} is {output.strip()[:40]!r}, older than {oldest}"
-                self._problem = f"{found}; install fio {oldest} or later"
+                problem = f"{self._program} is {output.strip()[:40]!r}, older than {oldest}"
+                self._problem = f"{problem}; install fio {oldest} or later"
                 return None
             listed = self._runner.run(engines_arguments(self._program), _QUERY_TIMEOUT_SECONDS)
         except CommandError as e:
@@ -231,15 +234,16 @@ class SystemFio:
                 self._runner.run([*_DIES_WITH_PARENT, "true"], _QUERY_TIMEOUT_SECONDS)
                 self._prefix = _DIES_WITH_PARENT
             except CommandError:
-                # Before util-linux 2.33: a run may outlive this process by its own duration.
+                # util-linux before 2.33: if this process is killed, fio runs on until its own end.
                 self._prefix = ()
         return self._prefix
 
 
 class RegionFio(SystemFio):
-    """Gives each sequential job its own region of the file, for runs of one profile.
+    """Gives each sequential job its own region of the file. Each run has one profile.
 
-    On a shared region the second job would read what the first one brought into the drive's cache.
+    On a shared region the second job would read data that is in the drive's cache because of the
+    first.
     """
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
@@ -250,7 +254,7 @@ class RegionFio(SystemFio):
 
 
 def region_arguments(profile: Profile) -> list[str]:
-    """Returns options that follow a job's arguments and override its size."""
+    """Returns options that follow a job's arguments and override its size; empty if not needed."""
     if profile.jobs == 1 or profile.rw not in (Rw.READ, Rw.WRITE) or profile.number_ios is None:
         return []
     part = profile.number_ios * profile.block_bytes

@@ -18,17 +18,20 @@ from exporter.programs import command
 #: fio's exit status after a caught signal: the report covers the time until then.
 _TERMINATED_STATUS = 128
 
+#: Upper bounds of what is parsed: jobs per report, and keys of a histogram. fio has 1856 bins.
 _MAX_JOBS = 256
 _MAX_BINS = 4096
 
-#: Upper bound of fio's output. A slot of three profiles prints 25 KB.
+#: Upper bound of fio's output in bytes. A slot of three profiles prints 25 KB.
 MAX_REPORT_BYTES = 4 << 20
 
+#: Upper bound of the JSON documents in one output.
 _MAX_DOCUMENTS = 16
+#: Upper bound of fio's other output, in characters.
 _MAX_MESSAGE_LENGTH = 500
 
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
-#: printf of a mean without samples; not valid JSON.
+#: fio prints nan or inf for a mean without samples, which is not valid JSON.
 _NO_NUMBER = re.compile(r"(?<=[:,\[\s])-?(?:nan|inf)(?=\s*[,}\]\n])")
 
 
@@ -74,7 +77,12 @@ class OpResult:
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """The result of one profile. error: the errno that stopped it, such as 28 for a full disk."""
+    """The result of one profile.
+
+    error: the errno that stopped it, such as 28 for a full disk; 0 if there was none, None if
+    unknown. seconds: its duration; None is unknown. ops: results by operation, only of operations
+    that were made.
+    """
 
     name: str
     result: RunResult
@@ -87,7 +95,8 @@ class JobResult:
 class ProbeRun:
     """The result of one run of fio.
 
-    message: fio's other output in one line. faults: invalid fields of the report.
+    status: fio's exit status, negative for a signal; None if fio has not ended. jobs: empty without
+    a report. message: fio's other output in one line. faults: invalid fields of the report.
     """
 
     result: RunResult
@@ -106,22 +115,22 @@ class ProbeRun:
 def parse(output: bytes, status: int | None) -> ProbeRun:
     """Parses fio's output.
 
-    status: the exit status, negative for a signal, None if fio has not ended. It decides the result
-    and not the report's `error`, which is 0 after SIGTERM. Of several reports the last complete one
-    counts: SIGUSR1 makes fio print intermediate ones.
+    status: the exit status, negative for a signal, None if fio has not ended. The status decides
+    the result, because the report's `error` is 0 after SIGTERM. If there are several reports, the
+    last complete one is used: SIGUSR1 makes fio print intermediate ones.
 
     Raises:
         ParseError: fio ended by itself without a complete report.
     """
     is_aborted = status is None or status < 0 or status >= _TERMINATED_STATUS
-    found = find_report(output)
-    if found.document is None:
+    parsed = find_report(output)
+    if parsed.document is None:
         if is_aborted:
-            return ProbeRun(RunResult.ABORTED, status, message=found.message, faults=found.faults)
-        output_words = f"; output {found.message!r}" if found.message else ""
-        why = f": {found.faults[0]}" if found.faults else ""
+            return ProbeRun(RunResult.ABORTED, status, message=parsed.message, faults=parsed.faults)
+        output_words = f"; output {parsed.message!r}" if parsed.message else ""
+        why = f": {parsed.faults[0]}" if parsed.faults else ""
         raise ParseError(f"fio: no report, with exit status {status}{why}{output_words}")
-    report = Fields(found.document)
+    report = Fields(parsed.document)
     rows = [row for row in report.rows("jobs", maximum=_MAX_JOBS) if row.text("jobname")]
     errors = [row.integer("error") for row in rows]
     jobs: dict[str, JobResult] = {}
@@ -131,7 +140,7 @@ def parse(output: bytes, status: int | None) -> ProbeRun:
             report.fault(("jobs", name), "duplicate name")
             continue
         ops = dict(_ops(row))
-        result = _job_result(error, status, has_culprit=any(errors), is_idle=not ops)
+        result = _job_result(error, status, has_job_error=any(errors), is_idle=not ops)
         milliseconds = row.number("job_runtime")
         jobs[name] = JobResult(
             name=name,
@@ -145,8 +154,8 @@ def parse(output: bytes, status: int | None) -> ProbeRun:
         status=status,
         fio_version=command.parse_version(report.text("fio version") or ""),
         jobs=tuple(jobs.values()),
-        message=found.message,
-        faults=(*found.faults, *report.faults),
+        message=parsed.message,
+        faults=(*parsed.faults, *report.faults),
     )
 
 
@@ -160,10 +169,13 @@ def _run_result(
 
 
 def _job_result(
-    error: int | None, status: int | None, *, has_culprit: bool, is_idle: bool
+    error: int | None, status: int | None, *, has_job_error: bool, is_idle: bool
 ) -> RunResult:
-    """A job succeeded if fio did, or if only other jobs report an error."""
-    is_good = not error and not is_idle and (status == 0 or (has_culprit and error == 0))
+    """Returns SUCCESS if fio succeeded, or if only other jobs report an error.
+
+    has_job_error: at least one job reports an error. is_idle: the job made no operation.
+    """
+    is_good = not error and not is_idle and (status == 0 or (has_job_error and error == 0))
     return RunResult.SUCCESS if is_good else RunResult.FAILED
 
 
@@ -193,8 +205,8 @@ def _ops(row: Fields) -> Iterator[tuple[Op, OpResult]]:
 def _timed(row: Fields, *path: str) -> OpResult:
     """Returns the number of timed operations and their latency; empty without operations.
 
-    The report has the number N since fio 3.18. Before, it is the sum of the bins, and percentiles
-    are 0 without operations.
+    Since fio 3.18 the report contains the number as N. Before, the number is the sum of the bins,
+    and percentiles are 0 without operations.
     """
     bins = _by_number(row, "bins", path)
     count = row.integer(*path, "N") if row.get(*path, "N") is not None else sum(bins.values())
@@ -218,14 +230,14 @@ def _seconds(nanoseconds: float | None) -> float | None:
 
 def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int]:
     """Returns an object whose keys are numbers as strings, such as ``"99.900000": 10944``."""
-    found = row.get(*path, name)
-    if found is None:
+    items = row.get(*path, name)
+    if items is None:
         return {}
-    if not isinstance(found, Mapping):
-        row.fault((*path, name), found)
+    if not isinstance(items, Mapping):
+        row.fault((*path, name), items)
         return {}
     numbers: dict[float, int] = {}
-    for key in list(found)[:_MAX_BINS]:
+    for key in list(items)[:_MAX_BINS]:
         try:
             number = float(key)
         except ValueError:
@@ -267,8 +279,8 @@ def find_report(output: bytes) -> FioOutput:
 
 def _begin(text: str) -> int:
     """Returns the index of the report: a brace at a line's start, else any brace, else the end."""
-    found = _BEGIN.search(text)
-    brace = found.start() if found else text.find("{")
+    match = _BEGIN.search(text)
+    brace = match.start() if match else text.find("{")
     return brace if brace >= 0 else len(text)
 
 

@@ -20,15 +20,17 @@ from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
 
-#: How often the guard samples the device: production must get it back at once.
+#: Interval between two samples of the guard, in seconds. Short, so that a probe that disturbs
+#: production ends at once.
 SAMPLE_INTERVAL_SECONDS = 0.25
 
-#: The timeout of `Fio.end`. SIGTERM, SIGKILL and abandoning take less.
+#: How long to wait for fio's end after `Fio.end`. SIGTERM, SIGKILL and abandoning take less.
 _END_SECONDS = 10.0
 
-#: The start and end of a job are known to this precision only.
+#: Precision of the computed start and end of a job, in seconds.
 _EDGE_SECONDS = 0.1
-#: Shorter windows of a job give no share.
+#: Minimum time between the first and the last reading within a job, in seconds. Shorter times are
+#: too imprecise for the host's share.
 _MIN_WINDOW_SECONDS = 0.5
 
 #: The device's written bytes are charged only if the probe made at least this share of its
@@ -51,7 +53,8 @@ class RunOutcome:
     """The end of a run. Times are monotonic seconds.
 
     run: fio's parsed report; None without a readable one. readings: the device's counters during
-    the run. reason: why the guard ended it. message: what went wrong.
+    the run. reason: why the guard ended it; None if it did not. message: the error, empty without
+    one.
     """
 
     result: ProfileResult
@@ -124,10 +127,11 @@ def run_fio(
     """Run the profiles one after the other; end them when production needs the device.
 
     lock: the host lock, held by this process; fio inherits it. started: receives fio's pid. avail:
-    returns the filesystem's free bytes. is_stopping: True ends the run.
+    returns the filesystem's free bytes, None if unknown. is_stopping: called with each sample; if
+    it returns True, the run is ended.
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
-    begun = clock.monotonic()
+    started_at = clock.monotonic()
     samples.append(sampler.sample(avail()))
     reason: Reason | None = None
     is_ending = False
@@ -148,33 +152,34 @@ def run_fio(
             fio.end()
             fio.wait(_END_SECONDS)
     sampler.sample(avail())
-    return _outcome(finished, begun, clock.monotonic(), sampler, reason, is_ending=is_ending)
+    return _outcome(finished, started_at, clock.monotonic(), sampler, reason, is_ending=is_ending)
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:
-    """Returns the time limit of a run: twice its runtime, plus fio's start."""
+    """Returns the timeout of a run: twice its runtime, plus 5 s for the start of fio."""
     return 2 * sum(profile.runtime_seconds for profile in profiles) + 5.0
 
 
 def host_share_of_run(
-    ended: RunOutcome, profiles: Sequence[Profile], name: str, rules: HostShareRules
+    outcome: RunOutcome, profiles: Sequence[Profile], name: str, rules: HostShareRules
 ) -> float | None:
-    """Returns the share of a profile's latency that arose outside the device; None is unknown.
+    """Returns the share, 0 to 1, of a profile's latency that arose outside the device.
 
-    fio does not report when each job ran. The jobs run one after the other up to fio's end, so
-    their durations give their times.
+    None is unknown; see `host_share`. name: the profile's. fio does not report when each job ran.
+    The jobs run one after the other and the last ends with fio, so their times follow from their
+    durations.
     """
-    profile = next(each for each in profiles if each.name == name)
-    job = ended.job(name)
+    profile = next(profile for profile in profiles if profile.name == name)
+    job = outcome.job(name)
     op = Op.WRITE if profile.writes else Op.READ
     if not profile.direct or job is None or not job.seconds or op not in job.ops:
         return None
-    later = [ended.job(each.name) for each in profiles[profiles.index(profile) + 1 :]]
-    end = ended.ended_at - sum((each.seconds or 0.0) for each in later if each is not None)
+    later = [outcome.job(following.name) for following in profiles[profiles.index(profile) + 1 :]]
+    end = outcome.ended_at - sum((job.seconds or 0.0) for job in later if job is not None)
     begin = end - job.seconds
     inside = [
         reading
-        for reading in ended.readings
+        for reading in outcome.readings
         if reading.disk is not None and begin + _EDGE_SECONDS <= reading.at <= end - _EDGE_SECONDS
     ]
     if not inside or inside[-1].at - inside[0].at < _MIN_WINDOW_SECONDS:
@@ -184,11 +189,11 @@ def host_share_of_run(
     assert last.disk is not None
     seconds = last.at - first.at
     interval = disk_interval(first.disk, last.disk, seconds)
-    found = job.ops[op]
-    latency = found.total_mean_seconds or found.mean_seconds
-    if interval is None or latency is None or not found.operations:
+    result = job.ops[op]
+    latency = result.total_mean_seconds or result.mean_seconds
+    if interval is None or latency is None or not result.operations:
         return None
-    operations = round(found.operations * seconds / job.seconds)
+    operations = round(result.operations * seconds / job.seconds)
     return host_share("write" if op is Op.WRITE else "read", operations, latency, interval, rules)
 
 
@@ -201,8 +206,9 @@ def host_share(
 ) -> float | None:
     """Returns the share, 0 to 1, of the probe's mean latency that is not its device's await.
 
-    A device that answers in 0.2 ms while the probe waits 4.2 ms is not slow: a CPU busy with
-    interrupts is, or a queue before the driver. Such a run does not measure the drive.
+    If a device answers in 0.2 ms and the probe waits 4.2 ms, the device is not slow. The cause is a
+    CPU that is busy with interrupts, or a queue before the driver. Such a run does not measure the
+    drive.
 
     operations, latency_seconds: the probe's operations in one direction, and their mean latency
         from submission to completion.
@@ -227,15 +233,15 @@ def host_share(
 def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
     """Returns True if the host caused most of the latency; False if the share is unknown.
 
-    For queues no deeper than the device's: the rest of a deeper one waits in the host because of
-    the device.
+    Valid for queues that are not deeper than the device's: requests of a deeper queue wait in the
+    host because of the device.
     """
     return share is not None and share > rules.host_limited_ratio
 
 
 def _outcome(
     finished: Finished,
-    begun: float,
+    started_at: float,
     ended: float,
     sampler: GuardSampler,
     reason: Reason | None,
@@ -261,4 +267,4 @@ def _outcome(
         result = ProfileResult(run.result.value)
         if run.result is not RunResult.SUCCESS:
             message = " ".join([message, run.message, *errors])[:500].strip()
-    return RunOutcome(result, run, begun, ended, readings, reason, message)
+    return RunOutcome(result, run, started_at, ended, readings, reason, message)

@@ -1,6 +1,6 @@
 """Decides whether a probe may start (gate) and whether a running one must stop (guard). Pure.
 
-Production comes first. A host that is always busy would never be probed, so after many skips the
+Production has priority. On a host that is always busy no probe would run, so after many skips the
 gate admits one minimal run.
 """
 
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Reason(str, Enum):
-    """Why a probe did not run or was ended: the labels of `ssd_probe_skipped_total`."""
+    """Why a probe did not run or was ended; a label of `ssd_probe_skipped_total`."""
 
     UNACKNOWLEDGED = "unacknowledged"  # the host rebooted during a probe
     STUCK = "stuck"  # an earlier fio cannot be ended
@@ -28,7 +28,7 @@ class Reason(str, Enum):
     CGROUP_PRESSURE = "cgroup_pressure"
 
 
-#: Reasons that may hold on a healthy host at all times.
+#: Reasons that may be permanent on a healthy host. Skips for them lead to a minimal run.
 _LOAD = (Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE)
 
 
@@ -36,14 +36,15 @@ _LOAD = (Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE)
 class GateRules:
     """The limits of the gate and the guard. Ratios are 0 to 1.
 
-    host_uptime_seconds: no probe starts this early after boot; a host is busy then.
+    host_uptime_seconds: no probe starts in this time after boot, because the host is busy then.
     busy_ratio: the device's busy time over the last minute.
     pressure_ratio: I/O pressure "some" of the host over 10 s (PSI).
     cgroup_pressure_ratio: I/O pressure "full" of mysqld's control group over 10 s (PSI).
-    hot_margin_celsius: distance to the drive's own warning temperature; hot_celsius: the limit of a
-        drive that names none.
-    worn_ratio: endurance used, from which on no probe writes.
-    free_bytes, free_ratio, free_inodes: what must stay free; of the first two the greater.
+    hot_margin_celsius: a drive is too hot from this distance below its own warning temperature on.
+    hot_celsius: the limit of a drive that reports no warning temperature.
+    worn_ratio: share of a drive's endurance used, from which on no probe writes to it.
+    free_bytes, free_ratio, free_inodes: bytes, share of the filesystem and inodes that must stay
+        free. Of the first two the greater applies.
     forced_after_skips: after this many skips in a row for load the gate admits one minimal run.
     guard_queue: requests in flight besides the probe's own; guard_pressure_ratio: share of a sample
         in which mysqld's control group waited. The guard ends a probe if either is reached in
@@ -72,9 +73,10 @@ class GateState:
 
     unsuitable: why the filesystem or the file cannot be probed, as a message; empty if it can.
     start_seconds: time until the first probe may run; 0 if that has passed.
-    writes: the run writes. needed_bytes: what it may charge to the budget; missing_bytes: free
-        space that the file still takes.
-    is_on_demand: a person starts it: the delays after a start do not apply.
+    writes: the run writes. needed_bytes: what it may charge to the budget; budget_bytes: what is
+        left of the budget; missing_bytes: free space that the file still takes.
+    size_bytes, avail_bytes, avail_inodes: size and free space of the filesystem.
+    is_on_demand: a person starts it, and the delays after a start do not apply.
     skips: number of skips in a row for load.
     """
 
@@ -104,7 +106,7 @@ class GateState:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The probe may run. minimal: as its shortest run, because the host is always busy."""
+    """The probe may run. minimal: only as its shortest run, because the host is always busy."""
 
     minimal: bool = False
 
@@ -123,7 +125,7 @@ class Skip:
 
 
 def gate(state: GateState, rules: GateRules) -> Run | Skip:
-    """Returns whether a probe may run. Lasting reasons come before temporary ones."""
+    """Returns whether a probe may run. Lasting reasons are checked before temporary ones."""
     skip = _forbidden(state) or _too_early(state, rules) or _harmful(state, rules)
     if skip is not None:
         return skip
@@ -140,6 +142,7 @@ def gate(state: GateState, rules: GateRules) -> Run | Skip:
 
 
 def _forbidden(state: GateState) -> Skip | None:
+    """Returns a reason that a person must remove, or another probe; None without one."""
     if state.is_unacknowledged:
         detail = (
             "the host rebooted during a probe: find out why, then run ssd-exporter probe"
@@ -156,6 +159,7 @@ def _forbidden(state: GateState) -> Skip | None:
 
 
 def _too_early(state: GateState, rules: GateRules) -> Skip | None:
+    """Returns a skip if the host or the daemon has started shortly before."""
     if state.is_on_demand:
         return None
     if state.start_seconds > 0:
@@ -167,7 +171,7 @@ def _too_early(state: GateState, rules: GateRules) -> Skip | None:
 
 
 def _harmful(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a condition that a probe would make worse."""
+    """Returns a skip for a condition of the drive that a probe would make worse."""
     if state.is_rebuilding:
         return Skip(Reason.REBUILDING, "an array on this device is being rebuilt or checked")
     worn, limit = state.endurance_used_ratio, rules.worn_ratio
@@ -186,6 +190,7 @@ def _harmful(state: GateState, rules: GateRules) -> Skip | None:
 
 
 def _loaded(state: GateState, rules: GateRules) -> Skip | None:
+    """Returns a skip if the device or MySQL is busy, or if the load is unknown."""
     if state.busy_ratio is None:
         return Skip(Reason.UNOBSERVED, "the device's load is unknown: it has not been sampled yet")
     checks = (
@@ -198,9 +203,10 @@ def _loaded(state: GateState, rules: GateRules) -> Skip | None:
             "I/O pressure of mysqld",
         ),
     )
-    for reason, found, limit, words in checks:
-        if found is not None and not found <= limit:
-            return Skip(reason, f"{words}: {found:.0%}; the limit is {limit:.0%}")
+    for reason, value, limit, words in checks:
+        # NaN is not below the limit, and counts as busy.
+        if value is not None and not value <= limit:
+            return Skip(reason, f"{words}: {value:.0%}; the limit is {limit:.0%}")
     return None
 
 
@@ -211,7 +217,7 @@ def is_hot(celsius: float | None, warning_celsius: float | None, rules: GateRule
     limit = rules.hot_celsius
     if warning_celsius is not None:
         limit = warning_celsius - rules.hot_margin_celsius
-    # NaN is neither below nor above the limit, and counts as hot.
+    # NaN is not below the limit, and counts as hot.
     return not celsius < limit
 
 
@@ -220,11 +226,11 @@ class GuardSample:
     """The guard's input, every quarter of a second of a running probe; None is unknown.
 
     in_flight: requests in the device, of which up to `own_in_flight` are the probe's.
-    cgroup_pressure_ratio: share of the sample in which mysqld's control group waited for I/O. Not
-        the host's pressure: a probe waits for its own I/O and would end itself.
+    cgroup_pressure_ratio: share of the sample in which mysqld's control group waited for I/O. The
+        host's pressure is not used: it includes the probe's waits for its own I/O.
 
-    The device's counters mix the probe's operations with production's. Neither the await nor the
-    written bytes show the effect on production, so they are not used.
+    The device's counters mix the operations of the probe and of production. Its await and written
+    bytes do not show the effect on production and are not used.
     """
 
     in_flight: int | None = None
@@ -238,8 +244,8 @@ class GuardSample:
 def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
     """Returns why a running probe must be ended; None to continue.
 
-    samples: the last ones, the newest last. Load must last for `guard_samples` samples: a single
-    flush of InnoDB is not a reason.
+    samples: the latest samples, oldest first. Load must last for `guard_samples` samples, so that a
+    single flush of InnoDB does not end a probe.
     """
     if not samples:
         return None

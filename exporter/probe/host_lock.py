@@ -1,7 +1,7 @@
 """The host lock, which allows one probe per host, and the pid file of the running fio.
 
-All instances on a host share the lock, those in containers too. The pid file lets the next process
-end a fio that a killed one left running.
+All instances on a host share the lock, also those in containers. With the pid file the next process
+ends a fio that a killed process left running.
 """
 
 import contextlib
@@ -21,13 +21,15 @@ from exporter.linux import files, locks
 
 log = logging.getLogger(__name__)
 
-_NAME = "ssd-exporter-probe.lock"
+_LOCK_FILE = "ssd-exporter-probe.lock"
+
+#: Upper bound of the pid file in bytes. A record takes less than 100.
 _MAX_PID_FILE_BYTES = 4096
 
 #: The process names of a probe: setpriv(1) executes fio.
 _PROCESS_NAMES = ("setpriv", "fio")
 
-#: A killed process that is still there after this time hangs in the kernel.
+#: A killed process that still exists after this many seconds hangs in the kernel.
 _KILL_SECONDS = 2.0
 
 
@@ -43,14 +45,14 @@ class HostLock:
         self._descriptor = -1
 
     def acquire(self) -> bool:
-        """Returns True if this process holds the lock now.
+        """Try to acquire the lock without waiting; returns True if this process holds it.
 
         False if another process holds it, or if no directory is usable.
         """
         if self._descriptor >= 0:
             return True
         for directory in self._directories:
-            descriptor = _open_lock_file(directory / _NAME)
+            descriptor = _open_lock_file(directory / _LOCK_FILE)
             if descriptor is None:
                 continue
             try:
@@ -69,12 +71,15 @@ class HostLock:
 
     def exists(self) -> bool:
         """Returns True if one of the directories contains a lock file."""
-        return any(os.path.exists(directory / _NAME) for directory in self._directories)
+        return any(os.path.exists(directory / _LOCK_FILE) for directory in self._directories)
 
     def holder(self, proc: Path = Path("/proc")) -> str:
-        """Returns who holds the lock, as "ssd-exporter (process 12)"; empty if that is unknown."""
+        """Returns the process that holds the lock, as "ssd-exporter (process 12)".
+
+        Empty if it is unknown. proc: the mount point of procfs.
+        """
         for directory in self._directories:
-            pid = locks.read_flock_holder(proc, directory / _NAME)
+            pid = locks.read_flock_holder(proc, directory / _LOCK_FILE)
             if pid is not None:
                 return f"{_process_name(proc, pid)} (process {pid})"
         return ""
@@ -82,8 +87,8 @@ class HostLock:
     @contextlib.contextmanager
     def inheritable(self) -> Iterator[None]:
         """Programs that are started inside the context inherit the lock."""
-        # Any other program that another thread starts now inherits it too. Releasing the lock
-        # releases it for all of them.
+        # A program that another thread starts at this time inherits the lock too. `release` takes it
+        # from all of them.
         os.set_inheritable(self._descriptor, True)
         try:
             yield
@@ -99,9 +104,9 @@ class HostLock:
 
 
 def _open_lock_file(path: Path) -> int | None:
-    """Returns a descriptor of the lock file, None if it cannot be used.
+    """Returns a descriptor of the lock file; None if it cannot be used.
 
-    Another user may have created it, so a link is not followed and nothing is written.
+    Another user may have created the file, so links are not followed and nothing is written.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -123,8 +128,8 @@ def _process_name(proc: Path, pid: int) -> str:
         command = files.read(proc / str(pid) / "cmdline").split("\0")
     except SourceError:
         command = []
-    # Run as `python -m exporter` or as a script, the program's name is not the first argument.
-    if any("ssd-exporter" in each or each == "exporter" for each in command[:4]):
+    # With `python -m exporter` the first argument is the interpreter.
+    if any("ssd-exporter" in word or word == "exporter" for word in command[:4]):
         return "ssd-exporter"
     return files.read_attribute(proc / str(pid) / "comm") or "another program"
 
@@ -134,17 +139,20 @@ class ProbePidFile:
 
     def __init__(self, directory: Path, proc: Path = Path("/proc")) -> None:
         self._path = directory / "probe-process.json"
-        # Not the host's /proc of the settings: fio runs in our own pid namespace.
+        # Not path.procfs of the settings, which may be the host's: fio runs in the pid namespace of
+        # this process.
         self._proc = proc
         self._killed: list[int] | None = None
 
     def write(self, pid: int) -> None:
-        """Record the process.
+        """Record the process of fio and this process, which owns it.
 
         Raises:
             OSError: the file cannot be written.
         """
-        text = json.dumps({"child": self._instance(pid), "owner": self._instance(os.getpid())})
+        text = json.dumps(
+            {"child": self._pid_and_start(pid), "owner": self._pid_and_start(os.getpid())}
+        )
         temporary = self._path.with_name(f".{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
@@ -157,24 +165,26 @@ class ProbePidFile:
             os.unlink(self._path)
 
     def kill_leftover(self) -> bool:
-        """Kill a fio that an earlier process left; returns False if it cannot be killed.
+        """Kill a fio that an earlier process left running; returns False if it cannot be killed.
 
-        A fio whose owner is alive belongs to another instance and keeps running.
+        True if there was none, or if its owner is alive: then it belongs to another instance and
+        keeps running.
         """
         record = self._read()
         if record is None:
-            # Not cleared: another instance may have written its own record since.
+            # Do not clear the file: another instance may have written its own record since.
             return True
         if not self._is_fio(record["child"]):
             self.clear()
             return True
-        if self._lives(record["owner"]):
+        if self._is_alive(record["owner"]):
             return True
         pid = record["child"][0]
         with contextlib.suppress(OSError):
             descriptor = os.pidfd_open(pid)
             try:
-                # Another process may have this pid by now; the descriptor cannot change.
+                # Another process may have this pid now. The descriptor always refers to the process
+                # for which it was opened, so check again.
                 if self._is_fio(record["child"]):
                     if record["child"] != self._killed:
                         log.warning(
@@ -196,30 +206,30 @@ class ProbePidFile:
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             with os.fdopen(descriptor, "rb") as file:
-                found = json.loads(file.read(_MAX_PID_FILE_BYTES))
+                record = json.loads(file.read(_MAX_PID_FILE_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
-        if not isinstance(found, dict):
+        if not isinstance(record, dict):
             return None
-        child, owner = _parse_process(found.get("child")), _parse_process(found.get("owner"))
+        child, owner = _parse_process(record.get("child")), _parse_process(record.get("owner"))
         return None if child is None or owner is None else {"child": child, "owner": owner}
 
-    def _instance(self, pid: int) -> list[int | None]:
+    def _pid_and_start(self, pid: int) -> list[int | None]:
         return [pid, _start_ticks(self._proc, pid)]
 
-    def _lives(self, instance: list[int]) -> bool:
-        return _start_ticks(self._proc, instance[0]) == instance[1]
+    def _is_alive(self, process: list[int]) -> bool:
+        return _start_ticks(self._proc, process[0]) == process[1]
 
-    def _is_fio(self, instance: list[int]) -> bool:
-        name = files.read_attribute(self._proc / str(instance[0]) / "comm")
-        return name in _PROCESS_NAMES and self._lives(instance)
+    def _is_fio(self, process: list[int]) -> bool:
+        name = files.read_attribute(self._proc / str(process[0]) / "comm")
+        return name in _PROCESS_NAMES and self._is_alive(process)
 
 
-def _parse_process(found: Any) -> list[int] | None:
+def _parse_process(value: Any) -> list[int] | None:
     """Returns a pid and its start time in ticks; None if the record is invalid."""
-    if not isinstance(found, list) or len(found) != 2:
+    if not isinstance(value, list) or len(value) != 2:
         return None
-    numbers = [each for each in found if isinstance(each, int) and not isinstance(each, bool)]
+    numbers = [item for item in value if isinstance(item, int) and not isinstance(item, bool)]
     return numbers if len(numbers) == 2 and 1 < numbers[0] < 1 << 31 else None
 
 
@@ -229,7 +239,7 @@ def _start_ticks(proc: Path, pid: int) -> int | None:
         text = files.read(proc / str(pid) / "stat")
     except SourceError:
         return None
-    # The name is in parentheses and may contain some; the state follows.
+    # The program's name is in parentheses and may contain parentheses; the state follows.
     columns = text.rpartition(")")[2].split()
     if len(columns) < 20 or columns[0] in ("Z", "X") or not columns[19].isdecimal():
         return None

@@ -1,5 +1,6 @@
-"""Locates a probe's directory: its filesystem, the drives below, the free space, and whether a
-probe there measures the drive and does no harm.
+"""Determines the filesystem and the drives of a probe's directory, and whether it is suitable.
+
+A directory is suitable if a probe in it measures a local drive and does no harm.
 """
 
 import os
@@ -57,23 +58,21 @@ def filesystem_kind(fstype: str) -> FilesystemKind:
     """Returns how a filesystem writes, by its type in mountinfo."""
     if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
         return FilesystemKind.FUSE
-    return next((each for each, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
+    return next((kind for kind, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
 
 
 def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
     """Returns why no probe may run on this filesystem type, as a message; empty if it may.
 
-    copy_on_write: the operator allows such filesystems. They write each block to a new place: a
-    probe fragments its file, and snapshots keep every block that it ever wrote.
+    copy_on_write: the operator allows such filesystems. They write each block to a new place, so a
+    probe fragments its file, and snapshots keep all blocks that it wrote.
     """
-    found = filesystem_kind(fstype)
-    if found is FilesystemKind.IN_PLACE or (
-        found is FilesystemKind.COPY_ON_WRITE and copy_on_write
-    ):
+    kind = filesystem_kind(fstype)
+    if kind is FilesystemKind.IN_PLACE or (kind is FilesystemKind.COPY_ON_WRITE and copy_on_write):
         return ""
-    if found is FilesystemKind.COPY_ON_WRITE:
+    if kind is FilesystemKind.COPY_ON_WRITE:
         return f"{fstype} is copy-on-write: set probe.copy_on_write to probe it"
-    return f"{fstype or 'the filesystem'} {_UNSUITABLE[found]}"
+    return f"{fstype or 'the filesystem'} {_UNSUITABLE[kind]}"
 
 
 #: Values of md/sync_action that read or write all members (Documentation/admin-guide/md.rst).
@@ -103,7 +102,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """A filesystem's size and free space; inodes are None if their number is not limited."""
+    """A filesystem's size and free space; `avail_inodes` is None if their number is not limited."""
 
     size_bytes: int
     avail_bytes: int
@@ -146,13 +145,13 @@ def free_space(directory: Path) -> FreeSpace:
         ReadError: it cannot be read.
     """
     try:
-        found = os.statvfs(directory if directory.exists() else directory.parent)
+        status = os.statvfs(directory if directory.exists() else directory.parent)
     except OSError as e:
         raise ReadError(f"{directory}: {e.strerror or e}") from e
     return FreeSpace(
-        size_bytes=found.f_blocks * found.f_frsize,
-        avail_bytes=found.f_bavail * found.f_frsize,
-        avail_inodes=found.f_favail if found.f_files else None,
+        size_bytes=status.f_blocks * status.f_frsize,
+        avail_bytes=status.f_bavail * status.f_frsize,
+        avail_inodes=status.f_favail if status.f_files else None,
     )
 
 

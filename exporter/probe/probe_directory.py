@@ -47,23 +47,23 @@ class DriveCondition:
 def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) -> DriveCondition:
     """Returns the worst wear and the temperature closest to its limit.
 
-    drives: None for a drive of which nothing is known. hot_celsius: the limit of a drive that
-    names no warning temperature.
+    drives: the health of each drive; None is unknown. hot_celsius: the limit of a drive that
+    reports no warning temperature.
     """
     known = [health for health in drives if health is not None]
-    worn = [each.endurance.used_ratio for each in known if each.endurance is not None]
+    used = [drive.endurance.used_ratio for drive in known if drive.endurance is not None]
 
     def margin_celsius(health: DriveHealth) -> float:
         limit = health.temperature_warning_celsius
         return (hot_celsius if limit is None else limit) - health.temperatures["drive"]
 
     hottest = min(
-        (each for each in known if each.temperatures.get("drive") is not None),
+        (drive for drive in known if drive.temperatures.get("drive") is not None),
         key=margin_celsius,
         default=None,
     )
     return DriveCondition(
-        max(worn, default=None),
+        max(used, default=None),
         hottest.temperatures["drive"] if hottest else None,
         hottest.temperature_warning_celsius if hottest else None,
     )
@@ -71,12 +71,12 @@ def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) ->
 
 @dataclass(frozen=True, slots=True)
 class ProbeContext:
-    """What the rest of the program supplies.
+    """The functions and paths of the host that a probe directory uses.
 
-    topology: returns None before the first survey. busy_seconds: returns how long a device was
-    busy since the sampler started; None is unknown. identity: returns a drive's stable identity for
-    its device name. drive_condition: returns the worst condition of some drives. rated_bytes: the
-    configured rated endurance, by device name.
+    proc, sys: mount points of procfs and sysfs. topology: returns None before the first survey.
+    busy_seconds: returns how long a device was busy since the sampler started; None is unknown.
+    identity: returns a drive's stable identity for its device name. drive_condition: returns the
+    worst condition of some drives. rated_bytes: the configured rated endurance, by device name.
     """
 
     proc: Path
@@ -91,7 +91,8 @@ class ProbeContext:
 class ProbeDirectory:
     """A directory that is probed. Only one thread uses it, except for `results`.
 
-    results: other threads read it while they hold `lock`. location: None until `locate` found it.
+    results (attribute): other threads read it while they hold `lock`. location (attribute): None
+    before the first successful `locate`.
     """
 
     def __init__(
@@ -107,7 +108,9 @@ class ProbeDirectory:
         self.path = path
         self.schedule = schedule
         self.load = ProductionLoad()
-        self.results = DirectoryResults({each.name: ProfileResults(each) for each in profiles})
+        self.results = DirectoryResults(
+            {profile.name: ProfileResults(profile) for profile in profiles}
+        )
         self.location: Location | None = None
         self.lock = threading.RLock()
         self._context = context
@@ -133,11 +136,11 @@ class ProbeDirectory:
         """The lowest configured rated endurance of a drive below, in bytes; None without one."""
         assert self.location is not None
         rated = (self._context.rated_bytes.get(leaf) for leaf in self.location.leaves)
-        return min((each for each in rated if each is not None), default=None)
+        return min((value for value in rated if value is not None), default=None)
 
     @property
     def is_observed(self) -> bool:
-        """False shortly after the start, while the topology or the device's load is unknown."""
+        """True once the topology is known, and the device's load if the directory is located."""
         if self._context.topology() is None:
             return False
         return self.location is None or self.load.ratios().busy_ratio is not None
@@ -151,18 +154,18 @@ class ProbeDirectory:
         topology = self._context.topology()
         if topology is None:
             raise ReadError("the devices of this host are not known yet")
-        found = location.locate(self.path, topology, self._context.proc)
-        if self.location is None or found.device != self.location.device:
+        located = location.locate(self.path, topology, self._context.proc)
+        if self.location is None or located.device != self.location.device:
             self.load.clear()
-        self.location = found
+        self.location = located
         with self.lock:
-            self.results.device, self.results.fstype = found.device, found.fstype
-            self.results.mountpoint = found.mountpoint
-            for each in self.results.profiles.values():
-                if each.steady_state is None:
-                    key = self._series_key(each.profile, each.profile.engine.value)
-                    lower_is_better = results.is_latency_judged(each.profile)
-                    each.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
+            self.results.device, self.results.fstype = located.device, located.fstype
+            self.results.mountpoint = located.mountpoint
+            for result in self.results.profiles.values():
+                if result.steady_state is None:
+                    key = self._series_key(result.profile, result.profile.engine.value)
+                    lower_is_better = results.is_latency_judged(result.profile)
+                    result.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
 
     def record_load(self) -> None:
         """Add a sample of the load of production."""
@@ -216,7 +219,7 @@ class ProbeDirectory:
 
         celsius, warning = temperature()
         start = GuardSample(
-            own_in_flight=max((each.depth * each.jobs for each in profiles), default=1),
+            own_in_flight=max((profile.depth * profile.jobs for profile in profiles), default=1),
             temperature_celsius=celsius,
             warning_celsius=warning,
         )
@@ -244,7 +247,7 @@ class ProbeDirectory:
             result.skips = result.skips + 1 if skip.is_for_load else 0
 
     def record_charge(self, charged_bytes: int) -> None:
-        """Record bytes that were charged to the budget."""
+        """Add bytes that were charged to the budget."""
         with self.lock:
             self.results.written_bytes += charged_bytes
 
@@ -255,7 +258,7 @@ class ProbeDirectory:
 
     def record_run(self, outcome: RunOutcome, profiles: Sequence[Profile]) -> None:
         """Record the end of a run of these profiles."""
-        # The samples of the run's time contain the load of the probe itself.
+        # The samples during the run contain the load of the probe itself.
         self.load.clear()
         with self.lock:
             for profile in profiles:
@@ -265,26 +268,30 @@ class ProbeDirectory:
         self, outcome: RunOutcome, profiles: Sequence[Profile], profile: Profile
     ) -> None:
         now = self._clock.wall()
-        found = self.results.profiles[profile.name]
+        results_of_profile = self.results.profiles[profile.name]
         result = outcome.result_of(profile.name)
-        found.runs[result] += 1
-        found.last_run_at, found.last_run_profile, found.skips = now, profile, 0
+        results_of_profile.runs[result] += 1
+        (
+            results_of_profile.last_run_at,
+            results_of_profile.last_run_profile,
+            results_of_profile.skips,
+        ) = now, profile, 0
         if outcome.run is not None:
-            found.fio_version = outcome.run.fio_version
-            found.engine = profile.engine.value
+            results_of_profile.fio_version = outcome.run.fio_version
+            results_of_profile.engine = profile.engine.value
         if outcome.reason is not None:
-            found.skipped[outcome.reason] += 1
+            results_of_profile.skipped[outcome.reason] += 1
         job = outcome.job(profile.name)
         if result is not ProfileResult.SUCCESS or job is None:
             return
-        found.last_success_at = now
-        found.record_job(job)
+        results_of_profile.last_success_at = now
+        results_of_profile.record_job(job)
         share = host_share_of_run(outcome, profiles, profile.name, self._share_rules)
-        found.host_share_ratio = share
+        results_of_profile.host_share_ratio = share
         value = results.round_value(profile, job)
         if value is not None:
-            found.steady_state = self._rounds.add(
-                self._series_key(profile, found.engine),
+            results_of_profile.steady_state = self._rounds.add(
+                self._series_key(profile, results_of_profile.engine),
                 Round(now, value, is_host_limited(share, self._share_rules)),
                 lower_is_better=results.is_latency_judged(profile),
             )

@@ -14,12 +14,12 @@ from exporter.probe.gate import GateState, GuardSample
 #: The intervals over which the gate averages the device's busy time and the host's I/O pressure.
 BUSY_SECONDS, PRESSURE_SECONDS = 60.0, 10.0
 
-#: How often the temperature of a probed drive is read.
+#: Interval between two temperature readings during a probe, in seconds.
 _TEMPERATURE_SECONDS = 5.0
 
-#: Samples kept: one every 5 s over `BUSY_SECONDS`, several times over.
+#: Maximum number of samples. At one every 5 s they cover five times `BUSY_SECONDS`.
 _MAX_SAMPLES = 64
-#: Two samples closer together than this give no ratio.
+#: Minimum time between two samples of which a ratio is computed, in seconds.
 _MIN_INTERVAL_SECONDS = 1.0
 
 
@@ -27,8 +27,9 @@ _MIN_INTERVAL_SECONDS = 1.0
 class LoadSample:
     """Counters at one moment, in seconds; None or missing is unknown.
 
-    busy: time the device was busy, by the sampler. waiting: time some task of the host waited for
-    I/O (PSI "some"). stalled: time all tasks of a control group waited (PSI "full"), by its path.
+    at: monotonic seconds. busy: time the device was busy, as the sampler counts it. waiting: time
+    some task of the host waited for I/O (PSI "some"). stalled: time all tasks of a control group
+    waited (PSI "full"), by the group's path.
     """
 
     at: float
@@ -44,14 +45,15 @@ class ProductionLoad:
         self._samples: deque[LoadSample] = deque(maxlen=_MAX_SAMPLES)
 
     def add(self, sample: LoadSample) -> None:
+        """Add the newest sample; the oldest is dropped if there are too many."""
         self._samples.append(sample)
 
     def clear(self) -> None:
-        """Forget all samples: after a probe they contain the probe's own load."""
+        """Remove all samples, because after a probe they contain the probe's own load."""
         self._samples.clear()
 
     def ratios(self) -> GateState:
-        """Returns a gate state with only the load ratios set; None where they are unknown."""
+        """Returns a gate state with only the load ratios set, 0 to 1; None is unknown."""
         now = self._samples[-1] if self._samples else None
         if now is None:
             return GateState()
@@ -65,10 +67,13 @@ class ProductionLoad:
         )
 
     def _before(self, now: LoadSample, seconds: float) -> LoadSample | None:
-        """Returns the last sample that is at least this old, else the oldest."""
-        older = [each for each in self._samples if each.at <= now.at - _MIN_INTERVAL_SECONDS]
-        far = [each for each in older if each.at <= now.at - seconds]
-        return far[-1] if far else (older[0] if older else None)
+        """Returns the latest sample that is at least `seconds` older than `now`, else the oldest.
+
+        None if no sample is older by `_MIN_INTERVAL_SECONDS`.
+        """
+        earlier = [s for s in self._samples if s.at <= now.at - _MIN_INTERVAL_SECONDS]
+        old_enough = [s for s in earlier if s.at <= now.at - seconds]
+        return old_enough[-1] if old_enough else (earlier[0] if earlier else None)
 
 
 #: A drive's temperature and its own warning temperature in °C; None is unknown.
@@ -86,8 +91,9 @@ class GuardReading:
 class GuardSampler:
     """Samples the device and mysqld's control groups while a probe runs.
 
+    proc: the mount point of procfs. groups: directories of control groups. device: its name.
     start: the temperature and the probe's own requests in flight before the first sample.
-    temperature: called every few seconds.
+    temperature: reads the temperature, every 5 s; None keeps that of `start`.
     readings (attribute): the device's counters at each sample.
     """
 
@@ -108,7 +114,7 @@ class GuardSampler:
         self._clock = clock
         self._read_temperature = temperature
         self._temperature: DriveTemperature = start.temperature_celsius, start.warning_celsius
-        self._lines: diskstats.RecordsByLine = {}
+        self._records: diskstats.RecordsByLine = {}
         self._waiting: Mapping[Path, float] = {}
         self._sampled_at = self._measured_at = clock.monotonic()
         self.readings: list[GuardReading] = []
@@ -138,14 +144,17 @@ class GuardSampler:
 
     def _disk(self) -> DiskStats | None:
         try:
-            self._lines = diskstats.read(self._proc, self._lines).value
+            self._records = diskstats.read(self._proc, self._records).value
         except SourceError:
             return None
-        return diskstats.records_by_device(self._lines.values()).get(self._device)
+        return diskstats.records_by_device(self._records.values()).get(self._device)
 
 
 def host_waiting_seconds(proc: Path) -> float | None:
-    """Returns how long some task of the host has waited for I/O since boot; None is unknown."""
+    """Returns the seconds since boot in which some task of the host waited for I/O.
+
+    None is unknown. Source: "some" of /proc/pressure/io (Documentation/accounting/psi.rst).
+    """
     try:
         return pressure.read(proc / "pressure" / "io").waiting_seconds
     except SourceError:
@@ -163,17 +172,23 @@ def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
 
 
 def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:
-    """Returns how long some task of each group waited for I/O; unreadable groups are missing."""
+    """Returns how long some task of each group waited for I/O, in seconds.
+
+    Unreadable groups are missing.
+    """
     return _pressures(groups, stalled=False)
 
 
 def stalled_seconds(groups: Sequence[Path]) -> dict[str, float]:
-    """Returns how long all tasks of each group waited for I/O, by its path."""
+    """Returns how long all tasks of each group waited for I/O, in seconds, by the group's path.
+
+    Unreadable groups are missing.
+    """
     return {str(group): seconds for group, seconds in _pressures(groups, stalled=True).items()}
 
 
 def _pressures(groups: Sequence[Path], *, stalled: bool) -> dict[Path, float]:
-    found = {}
+    pressures = {}
     for group in groups:
         try:
             group_pressure = pressure.read(group / "io.pressure")
@@ -181,11 +196,12 @@ def _pressures(groups: Sequence[Path], *, stalled: bool) -> dict[Path, float]:
             continue
         seconds = group_pressure.stalled_seconds if stalled else group_pressure.waiting_seconds
         if seconds is not None:
-            found[group] = seconds
-    return found
+            pressures[group] = seconds
+    return pressures
 
 
 def _worst(then: LoadSample, now: LoadSample) -> float | None:
+    """Returns the largest stalled ratio of a control group; None is unknown."""
     shares = (
         _share(then.at, now.at, then.stalled.get(name), seconds)
         for name, seconds in now.stalled.items()
@@ -201,8 +217,12 @@ def _share(
     *,
     minimum: float = _MIN_INTERVAL_SECONDS,
 ) -> float | None:
+    """Returns the rise of a counter of seconds per second, 0 to 1; None is unknown.
+
+    then, now: the times of the readings `before` and `after`. minimum: minimum time between them.
+    """
     seconds = now - then
-    # A counter that went back belongs to another device or group.
+    # A counter that decreased belongs to another device or group.
     if before is None or after is None or after < before or seconds < minimum or seconds <= 0:
         return None
     return min((after - before) / seconds, 1.0)

@@ -280,7 +280,7 @@ def test_there_must_be_room_for_two() -> None:
 def test_a_line_leaves_nothing_of_a_ramp() -> None:
     ramp = fit_line([1, 3, 5, 7])
     assert pytest.approx(6.0) == ramp.gain
-    assert pytest.approx(0.0) == ramp.left
+    assert pytest.approx(0.0) == ramp.residual_squares
     assert 0.0 == fit_line([2, 2, 2]).gain
 
 
@@ -301,7 +301,7 @@ def test_no_other_split_leaves_less(values: list[float], least: int) -> None:
 
 @given(SERIES)
 def test_a_line_leaves_no_more_than_the_mean(values: list[float]) -> None:
-    assert -1e-9 <= fit_line(values).left <= squared_deviations(values) + 1e-9
+    assert -1e-9 <= fit_line(values).residual_squares <= squared_deviations(values) + 1e-9
 
 
 BIN_RULES = BinRules()

@@ -112,7 +112,7 @@ def test_user_and_lock_match_the_program() -> None:
     [user] = [line.split()[1] for line in lines("ssd-exporter.sysusers") if line.startswith("u ")]
     assert [user] == values(UNITS[0], "User")
     made = [line.split() for line in lines("ssd-exporter.tmpfiles") if line[:2] in ("f ", "d ")]
-    lock = f"/{_LOCK_DIRECTORY}/{host_lock._NAME}"
+    lock = f"/{_LOCK_DIRECTORY}/{host_lock._LOCK_FILE}"
     assert ["f", lock, "0644", "root", "root", "-"] in made
     [mode] = values(UNITS[0], "StateDirectoryMode")
     assert ["d", str(state.FALLBACK), mode, user, user, "-"] in made
