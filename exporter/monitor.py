@@ -173,7 +173,7 @@ class Monitor:
     def refresh_slc(self) -> None:
         """Read the results of write cache probes. Reading files may block on a disk."""
         if self.slc is not None:
-            self.collector_status.collect("probe", "slc", self.slc.look)
+            self.collector_status.collect("probe", "slc", self.slc.refresh)
 
     def samples(self) -> Iterable[Sample]:
         """Returns the samples of the page. A collector that fails contributes none."""

@@ -170,8 +170,8 @@ class SlcProbe:
         fio = WatchedFio(
             measurement.fio,
             measurement.clock,
-            begin=lambda _profile, _file: observe,
-            over=self._finish,
+            stop_condition=lambda _profile, _file: observe,
+            on_end=self._finish,
             device_bytes=self._device_bytes,
         )
         self._written = None

@@ -87,8 +87,8 @@ class HostLock:
     @contextlib.contextmanager
     def inheritable(self) -> Iterator[None]:
         """Programs that are started inside the context inherit the lock."""
-        # A program that another thread starts at this time inherits the lock too. `release` takes it
-        # from all of them.
+        # A program that another thread starts now inherits the lock too. `release` releases it for
+        # all of them.
         os.set_inheritable(self._descriptor, True)
         try:
             yield

@@ -1,8 +1,8 @@
 """Defines the probe profiles: a closed set of fio parameters with safe bounds.
 
-There are no free-form fio arguments: a single one could write to a device node. Results are
-compared only between runs with equal parameters, so all parameters are labels. The configuration
-may change the built-in profiles and add others.
+The configuration may change the built-in profiles and add others, but it cannot contain other fio
+arguments, because a single one could make fio write to a device node. Results are compared only
+between runs with equal parameters, so all parameters are labels.
 """
 
 import re
@@ -60,9 +60,9 @@ class Profile:
 
     depth: requests in flight per job. jobs: threads on the same file.
     number_ios, rate_iops: operations and operations per second of each job; None is no cap. Without
-        `number_ios` a job goes over the file once.
-    size_bytes: length of the file. runtime_seconds: a ceiling, not the duration.
-    interval_seconds: time between two runs; None is on demand only.
+        `number_ios` a job reads or writes the file once.
+    size_bytes: length of the file. runtime_seconds: maximum duration.
+    interval_seconds: time between two runs; None means on demand only.
     """
 
     name: str
@@ -81,12 +81,12 @@ class Profile:
 
     @property
     def writes(self) -> bool:
-        """True if it writes at all."""
+        """True if the profile writes."""
         return self.rw not in (Rw.READ, Rw.RANDREAD)
 
     @property
     def is_rate_capped(self) -> bool:
-        """True if its IOPS and throughput are the cap's and not a measurement."""
+        """True if the rate is capped; IOPS and throughput are then not measurements."""
         return self.rate_iops is not None
 
     @property
@@ -101,21 +101,21 @@ class Profile:
 
     @property
     def writes_whole_file(self) -> bool:
-        """True if it writes the file once from end to end: the file needs no data before."""
+        """True if it writes the file once from end to end. The file then needs no data before."""
         return self.rw is Rw.WRITE and self.number_ios is None
 
     @property
     def expected_seconds(self) -> float:
-        """How long a run takes: by its rate cap if it has one, else the ceiling."""
+        """Expected duration of a run: by its rate cap if it has one, else the maximum."""
         if self.rate_iops and self.number_ios:
             return min(self.number_ios / self.rate_iops, self.runtime_seconds)
         return self.runtime_seconds
 
     def minimal(self) -> "Profile":
         """Returns the shortest useful run with the same parameters."""
-        most = max(1, _MINIMAL_OPERATIONS // self.jobs)
-        each = self.number_ios or max(1, self.size_bytes // self.block_bytes)
-        return replace(self, number_ios=min(each, most))
+        minimal_ios = max(1, _MINIMAL_OPERATIONS // self.jobs)
+        number_ios = self.number_ios or max(1, self.size_bytes // self.block_bytes)
+        return replace(self, number_ios=min(number_ios, minimal_ios))
 
 
 #: The built-in profiles. Block sizes are InnoDB's: pages of 16 KiB, and synced writes of 4 KiB to
@@ -182,16 +182,18 @@ ON_BY_DEFAULT = ("fsync", "page_read", "page_write")
 def with_engine(profile: Profile, available: Collection[str]) -> Profile:
     """Returns the profile with an engine that this fio has: its own, else the next simpler one.
 
-    With psync the depth becomes 1, which is what psync does.
+    available: the engines of this fio. With psync the depth becomes 1: psync has one request in
+    flight.
     """
     engine = next(
-        (each for each in _FALLBACKS[profile.engine] if each.value in available), Engine.PSYNC
+        (engine for engine in _FALLBACKS[profile.engine] if engine.value in available), Engine.PSYNC
     )
     depth = 1 if engine is Engine.PSYNC else profile.depth
     return replace(profile, engine=engine, depth=depth)
 
 
-#: A profile's name becomes a label's value and a job's name. fio has no job named "global".
+#: A profile's name becomes a label's value and the name of a fio job. In fio a job named "global"
+#: sets defaults and does not run.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
@@ -235,7 +237,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") -> Profile:
     """Returns the profile that the settings describe.
 
-    where: the name of the settings' table, for messages.
+    where: the name of the settings' table, for error messages.
 
     Raises:
         ConfigError: a value is out of bounds, or a combination would measure something else.
@@ -243,26 +245,26 @@ def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") 
     if not _NAME.fullmatch(name) or name == "global":
         raise ConfigError(
             f"{where} contains a profile named {name!r}",
-            "a name is of a-z, 0-9 and _, begins with a letter, has at most 32, and is not global",
+            "use a letter of a-z, then at most 31 of a-z, 0-9 and _; the name global is reserved",
         )
-    given = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    given = {field.name: getattr(settings, field.name) for field in fields(settings)}
     changes: dict[str, Any] = {
         key: None if value == 0 and key in _ZERO_IS_NONE else value
         for key, value in given.items()
         if value is not None
     }
     base = PROFILES.get(name, PROFILES["page_read"])
-    made = replace(base, name=name, **changes)
+    result = replace(base, name=name, **changes)
     whole = f"{where}.{name}"
     for key, (least, most) in _BOUNDS.items():
-        found = getattr(made, key)
-        # NaN is neither below nor above the bounds, and is refused.
-        if found is not None and not least <= found <= most:
-            raise ConfigError(f"{whole}.{key} is {found}", f"it must be {least} to {most}")
-    for key, wrong, hint in _contradictions(made):
+        value = getattr(result, key)
+        # NaN is not within the bounds, and is refused.
+        if value is not None and not least <= value <= most:
+            raise ConfigError(f"{whole}.{key} is {value}", f"it must be {least} to {most}")
+    for key, wrong, hint in _contradictions(result):
         if wrong:
-            raise ConfigError(f"{whole}.{key} is {_shown(getattr(made, key))}", hint)
-    return made
+            raise ConfigError(f"{whole}.{key} is {_shown(getattr(result, key))}", hint)
+    return result
 
 
 def configured(name: str, overrides: Mapping[str, ProfileSettings]) -> Profile:
@@ -276,30 +278,30 @@ def configured(name: str, overrides: Mapping[str, ProfileSettings]) -> Profile:
     return profile(name, overrides.get(name, ProfileSettings()))
 
 
-def _contradictions(made: Profile) -> tuple[tuple[str, bool, str], ...]:
-    """Returns keys, whether each contradicts the others, and a hint."""
-    each = (made.number_ios or 1) * made.block_bytes
+def _contradictions(profile: Profile) -> tuple[tuple[str, bool, str], ...]:
+    """Returns for each check the key, whether it contradicts other keys, and a hint."""
+    job_bytes = (profile.number_ios or 1) * profile.block_bytes
     return (
-        ("block_bytes", made.block_bytes % 512 != 0, "it must be a multiple of 512"),
+        ("block_bytes", profile.block_bytes % 512 != 0, "it must be a multiple of 512"),
         (
             "depth",
-            made.depth > 1 and made.engine is Engine.PSYNC,
+            profile.depth > 1 and profile.engine is Engine.PSYNC,
             "psync has one request in flight: set engine to libaio, or depth to 1",
         ),
         (
             "direct",
-            not made.direct and made.engine is Engine.LIBAIO,
+            not profile.direct and profile.engine is Engine.LIBAIO,
             "without it libaio waits for each request: set direct to true, or engine to psync",
         ),
         (
             "sync",
-            made.sync is not Sync.NONE and not made.writes,
-            f"{made.rw.value} writes nothing: set sync to none",
+            profile.sync is not Sync.NONE and not profile.writes,
+            f"{profile.rw.value} writes nothing: set sync to none",
         ),
         (
             "size_bytes",
-            each > made.size_bytes,
-            "fio ends at the file's end: it must be at least number_ios times block_bytes",
+            job_bytes > profile.size_bytes,
+            "it must be at least number_ios times block_bytes, because fio stops at the file's end",
         ),
     )
 

@@ -1,5 +1,7 @@
-"""Stores the results of probes: per directory for the metrics, per series of rounds over restarts,
-and when probes ran.
+"""Stores the results of probes, the history of rounds, and when probes ran.
+
+The results are kept per directory, for the metrics. The history of rounds is kept per series over
+restarts, for the judgement of steady state.
 """
 
 import math
@@ -16,13 +18,16 @@ from exporter.probe.gate import Reason
 from exporter.probe.profiles import KIB, Profile, Rw, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, SteadyWindow, steady_state
 
-#: How long a window is kept. The sampler processes its readings after 20 s at most.
+#: How long a window is kept, in seconds. The sampler processes its readings after 20 s at most.
 _WINDOW_KEPT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeWindow:
-    """The time of a run on some devices; `end` is infinite while it is under way."""
+    """The time of a run on some devices, in monotonic seconds.
+
+    end: infinite while the run is under way.
+    """
 
     devices: frozenset[str]
     begin: float
@@ -30,9 +35,9 @@ class ProbeWindow:
 
 
 class ProbeWindows:
-    """When recent probes ran, in monotonic seconds, so that their load is not taken for production.
+    """When recent probes ran, so that their load is not counted as production's.
 
-    One thread writes, any thread reads.
+    All times are monotonic seconds. One thread writes, any thread reads.
     """
 
     def __init__(self) -> None:
@@ -40,26 +45,31 @@ class ProbeWindows:
 
     def begin(self, devices: Collection[str], now: float) -> None:
         """Record the start of a run. devices: the probed device and the drives below it."""
-        kept = tuple(each for each in self._windows if each.end > now - _WINDOW_KEPT_SECONDS)
-        self._windows = (*kept, ProbeWindow(frozenset(devices), now))
+        recent = tuple(
+            window for window in self._windows if window.end > now - _WINDOW_KEPT_SECONDS
+        )
+        self._windows = (*recent, ProbeWindow(frozenset(devices), now))
 
     def end(self, now: float) -> None:
         """Record the end of the run."""
         self._windows = tuple(
-            replace(each, end=now) if each.end == float("inf") else each for each in self._windows
+            replace(window, end=now) if window.end == float("inf") else window
+            for window in self._windows
         )
 
     def covers(self, device: str, begin: float, end: float) -> bool:
         """Returns True if a probe ran on the device in a part of that time."""
-        # Called for every busy device and second, and nearly always without a window.
+        # Called for every busy device and second. Nearly always there is no window.
         return bool(self._windows) and any(
-            device in each.devices and each.begin < end and begin < each.end
-            for each in self._windows
+            device in window.devices and window.begin < end and begin < window.end
+            for window in self._windows
         )
 
     def is_running(self, device: str) -> bool:
         """Returns True while a probe runs on the device."""
-        return any(each.end == float("inf") and device in each.devices for each in self._windows)
+        return any(
+            window.end == float("inf") and device in window.devices for window in self._windows
+        )
 
 
 @dataclass(slots=True)
@@ -90,18 +100,23 @@ class ProfileResults:
     skips: int = 0
 
     def record_job(self, job: JobResult) -> None:
-        """Record a job that succeeded."""
+        """Record the results of a job that succeeded."""
         self.last_operations = job.ops
         self.seconds = job.seconds
-        for op, found in job.ops.items():
+        for op, result in job.ops.items():
             latency = self.latency.setdefault(op, WeightedHistogram(metrics.LATENCY))
-            for seconds, count in found.bins.items():
+            for seconds, count in result.bins.items():
                 latency.observe(seconds, count)
 
 
 @dataclass(slots=True)
 class DirectoryResults:
-    """The results of all profiles of a directory. device: empty until it is located."""
+    """The results of all profiles of a directory.
+
+    profiles: by name. device, fstype, mountpoint: empty until the directory is located.
+    written_bytes: charged to the budget since the start. limits, left: the budget's limits and what
+    is left of them; None before the directory is located.
+    """
 
     profiles: dict[str, ProfileResults]
     device: str = ""
@@ -112,19 +127,24 @@ class DirectoryResults:
     left: WriteLimits | None = None
 
 
-#: How long rounds are kept: five weekly ones.
+#: How long rounds are kept, in seconds: enough for five weekly rounds.
 _ROUND_KEPT_SECONDS = 35 * 86_400.0
+#: Upper bounds of the history: rounds of a series, series, and characters of a series' key. They
+#: limit memory and the state file.
 _MAX_ROUNDS = 64
 _MAX_SERIES = 64
 _MAX_KEY_LENGTH = 512
 
-#: From this block size on, bytes per second are judged; below it, IOPS.
+#: For blocks of at least this size the throughput is judged, for smaller ones the IOPS.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One run's value. at: unix seconds. is_host_limited: the host and not the drive limited it."""
+    """The judged value of one run, see `round_value`.
+
+    at: unix seconds. is_host_limited: the host and not the drive limited the run.
+    """
 
     at: float
     value: float
@@ -138,35 +158,37 @@ class _Series:
 
 
 class RoundHistory:
-    """The rounds of each series by `series_key`: a new drive, firmware or label starts a series."""
+    """The rounds of each series, by `series_key`. A new drive, firmware or label starts a series.
+
+    kept: an earlier result of `to_state`; invalid entries are left out.
+    """
 
     def __init__(self, kept: Any = None) -> None:
         self._rules = SteadyStateRules()
         self._series: dict[str, _Series] = {}
-        for key, found in kept.items() if isinstance(kept, Mapping) else ():
-            series = _series(found)
+        for key, value in kept.items() if isinstance(kept, Mapping) else ():
+            series = _parse_series(value)
             if isinstance(key, str) and len(key) <= _MAX_KEY_LENGTH and series is not None:
                 self._series[key] = series
 
-    def add(self, key: str, one: Round, *, lower_is_better: bool) -> SteadyState:
+    def add(self, key: str, latest: Round, *, lower_is_better: bool) -> SteadyState:
         """Add a round; returns the judgement after it."""
         series = self._series.setdefault(key[:_MAX_KEY_LENGTH], _Series())
-        # Drops rounds that are too old, or dated in the future by a wrong clock.
-        series.rounds = [
-            each for each in series.rounds if one.at - _ROUND_KEPT_SECONDS <= each.at <= one.at
-        ]
-        series.rounds.append(one)
+        # Remove rounds that are too old, or that a wrong clock dated in the future.
+        oldest = latest.at - _ROUND_KEPT_SECONDS
+        series.rounds = [one for one in series.rounds if oldest <= one.at <= latest.at]
+        series.rounds.append(latest)
         del series.rounds[:-_MAX_ROUNDS]
-        found = self._judged(series, lower_is_better=lower_is_better)
-        series.baseline = found.baseline
+        judgement = self._judgement(series, lower_is_better=lower_is_better)
+        series.baseline = judgement.baseline
         while len(self._series) > _MAX_SERIES:
             del self._series[min(self._series, key=lambda k: self._series[k].rounds[-1].at)]
-        return found
+        return judgement
 
     def known(self, key: str, *, lower_is_better: bool) -> SteadyState | None:
         """Returns the last judgement; None without a round."""
         series = self._series.get(key[:_MAX_KEY_LENGTH])
-        return None if series is None else self._judged(series, lower_is_better=lower_is_better)
+        return None if series is None else self._judgement(series, lower_is_better=lower_is_better)
 
     def last_at(self, key: str) -> float | None:
         """Returns when the last round was, in unix seconds; None without a round."""
@@ -177,15 +199,15 @@ class RoundHistory:
         """Returns JSON values for the state file. Any thread may call it."""
         return {
             key: {
-                "rounds": [astuple(each) for each in tuple(series.rounds)],
+                "rounds": [astuple(one) for one in tuple(series.rounds)],
                 "baseline": None if series.baseline is None else asdict(series.baseline),
             }
             for key, series in dict(self._series).items()
         }
 
-    def _judged(self, series: _Series, *, lower_is_better: bool) -> SteadyState:
+    def _judgement(self, series: _Series, *, lower_is_better: bool) -> SteadyState:
         return steady_state(
-            [each.value for each in series.rounds if not each.is_host_limited],
+            [one.value for one in series.rounds if not one.is_host_limited],
             lower_is_better=lower_is_better,
             rules=self._rules,
             baseline=series.baseline,
@@ -200,24 +222,31 @@ def main_op(profile: Profile) -> Op:
 
 
 def is_latency_judged(profile: Profile) -> bool:
-    """Returns True if the mean latency is judged: a capped rate is constant, syncs have no rate."""
+    """Returns True if the mean latency is judged and not the rate.
+
+    That is the case if the rate is capped and therefore constant, and for syncs, which have no
+    rate.
+    """
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
 def round_value(profile: Profile, job: JobResult) -> float | None:
-    """Returns the judged value of a run; None if fio did not report it."""
-    found = job.ops.get(main_op(profile))
-    if found is None:
+    """Returns the judged value of a run; None if fio did not report it.
+
+    It is the mean latency in seconds, the IOPS, or the throughput in bytes per second.
+    """
+    result = job.ops.get(main_op(profile))
+    if result is None:
         return None
     if is_latency_judged(profile):
-        return found.mean_seconds
+        return result.mean_seconds
     if profile.block_bytes < _THROUGHPUT_BLOCK_BYTES:
-        return found.iops
-    return found.bytes_per_second
+        return result.iops
+    return result.bytes_per_second
 
 
 def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
-    """Returns all that must be equal for two rounds to be compared, as one string."""
+    """Returns the key of a series: all that must be equal for two rounds to be compared."""
     labels = (
         *(drive, firmware, profile.name, engine, profile.rw.value, profile.block_bytes),
         *(profile.depth, profile.jobs, int(profile.direct), profile.sync.value),
@@ -226,9 +255,9 @@ def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
     return "|".join(map(str, labels))
 
 
-def _series(found: Any) -> _Series | None:
-    """What `to_state` made; None where it is none."""
-    rows = found.get("rounds") if isinstance(found, Mapping) else None
+def _parse_series(value: Any) -> _Series | None:
+    """Parses a series as `to_state` returns it; None if it is invalid or has no valid round."""
+    rows = value.get("rounds") if isinstance(value, Mapping) else None
     if not isinstance(rows, list):
         return None
     rounds = [
@@ -240,10 +269,10 @@ def _series(found: Any) -> _Series | None:
         and _is_number(row[1])
         and isinstance(row[2], bool)
     ]
-    kept = found.get("baseline")
+    kept = value.get("baseline")
     names = ("mean", "least", "most", "deviation", "excursion")
-    usable = isinstance(kept, Mapping) and all(_is_number(kept.get(name)) for name in names)
-    baseline = SteadyWindow(**{name: float(kept[name]) for name in names}) if usable else None
+    is_usable = isinstance(kept, Mapping) and all(_is_number(kept.get(name)) for name in names)
+    baseline = SteadyWindow(**{name: float(kept[name]) for name in names}) if is_usable else None
     if baseline is not None and not baseline.mean > 0:
         baseline = None
     return _Series(rounds, baseline) if rounds else None

@@ -1,4 +1,8 @@
-"""Computes when each profile is due, on a grid from the first slot: equal intervals coincide."""
+"""Computes when each profile is due.
+
+Due times are multiples of the profile's interval after the first slot, so that profiles with equal
+intervals are due together and run in one fio.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -17,7 +21,10 @@ _RARE_SECONDS = 3600.0
 
 
 def splayed_delay(delay_seconds: float, host: str) -> float:
-    """Returns the delay for this host, within 20 %; the same one at each start."""
+    """Returns the delay for this host, within 20 % of `delay_seconds` and equal at each start.
+
+    host: a string that identifies the host.
+    """
     position = int.from_bytes(hashlib.sha256(host.encode()).digest()[:4], "big") / (1 << 32)
     return delay_seconds * (1 + _SPLAY_RATIO * (2 * position - 1))
 
@@ -26,7 +33,8 @@ class ProbeSchedule:
     """The due times of all profiles that have an interval, in monotonic seconds.
 
     first: the time of the first slot.
-    ago_seconds: seconds since a profile's last run before this process started, by its name.
+    ago_seconds: seconds since a profile's last run before this process started, by the profile's
+        name.
     """
 
     def __init__(
@@ -41,8 +49,8 @@ class ProbeSchedule:
         for name, profile in self._profiles.items():
             interval = profile.interval_seconds or 0.0
             ago = (ago_seconds or {}).get(name, interval)
-            rare = interval >= _RARE_SECONDS and 0 <= ago < interval
-            self._due[name] = first + (interval - ago if rare else 0.0)
+            is_rare = interval >= _RARE_SECONDS and 0 <= ago < interval
+            self._due[name] = first + (interval - ago if is_rare else 0.0)
 
     def due(self, now: float) -> tuple[Profile, ...]:
         """Returns the profiles that are due."""
@@ -67,6 +75,7 @@ class ProbeSchedule:
         self._due = {name: max(due, until) for name, due in self._due.items()}
 
     def _after(self, interval: float, now: float) -> float:
+        """Returns the first time after `now` on the grid of an interval."""
         passed = max(0.0, now - self.first)
         due = self.first + (passed // interval + 1) * interval
         # Floating point may put a time on the grid on either side of it.

@@ -1,7 +1,7 @@
 """Runs the scheduled probes of all configured directories on one thread.
 
-fio inherits the host lock. While a fio process outlives its daemon, no other process of this host
-reserves bytes, settles them or probes.
+fio inherits the host lock. If a fio process outlives its daemon, no other process on the host
+probes, reserves bytes or settles them until that fio ends.
 """
 
 import logging
@@ -21,21 +21,21 @@ from exporter.probe.slot import ProbeSlot, ProbeTools
 
 log = logging.getLogger(__name__)
 
-#: How often the load is sampled in the minute before a probe.
+#: Interval between two samples of the load in the minute before a probe, in seconds.
 _LOAD_INTERVAL_SECONDS = 5.0
 
-#: The longest sleep of `step`, so that stuck processes and budgets stay up to date.
+#: Maximum sleep of `step` in seconds, so that stuck processes and budgets stay up to date.
 _MAX_WAIT_SECONDS = 60.0
 
-#: How long the first probe waits for the first survey and for two samples of the load.
+#: How long the first probe waits for the first survey and for two samples of the load, in seconds.
 _FIRST_PROBE_PATIENCE_SECONDS = 60.0
 
 
 class ProbeScheduler:
     """Waits for due profiles and runs them, one `step` after the other.
 
-    tools: called once, on the probes' thread. rated_bytes: rated endurance by drive; the scheduler
-    fills it, and the budget reads it.
+    tools: creates the tools; called once, on the probes' thread. rated_bytes: rated endurance by
+    drive; the scheduler fills it, and the budget reads it.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ProbeScheduler:
             self._tools.fio.close()
 
     def step(self) -> None:
-        """Wait for the next due time and run what is due; return earlier to sample the load."""
+        """Wait for the next due time and run what is due. Returns earlier to sample the load."""
         tools = self._tools or self._begin()
         self._count_stuck(tools)
         for directory in self._directories:
@@ -117,7 +117,7 @@ class ProbeScheduler:
                 self._done()
 
     def _observe(self, tools: ProbeTools, directory: ProbeDirectory) -> list[SourceError]:
-        """Locate a directory, and sample its load if a probe is due soon; returns the errors."""
+        """Locate a directory, and sample its load if a probe is due soon. Returns the errors."""
         try:
             directory.locate()
         except ReadError as e:
@@ -131,7 +131,7 @@ class ProbeScheduler:
         self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
     def _begin(self) -> ProbeTools:
-        """Before the first probe: end and settle what an earlier process left."""
+        """Create the tools, kill a fio that an earlier process left, and settle its bytes."""
         tools = self._tools = self._make_tools()
         self._count_stuck(tools)
         try:
@@ -146,11 +146,11 @@ class ProbeScheduler:
         return tools
 
     def _count_stuck(self, tools: ProbeTools) -> None:
-        """Count our own stuck fio, which keeps the lock, or one that an earlier daemon left."""
+        """Count a stuck fio: our own, which keeps the lock, or one that an earlier daemon left."""
         self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
     def _recover(self, tools: ProbeTools) -> None:
-        """Settle an open reservation, once. With the host lock, so that no run is under way."""
+        """Settle an open reservation, once. The host lock is held, so no run is under way."""
         if not self._is_recovered:
             tools.budget.recover()
             self._is_recovered = True
@@ -213,7 +213,7 @@ class ProbeScheduler:
         return [with_engine(profile, engines) for profile in due]
 
     def _exclusion(self, directory: ProbeDirectory) -> str:
-        """Returns why a directory is not probed: another one on the same drive comes first."""
+        """Returns why a directory is never probed: another one is on the same drive; else empty."""
         for other in self._directories:
             if other is directory:
                 break

@@ -1,7 +1,7 @@
 """Saves the results of write-cache probes in the state directory, one JSON file per drive.
 
 The command and the daemon save results, and the daemon shows them. Each file is replaced as a
-whole: after a kill it contains the old or the new result.
+whole, so after a kill it contains the old or the new result.
 """
 
 import json
@@ -19,8 +19,11 @@ from exporter.errors import ParseError, ReadError, SourceError
 from exporter.linux.files import Parsed
 from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
 
+#: The version of the file format.
 VERSION = 1
 
+#: Upper bounds of what is parsed: bytes and bytes per second, unix seconds, phases of a write, and
+#: drives below a directory.
 _MAX_BYTES = 1 << 62
 _MAX_SECONDS = 1e12
 _MAX_PHASES = 16
@@ -30,13 +33,20 @@ MAX_IDLE_TIMES = 8
 #: Maximum idle time, in seconds.
 MAX_IDLE_SECONDS = 86_400
 
+#: The files are named "slc-<digest of the drives' identities>.json".
+_PREFIX, _SUFFIX = "slc-", ".json"
+#: Upper bounds of what is read: bytes of a file, and files of a directory.
+_MAX_FILE_BYTES = 64 << 10
+_MAX_FILES = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class SlcResult:
     """The last probe of a drive's write cache.
 
-    drives: the identities of the drives below the directory, usually one. device: its name at that
-    time. at: unix seconds. recovered_bytes: recovered part of the cache, by idle time in seconds.
+    drives: the identities of the drives below the directory, usually one. device: the device label
+    at that time. at: unix seconds. recovered_bytes: recovered bytes of the cache, by idle time in
+    seconds.
     """
 
     drives: tuple[str, ...]
@@ -55,41 +65,42 @@ def parse(text: str) -> Parsed[SlcResult]:
     """Parses what `serialize` returned; invalid fields are left out and reported as faults.
 
     Raises:
-        ParseError: not a result, another version, or without drives, time or result.
+        ParseError: the text is not a result, has another version, or lacks drives, device, time or
+            result.
     """
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as e:
         raise ParseError(f"not JSON: {e}"[:200]) from e
-    if not isinstance(found, Mapping) or found.get("version") != VERSION:
-        version = found.get("version") if isinstance(found, Mapping) else None
+    if not isinstance(document, Mapping) or document.get("version") != VERSION:
+        version = document.get("version") if isinstance(document, Mapping) else None
         raise ParseError(f"version {version!r:.20} instead of {VERSION}")
-    its = Fields(found)
-    drives = _drives(its.get("drives"))
-    device, at = its.text("device"), its.number("at", maximum=_MAX_SECONDS)
-    word = its.text("cliff", "result")
-    result = next((each for each in CliffResult if each.value == word), None)
+    fields = Fields(document)
+    drives = _drives(fields.get("drives"))
+    device, at = fields.text("device"), fields.number("at", maximum=_MAX_SECONDS)
+    word = fields.text("cliff", "result")
+    result = next((member for member in CliffResult if member.value == word), None)
     if not drives or device is None or at is None or result is None:
         raise ParseError("drives, device, time or result is missing")
     cliff = CacheCliff(
         result,
-        its.integer("cliff", "written_bytes", maximum=_MAX_BYTES) or 0,
-        tuple(_phases(its)),
-        cache_bytes=its.integer("cliff", "cache_bytes", maximum=_MAX_BYTES),
-        cache_min_bytes=its.integer("cliff", "cache_min_bytes", maximum=_MAX_BYTES),
-        burst_bytes_per_second=_speed(its, "cliff", "burst_bytes_per_second"),
-        sustained_bytes_per_second=_speed(its, "cliff", "sustained_bytes_per_second"),
+        fields.integer("cliff", "written_bytes", maximum=_MAX_BYTES) or 0,
+        tuple(_phases(fields)),
+        cache_bytes=fields.integer("cliff", "cache_bytes", maximum=_MAX_BYTES),
+        cache_min_bytes=fields.integer("cliff", "cache_min_bytes", maximum=_MAX_BYTES),
+        burst_bytes_per_second=_speed(fields, "cliff", "burst_bytes_per_second"),
+        sustained_bytes_per_second=_speed(fields, "cliff", "sustained_bytes_per_second"),
     )
-    recovered = dict(_recovered(its))
+    recovered = dict(_recovered(fields))
     return Parsed(
-        SlcResult(drives, device, at, cliff, recovered), tuple(map(ParseError, its.faults))
+        SlcResult(drives, device, at, cliff, recovered), tuple(map(ParseError, fields.faults))
     )
 
 
 def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
     """Returns True if a result replaces an earlier one.
 
-    An aborted probe without a result does not replace an earlier result, whose time shows its age.
+    The result of an aborted probe does not replace that of a complete one.
     """
     if result.cliff.result is not CliffResult.ABORTED or earlier is None:
         return True
@@ -99,23 +110,24 @@ def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
 def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> dict[str, SlcResult]:
     """Returns the results of the present drives, by their current device labels.
 
-    identities: by device name. A single drive is found by its identity, whatever its name is now.
-    Several drives under one filesystem keep their label while all of them are present.
+    identities: the drives' identities, by device name. The result of a single drive gets the name
+    that the drive has now. The result of several drives under one filesystem keeps its label, and
+    is returned only if all of them are present.
     """
     names: dict[str, str] = {}
     for name, identity in identities.items():
         names.setdefault(identity, name)
     shown: dict[str, SlcResult] = {}
-    for each in sorted(results, key=lambda result: result.at):
-        if all(drive in names for drive in each.drives):
-            label = names[each.drives[0]] if len(each.drives) == 1 else each.device
+    for result in sorted(results, key=lambda one: one.at):
+        if all(drive in names for drive in result.drives):
+            label = names[result.drives[0]] if len(result.drives) == 1 else result.device
             if label in identities:
-                shown[label] = each
+                shown[label] = result
     return shown
 
 
-def _phases(its: Fields) -> Iterator[WritePhase]:
-    for row in its.rows("cliff", "phases", maximum=_MAX_PHASES):
+def _phases(fields: Fields) -> Iterator[WritePhase]:
+    for row in fields.rows("cliff", "phases", maximum=_MAX_PHASES):
         begin, speed = (
             row.integer("begin_bytes", maximum=_MAX_BYTES),
             _speed(row, "bytes_per_second"),
@@ -124,49 +136,44 @@ def _phases(its: Fields) -> Iterator[WritePhase]:
             yield WritePhase(begin, speed)
 
 
-def _recovered(its: Fields) -> Iterator[tuple[int, int]]:
-    found = its.get("recovered_bytes")
-    if not isinstance(found, Mapping):
-        if found is not None:
-            its.fault(("recovered_bytes",), found)
+def _recovered(fields: Fields) -> Iterator[tuple[int, int]]:
+    items = fields.get("recovered_bytes")
+    if not isinstance(items, Mapping):
+        if items is not None:
+            fields.fault(("recovered_bytes",), items)
         return
-    for key in list(found)[:MAX_IDLE_TIMES]:
+    for key in list(items)[:MAX_IDLE_TIMES]:
         seconds = int(key) if key.isascii() and key.isdecimal() and len(key) <= 9 else -1
-        size = its.integer("recovered_bytes", key, maximum=_MAX_BYTES)
+        size = fields.integer("recovered_bytes", key, maximum=_MAX_BYTES)
         if not 0 <= seconds <= MAX_IDLE_SECONDS:
-            its.fault(("recovered_bytes",), key)
+            fields.fault(("recovered_bytes",), key)
         elif size is not None:
             yield seconds, size
 
 
-def _speed(its: Fields, *path: str) -> float | None:
-    speed = its.number(*path, maximum=_MAX_BYTES)
+def _speed(fields: Fields, *path: str) -> float | None:
+    speed = fields.number(*path, maximum=_MAX_BYTES)
     # A speed of 0 is impossible, and the ratio of two speeds must be finite.
     if speed is not None and not (speed > 0 and math.isfinite(1 / speed)):
-        its.fault(path, speed)
+        fields.fault(path, speed)
         return None
     return speed
 
 
-def _drives(found: object) -> tuple[str, ...]:
-    """Returns the identities unchanged, because they are compared; empty if one is invalid."""
-    if not isinstance(found, list) or len(found) > _MAX_DRIVES:
+def _drives(value: object) -> tuple[str, ...]:
+    """Returns the identities; empty if one is invalid. They are not changed: they are compared."""
+    if not isinstance(value, list) or len(value) > _MAX_DRIVES:
         return ()
-    drives = tuple(each for each in found if isinstance(each, str) and 0 < len(each) < 1024)
-    return drives if len(drives) == len(found) else ()
+    drives = tuple(item for item in value if isinstance(item, str) and 0 < len(item) < 1024)
+    return drives if len(drives) == len(value) else ()
 
 
 def _plain(value: object) -> object:
     return value.value if isinstance(value, Enum) else str(value)
 
 
-_PREFIX, _SUFFIX = "slc-", ".json"
-_MAX_FILE_BYTES = 64 << 10
-_MAX_FILES = 1024
-
-
 def save(directory: Path, result: SlcResult) -> Path:
-    """Save the result of a drive and replace an earlier one; returns the file.
+    """Save a result and replace an earlier one of the same drives; returns the file.
 
     Raises:
         OSError: the directory does not exist, is full, or cannot be written.
@@ -212,7 +219,7 @@ def read_all(directory: Path) -> Parsed[list[SlcResult]]:
         )
     except OSError as e:
         raise ReadError(f"{directory}: {e.strerror or e}") from e
-    found: list[SlcResult] = []
+    results: list[SlcResult] = []
     faults: list[SourceError] = []
     for name in names[:_MAX_FILES]:
         path = directory / name
@@ -223,13 +230,18 @@ def read_all(directory: Path) -> Parsed[list[SlcResult]]:
         except SourceError as e:
             faults.append(e)
             continue
-        found.append(parsed.value)
+        results.append(parsed.value)
         faults += (ParseError(f"{path}: {fault}") for fault in parsed.faults)
-    return Parsed(found, tuple(faults))
+    return Parsed(results, tuple(faults))
 
 
 def _read(path: Path) -> Parsed[SlcResult]:
-    """Raises SourceError, or FileNotFoundError without a file."""
+    """Returns the result in a file, with the faults of its fields.
+
+    Raises:
+        SourceError: the file cannot be read or is not a result.
+        FileNotFoundError: there is no file.
+    """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(path, flags), "rb") as file:
@@ -262,18 +274,18 @@ class SlcResultStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lock = threading.Lock()
-        self._found: tuple[SlcResult, ...] = ()
+        self._results: tuple[SlcResult, ...] = ()
 
-    def look(self) -> Parsed[None]:
-        """Read all results, on a thread that may wait for a disk.
+    def refresh(self) -> Parsed[None]:
+        """Read all results. Call it on a thread that may wait for a disk.
 
         Raises:
             ReadError: the directory cannot be listed.
         """
-        found = read_all(self._directory)
+        read = read_all(self._directory)
         with self._lock:
-            self._found = tuple(found.value)
-        return Parsed(None, found.faults)
+            self._results = tuple(read.value)
+        return Parsed(None, read.faults)
 
     def results(self, identities: Callable[[], Mapping[str, str]]) -> dict[str, SlcResult]:
         """Returns the cached results by current device label.
@@ -281,5 +293,5 @@ class SlcResultStore:
         identities: returns identities by device name; called only if there is a result.
         """
         with self._lock:
-            found = self._found
-        return by_device(found, identities()) if found else {}
+            results = self._results
+        return by_device(results, identities()) if results else {}

@@ -1,8 +1,8 @@
-"""Watches fio while it writes to find the end of a write cache, and ends it once that is certain.
+"""Watches a write of fio for the end of the write cache, and ends fio when the end is certain.
 
-The bytes that fio has written are read from /proc/<pid>/io ten times a second: fio's own log is
-complete only after fio has ended. If that file cannot be read, the device's counter is used, which
-includes the writes of others.
+The bytes that fio has written are read from /proc/<pid>/io ten times a second, because fio's own
+log is complete only after fio has ended. If that file cannot be read, the device's counter is used,
+which includes the writes of other processes.
 """
 
 import logging
@@ -26,12 +26,14 @@ from exporter.programs.child import End, Finished
 
 log = logging.getLogger(__name__)
 
+#: The limits that the command and the daemon use.
 RULES = CliffRules()
 WATCH_RULES = CliffDetectorRules()
 
 #: The profile whose writes are watched.
 SLC_PROFILE = "slc"
 
+#: Interval between two samples of the written bytes, in seconds.
 _SAMPLE_SECONDS = 0.1
 
 #: fio's exit status after a caught signal: its report covers the time until then.
@@ -42,9 +44,9 @@ _TERMINATED_STATUS = 128
 class WatchedWrite:
     """A watched write that has ended.
 
-    samples: without the time before the first byte. file: the written file. was_interrupted: not
-    the watch but something else ended it, or it failed. is_device_total: the samples count all
-    writes of the device. problem: why there are no samples, as a message.
+    samples: from the first byte on. file: the written file. was_interrupted: the write failed, or
+    was ended for another reason than its stop condition. is_device_total: the samples count all
+    writes to the device. problem: why there are no samples, as a message.
     """
 
     profile: Profile
@@ -55,17 +57,16 @@ class WatchedWrite:
     problem: str = ""
 
 
-#: Receives a sample; returns True once the write may end.
+#: Receives a sample; returns True if the write may end.
 StopCondition = Callable[[TraceSample], bool]
 
 
 class WatchedFio:
     """Wraps a `Fio` and watches the writes of the profile `slc`; other profiles run as before.
 
-    A watched write ends when its stop condition returns True. fio is then ended, and the run counts
-    as successful for the caller of `wait`.
-    begin: returns the stop condition for a run of the profile on the file.
-    over: receives each watched write after its end, before `wait` returns.
+    When the stop condition returns True, fio is ended, and `wait` returns the run as successful.
+    stop_condition: returns a new stop condition for a run of the profile on the file.
+    on_end: receives each watched write after its end, before `wait` returns.
     device_bytes: returns what the device below a file has written since boot; None is unknown.
     """
 
@@ -74,15 +75,15 @@ class WatchedFio:
         fio: Fio,
         clock: Clock,
         *,
-        begin: Callable[[Profile, Path], StopCondition],
-        over: Callable[[WatchedWrite], None],
+        stop_condition: Callable[[Profile, Path], StopCondition],
+        on_end: Callable[[WatchedWrite], None],
         device_bytes: Callable[[Path], int | None],
         proc: Path = Path("/proc"),
     ) -> None:
         self._fio = fio
         self._clock = clock
-        self._begin = begin
-        self._over = over
+        self._stop_condition = stop_condition
+        self._on_end = on_end
         self._device_bytes = device_bytes
         self._proc = proc
         self._run: _WatchedRun | None = None
@@ -113,7 +114,7 @@ class WatchedFio:
                 file,
                 counters=counters,
                 before=before,
-                may_stop=self._begin(last, file),
+                may_stop=self._stop_condition(last, file),
                 clock=self._clock,
             )
         return pid
@@ -128,7 +129,7 @@ class WatchedFio:
             if finished is not None:
                 self._run = None
                 finished = run.finished(finished)
-                self._over(run.written(finished))
+                self._on_end(run.written(finished))
                 return finished
             if run.sample():
                 self._fio.end()
@@ -155,12 +156,13 @@ class _Counters:
         self.problem = ""
 
     def count(self) -> int | None:
+        """Returns the written bytes; None if they cannot be read."""
         if not self.is_device_total:
             try:
                 count = written_bytes(files.read(self._process))
             except SourceError as e:
                 self.problem = f"fio's written bytes cannot be read: {e}"
-                # The process has ended if it was readable before: do not change the counter then.
+                # If it was readable before, the process has ended: keep its counter.
                 self.is_device_total = not self._has_process
             else:
                 self._has_process = True
@@ -190,11 +192,11 @@ class _WatchedRun:
         self._clock = clock
         self._last = clock.monotonic(), before
         self._samples: list[TraceSample] = []
-        self._has_seen_enough = False
+        self._has_met_condition = False
         self.was_interrupted = False
 
     def sample(self) -> bool:
-        """Add a sample; returns True once, when the stop condition is met."""
+        """Add a sample. Returns True at the first sample that meets the stop condition."""
         count, now = self._counters.count(), self._clock.monotonic()
         if count is None:
             return False
@@ -207,17 +209,17 @@ class _WatchedRun:
         self._last = now, count
         sample = TraceSample(now - then, float(count - before))
         self._samples.append(sample)
-        if self._has_seen_enough or self.was_interrupted or not self._may_stop(sample):
+        if self._has_met_condition or self.was_interrupted or not self._may_stop(sample):
             return False
-        self._has_seen_enough = True
+        self._has_met_condition = True
         return True
 
     def finished(self, finished: Finished) -> Finished:
-        """Returns fio's end, as a success if the watch ended it.
+        """Returns the end of fio, as a success if fio was ended because of the stop condition.
 
-        Not if fio had to be killed: its report is lost then.
+        If fio had to be killed, its report is lost, and the end is returned unchanged.
         """
-        if not self._has_seen_enough or finished.end is not End.TIMED_OUT:
+        if not self._has_met_condition or finished.end is not End.TIMED_OUT:
             return finished
         status = 0 if finished.status == _TERMINATED_STATUS else finished.status
         return replace(finished, end=End.EXITED, status=status, message="")
@@ -229,14 +231,14 @@ class _WatchedRun:
             self._profile,
             self._file,
             tuple(self._samples),
-            was_interrupted=self.was_interrupted or not (good or self._has_seen_enough),
+            was_interrupted=self.was_interrupted or not (good or self._has_met_condition),
             is_device_total=self._counters.is_device_total,
             problem="" if self._samples else self._counters.problem,
         )
 
 
 def written_bytes(text: str) -> int:
-    """Returns write_bytes of /proc/<pid>/io: bytes that all threads sent to block devices, proc(5).
+    """Returns write_bytes of /proc/<pid>/io: bytes sent to block devices by all threads (proc(5)).
 
     Raises:
         ParseError: the text has no valid write_bytes.
@@ -257,14 +259,19 @@ def new_detector(profile: Profile) -> CliffDetector:
 
 
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
-    """Returns the judgement of a write that has ended. capacity_bytes: the drive's."""
+    """Returns the judgement of a write that has ended.
+
+    capacity_bytes: the drive's capacity; None is unknown.
+    """
     return cache_cliff(
         written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_interrupted
     )
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Save a result, unless an earlier one says more; returns that earlier one, else None.
+    """Save a result unless an earlier one must stay; returns that earlier one, else None.
+
+    See `slc_results.supersedes`.
 
     Raises:
         OSError: the result cannot be written.
@@ -277,8 +284,9 @@ def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
 
 
 class ScheduledSlc:
-    """Watches, judges and saves the daemon's `slc` runs in all directories. On the probes' thread.
+    """Watches, judges and saves the daemon's `slc` runs in all directories.
 
+    Used only on the probes' thread.
     state: the directory of the results. identity: returns a drive's stable identity.
     """
 
@@ -304,12 +312,12 @@ class ScheduledSlc:
         return WatchedFio(
             fio,
             self._clock,
-            begin=_until_cliff,
-            over=self._keep,
+            stop_condition=_until_cliff,
+            on_end=self._save,
             device_bytes=self._device_bytes,
         )
 
-    def _keep(self, written: WatchedWrite) -> None:
+    def _save(self, written: WatchedWrite) -> None:
         directory = self._directory_of(written.file)
         if directory is None or directory.location is None:
             return
@@ -330,7 +338,7 @@ class ScheduledSlc:
         log.info("write cache of %s: %s", device, cliff.result.value)
 
     def _directory_of(self, file: Path) -> ProbeDirectory | None:
-        return next((each for each in self._directories if each.path == file.parent), None)
+        return next((known for known in self._directories if known.path == file.parent), None)
 
     def _capacity_bytes(self, device: str) -> int | None:
         topology = self._topology()

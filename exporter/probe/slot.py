@@ -1,7 +1,7 @@
 """Runs the due profiles of one directory: admit, fill, reserve, run, settle, record.
 
-The order matters: bytes that are not reserved first go uncounted after a kill. The caller holds
-the host lock during all of it.
+Bytes are reserved before they are written; otherwise they would not be counted after a kill. The
+caller holds the host lock all the time.
 """
 
 import logging
@@ -32,7 +32,7 @@ class ShuttingDown(ReadError):
 
 @dataclass(frozen=True, slots=True)
 class ProbeTools:
-    """What every run uses. windows: records when probes ran, for the sampler."""
+    """The objects that all runs share. windows: records when probes ran, for the sampler."""
 
     fio: Fio
     budget: ProbeBudget
@@ -57,7 +57,7 @@ class ProbeSlot:
     exclusion: str = ""
 
     def admit(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
-        """Returns the profiles that the gate admits and the budget holds together.
+        """Returns the profiles that the gate admits and for which together the budget is enough.
 
         The others are recorded as skipped. is_stuck: a fio process cannot be ended. is_locked:
         another process holds the host lock.
@@ -97,10 +97,11 @@ class ProbeSlot:
         return admitted
 
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
-        """Run admitted profiles in one fio; None if they did not run, which is recorded as skips.
+        """Run admitted profiles in one fio; returns the outcome.
 
-        A run with `slc` is charged to the drive's life only: the daily budget of a rated drive is
-        too small for it, and it runs once a week at most.
+        None if they did not run; that is recorded as skips, unless the exporter stops. A run with
+        `slc` is charged to the drive's life only: the daily budget of a rated drive is too small
+        for it.
 
         Raises:
             OSError: the budget cannot be written.
@@ -123,13 +124,13 @@ class ProbeSlot:
         written = sum(profile.written_bytes_at_most for profile in profiles)
         reserved = None
         if file is not None:
-            is_of_life = any(profile.name == SLC_PROFILE for profile in profiles)
-            reserved = budget.reserve(directory.drive, names, written, on_demand=is_of_life)
+            has_slc = any(profile.name == SLC_PROFILE for profile in profiles)
+            reserved = budget.reserve(directory.drive, names, written, on_demand=has_slc)
         if file is None or reserved is None:
             self._record_skips(profiles, Skip(Reason.BUDGET, "the remaining budget is too small"))
             return None
         outcome = self._run_fio(profiles, file)
-        if not self.tools.fio.is_stuck and any(each.writes_whole_file for each in profiles):
+        if not self.tools.fio.is_stuck and any(profile.writes_whole_file for profile in profiles):
             self._shorten_file()
         now = self.clock.monotonic()
         for profile in profiles:
@@ -193,9 +194,11 @@ class ProbeSlot:
             raise ShuttingDown(f"{self.directory.path}: the exporter stops; filling interrupted")
 
     def _shorten_file(self) -> None:
-        """After a run that wrote the whole file: free what the other profiles do not read."""
+        """Truncate the file after a run that wrote all of it, to what the other profiles read."""
         directory = self.directory
-        size = filling.filled_bytes(each.profile for each in directory.results.profiles.values())
+        size = filling.filled_bytes(
+            result.profile for result in directory.results.profiles.values()
+        )
         try:
             probe_file.shorten(directory.path, directory.file, size)
         except ReadError as e:

@@ -1,8 +1,8 @@
 """Judges whether a drive is in steady state, and whether it is still at the same level. Pure.
 
-The rule is from SNIA's Solid State Storage Performance Test Specification 2.0.2: over the last five
-rounds all values stay within 20 % of their average, and the best line through them rises or falls
-by at most 10 % of it over the window.
+The rule is from SNIA's Solid State Storage Performance Test Specification 2.0.2. Over the last five
+rounds, the largest and the smallest value differ by at most 20 % of the average, and the best line
+through them rises or falls by at most 10 % of the average.
 
 The rounds are the history of one profile on one drive with equal labels, oldest first, without
 aborted and host-limited runs. The caller chooses the value: IOPS, bytes per second, or the mean
@@ -14,15 +14,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-#: Values outside are not measurements. Sums of values inside stay finite.
+#: Values outside these limits are not measurements. Sums of values within them stay finite.
 _MIN_VALUE, _MAX_VALUE = 1e-12, 1e18
 
 
 class SteadyPhase(str, Enum):
     """The state of a drive.
 
-    transition: not steady yet since the drive, its firmware or its profile is new.
-    unsteady: no longer steady, or steady at a level that is lastingly worse.
+    transition: not steady yet, on a new drive, firmware or profile.
+    unsteady: no longer steady, or steady at a worse level.
     too_few: fewer rounds than the window has.
     """
 
@@ -34,15 +34,17 @@ class SteadyPhase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateRules:
-    """SNIA's criteria, and when a round is worse than the steady ones. Ratios are of the average.
+    """SNIA's criteria, and when a round is worse than the steady ones.
+
+    All ratios are relative to the average.
 
     rounds: length of the window.
     range_ratio: limit of the difference between the largest and the smallest value.
     slope_ratio: limit of the rise or fall of the best line over the window.
     worse_ratio, deviations: a round is worse if it differs from the steady average by more than
         this ratio (SNIA's range) and by more than this many standard deviations.
-    worse_rounds: this many worse rounds in a row are lasting. A single one is noise: on virtual
-        machines equal runs differ by a factor of two.
+    worse_rounds: this many worse rounds in a row count as a lasting change. Single ones are noise:
+        on virtual machines equal runs differ by a factor of two.
     """
 
     rounds: int = 5
@@ -69,12 +71,12 @@ class SteadyWindow:
 
     @property
     def range_ratio(self) -> float:
-        """The difference between the largest and the smallest value, of the average."""
+        """The difference between the largest and the smallest value, divided by the average."""
         return (self.most - self.least) / self.mean
 
     @property
     def slope_ratio(self) -> float:
-        """The rise or fall of the best line over the window, of the average."""
+        """The rise or fall of the best line over the window, divided by the average."""
         return abs(self.excursion) / self.mean
 
     @property
@@ -92,7 +94,8 @@ class Deviation:
     """The distance of the last round from the steady average.
 
     ratio: 0.1 is 10 % above it; whether above or below is worse depends on the value.
-    rounds_worse: number of worse rounds in a row up to the last. is_lasting: there are enough.
+    rounds_worse: number of worse rounds in a row up to the last. is_lasting: True if these are
+        enough, see `SteadyStateRules.worse_rounds`.
     """
 
     ratio: float
@@ -125,10 +128,9 @@ def steady_state(
     """Returns the judgement of these rounds, oldest first.
 
     baseline: the one of the previous judgement; None for a new drive, firmware or profile. The
-        first steady window stays the baseline: a moving baseline would hide a slow decay. To accept
-        a new level, pass a steady `window`, and show that to the operator.
+        first steady window stays the baseline: a moving baseline would hide a slow decay.
     """
-    rounds = _measured(values)
+    rounds = _valid(values)
     now = window(rounds, rules)
     if now is None:
         return SteadyState(SteadyPhase.TOO_FEW, None, baseline, None)
@@ -137,22 +139,22 @@ def steady_state(
         baseline = now
     if baseline is None:
         return SteadyState(SteadyPhase.TRANSITION, now, None, None)
-    off = deviation(rounds, baseline, lower_is_better=lower_is_better, rules=rules)
-    is_worse = off is not None and off.is_lasting
+    distance = deviation(rounds, baseline, lower_is_better=lower_is_better, rules=rules)
+    is_worse = distance is not None and distance.is_lasting
     phase = SteadyPhase.STEADY if is_steady and not is_worse else SteadyPhase.UNSTEADY
-    return SteadyState(phase, now, baseline, off)
+    return SteadyState(phase, now, baseline, distance)
 
 
 def window(values: Sequence[float], rules: SteadyStateRules) -> SteadyWindow | None:
     """Returns the statistics of the last rounds; None if there are too few."""
-    rounds = _measured(values)[-rules.rounds :]
+    rounds = _valid(values)[-rules.rounds :]
     if len(rounds) < rules.rounds or len(rounds) < 2:
         return None
     mean = math.fsum(rounds) / len(rounds)
     middle = (len(rounds) - 1) / 2
-    away = [(number - middle, value - mean) for number, value in enumerate(rounds)]
-    slope = math.fsum(x * y for x, y in away) / math.fsum(x * x for x, _ in away)
-    scatter = math.fsum(y * y for _, y in away) / (len(rounds) - 1)
+    points = [(number - middle, value - mean) for number, value in enumerate(rounds)]
+    slope = math.fsum(x * y for x, y in points) / math.fsum(x * x for x, _ in points)
+    scatter = math.fsum(y * y for _, y in points) / (len(rounds) - 1)
     return SteadyWindow(
         mean=mean,
         least=min(rounds),
@@ -169,8 +171,8 @@ def deviation(
     lower_is_better: bool,
     rules: SteadyStateRules,
 ) -> Deviation | None:
-    """Returns how far and for how long the last rounds differ from the baseline; None if empty."""
-    rounds = _measured(values)
+    """Returns the distance of the last rounds from the baseline; None without a valid round."""
+    rounds = _valid(values)
     if not rounds:
         return None
     allowed = max(rules.worse_ratio * baseline.mean, rules.deviations * baseline.deviation)
@@ -183,5 +185,5 @@ def deviation(
     return Deviation(rounds[-1] / baseline.mean - 1, worse, worse >= rules.worse_rounds)
 
 
-def _measured(values: Sequence[float]) -> list[float]:
+def _valid(values: Sequence[float]) -> list[float]:
     return [value for value in values if _MIN_VALUE <= value <= _MAX_VALUE]

@@ -112,7 +112,7 @@ def test_a_run_that_was_killed_is_counted_in_full(
     budget = machine.start()
     assert DAY_BYTES - 8 * MIB == budget.remaining("sda").day_bytes
     assert budget.unacknowledged is None
-    assert "a burst probe of sda did not end" in caplog.text
+    assert "a burst probe of sda was killed" in caplog.text
 
 
 def test_a_run_that_was_killed_is_counted_by_the_next_reservation_too(machine: Machine) -> None:

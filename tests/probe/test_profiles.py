@@ -138,7 +138,7 @@ def test_a_setting_that_would_hurt_or_lie_is_refused_by_its_key(
 
 @pytest.mark.parametrize("name", ["", "global", "Fsync", "a-b", "9", "a" * 33, "a b", "é", "a\n"])
 def test_a_name_that_fio_or_a_label_would_take_otherwise_is_refused(name: str) -> None:
-    with pytest.raises(ConfigError, match="a name is of a-z"):
+    with pytest.raises(ConfigError, match="the name global is reserved"):
         profile(name, ProfileSettings())
 
 

@@ -263,10 +263,10 @@ def test_a_result_that_is_left_is_shown_at_the_next_look(tmp_path: Path) -> None
     probes = SlcResultStore(tmp_path)
     there = {"nvme0n1": RESULT.drives[0]}
     assert {} == probes.results(lambda: there)
-    probes.look()
+    probes.refresh()
     assert {} == probes.results(lambda: there)
     save(tmp_path, RESULT)
-    assert () == probes.look().faults
+    assert () == probes.refresh().faults
     assert {"nvme0n1": RESULT} == probes.results(lambda: there)
 
 

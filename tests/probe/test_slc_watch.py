@@ -88,8 +88,8 @@ class Watching:
         self.fio = WatchedFio(
             self.inner,
             self.clock,
-            begin=lambda _profile, _file: self._observe,
-            over=self.over.append,
+            stop_condition=lambda _profile, _file: self._observe,
+            on_end=self.over.append,
             device_bytes=self._device_bytes,
             proc=place,
         )
@@ -264,7 +264,7 @@ class Scheduled(Rig):
         self.file = self.path / "file"
 
     def over(self, written: WatchedWrite) -> None:
-        self.slc._keep(written)
+        self.slc._save(written)
 
 
 def test_a_cliff_is_kept_under_the_drive_s_identity(tmp_path: Path) -> None:
