@@ -28,20 +28,20 @@ def asked(answer: str) -> str:
     return says.getvalue()
 
 
-def test_the_question_says_what_is_written_where_and_how_long() -> None:
+def test_the_question_names_the_bytes_the_place_and_the_duration() -> None:
     assert asked("y\n") == (
         "writes at most 2 GB (0.002 % of its rated endurance) to /mnt/probe on sda, including what"
         " the filesystem adds; takes at most 7 min\ncontinue? [y/N] "
     )
 
 
-def test_more_than_the_day_has_left_is_said() -> None:
+def test_a_plan_above_the_daily_budget_names_what_is_left_of_it() -> None:
     plan = WritePlan("/mnt/probe on sda", 2 * GB, 8.0, left_bytes=GB)
     assert "(scheduled probes may write 1 GB more today); takes at most 8 s" in plan.words()
     assert "rated endurance" not in plan.words(), "not known is not none"
 
 
-def test_who_only_reads_is_told_so() -> None:
+def test_a_plan_that_only_reads_says_that_nothing_is_written() -> None:
     assert "writes nothing" in WritePlan("/mnt/probe on sda", 0, 8.0).words()
 
 
@@ -56,26 +56,26 @@ def test_yes_is_yes(answer: str) -> None:
     assert asked(answer)
 
 
-def test_yes_beforehand_is_not_asked_again_and_still_told() -> None:
+def test_with_yes_the_plan_is_printed_without_a_question() -> None:
     says = io.StringIO()
     admission.ask_consent(PLAN, Streams(io.StringIO(), says), yes=True)
     assert "writes at most 2 GB" in says.getvalue()
     assert "continue?" not in says.getvalue()
 
 
-def test_nobody_there_is_no() -> None:
+def test_without_a_terminal_consent_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"this writes at most 2 GB .*; give --yes to consent"):
         admission.ask_consent(PLAN, Streams(io.StringIO("y\n"), io.StringIO()), yes=False)
 
 
-def test_a_directory_s_name_steers_no_terminal() -> None:
+def test_control_characters_in_a_directory_name_are_escaped() -> None:
     says = io.StringIO()
     plan = WritePlan("/mnt/\x1b[2J on sda", 1, 1.0)
     admission.ask_consent(plan, Streams(Terminal("y\n"), says), yes=False)
     assert "\x1b" not in says.getvalue()
 
 
-def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None:
+def test_a_held_lock_is_an_error_after_a_timeout(tmp_path: Path) -> None:
     clock, said = FakeClock(), io.StringIO()
     with (tmp_path / "ssd-exporter-probe.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -90,7 +90,7 @@ def test_the_lock_of_another_is_waited_for_and_then_said(tmp_path: Path) -> None
     assert 1 == said.getvalue().count("waiting for")
 
 
-def test_a_lock_that_can_be_made_nowhere_is_said_at_once(tmp_path: Path) -> None:
+def test_a_lock_that_cannot_be_created_is_an_error_at_once(tmp_path: Path) -> None:
     none = tmp_path / "none"
     clock = FakeClock()
     with pytest.raises(ConfigError, match=r"cannot be created in .*none; run this as root"):

@@ -15,7 +15,7 @@ from exporter.measurement import figures
     ("seconds", "expected"),
     [(0.2, "1 s"), (89, "89 s"), (100, "2 min"), (5400, "1 h 30 min"), (7200, "2 h")],
 )
-def test_times_are_said_as_people_plan(seconds: float, expected: str) -> None:
+def test_durations_are_formatted(seconds: float, expected: str) -> None:
     assert expected == figures.span(seconds)
 
 
@@ -23,7 +23,7 @@ def test_times_are_said_as_people_plan(seconds: float, expected: str) -> None:
     ("text", "expected"),
     [("1GB", 10**9), ("1GiB", 1 << 30), ("1G", 1 << 30), ("1000", 1000), ("16kb", 16_000)],
 )
-def test_a_size_is_the_same_for_every_command(text: str, expected: int) -> None:
+def test_all_commands_parse_a_size_equally(text: str, expected: int) -> None:
     assert expected == figures.size_bytes("--size", text, "1G")
     if expected >= 1 << 26:
         assert expected == slc.size_bytes(text)
@@ -31,7 +31,7 @@ def test_a_size_is_the_same_for_every_command(text: str, expected: int) -> None:
 
 
 @given(st.text(max_size=12) | st.from_regex(r"\A\d*\.?\d*\s?[kmgtKMGT]?i?[bB]?\Z"))
-def test_any_text_is_a_size_or_a_mistake(text: str) -> None:
+def test_any_text_is_a_size_or_a_config_error(text: str) -> None:
     with contextlib.suppress(ConfigError):
         assert figures.size_bytes("--size", text, "1G") >= 0
 
@@ -40,5 +40,5 @@ def test_any_text_is_a_size_or_a_mistake(text: str) -> None:
     ("count", "expected"),
     [(512, "512 B"), (16_384, "16 KiB"), (1 << 20, "1 MiB"), (1000, "1000 B")],
 )
-def test_block_sizes_are_said_as_fio_has_them(count: int, expected: str) -> None:
+def test_block_sizes_have_binary_units(count: int, expected: str) -> None:
     assert expected == figures.blocks(count)

@@ -8,7 +8,7 @@ from exporter.errors import ConfigError
 from exporter.measurement import guarded_run
 
 
-def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
+def test_other_files_in_the_directory_are_kept(tmp_path: Path) -> None:
     place = tmp_path / "there"
     place.mkdir(0o700)
     (place / "others").touch()
@@ -17,7 +17,7 @@ def test_what_is_in_the_directory_besides_stays(tmp_path: Path) -> None:
     assert ["others"] == [each.name for each in place.iterdir()]
 
 
-def test_a_directory_that_may_not_be_used_is_a_mistake(tmp_path: Path) -> None:
+def test_an_unusable_directory_is_a_config_error(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir(0o755)
     with pytest.raises(
         ConfigError, match=r"open to other users.*; name a directory that does not exist"

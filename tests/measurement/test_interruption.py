@@ -9,7 +9,7 @@ from exporter.measurement.interruption import InterruptHandler
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_noted_once_and_the_handlers_are_as_before(number: signal.Signals) -> None:
+def test_a_signal_is_recorded_and_the_handlers_are_restored(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with InterruptHandler() as interruption:
         assert not interruption.is_set
@@ -19,7 +19,7 @@ def test_a_signal_is_noted_once_and_the_handlers_are_as_before(number: signal.Si
     assert before == signal.getsignal(number)
 
 
-def test_a_second_ctrl_c_leaves_at_once() -> None:
+def test_a_second_ctrl_c_exits_at_once() -> None:
     with InterruptHandler() as interruption:
         os.kill(os.getpid(), signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
@@ -27,7 +27,7 @@ def test_a_second_ctrl_c_leaves_at_once() -> None:
     assert "Ctrl-C" == interruption.words
 
 
-def test_what_nohup_ignores_stays_ignored() -> None:
+def test_a_signal_that_nohup_ignores_stays_ignored() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with InterruptHandler() as interruption:

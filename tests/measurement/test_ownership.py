@@ -16,7 +16,9 @@ def parent(tmp_path: Path) -> int:
     return os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
 
 
-def test_what_took_a_new_directory_s_place_is_not_given_away(tmp_path: Path, parent: int) -> None:
+def test_the_owner_of_a_directory_that_replaced_the_new_one_does_not_change(
+    tmp_path: Path, parent: int
+) -> None:
     (tmp_path / "new").mkdir(0o700)
     ownership.give(parent, "new", (65534, 65534))
     assert 65534 == (tmp_path / "new").stat().st_uid

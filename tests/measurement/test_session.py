@@ -90,7 +90,7 @@ def host(tmp_path: Path) -> Host:
     return Host(Place(tmp_path, SMALL + GATE))
 
 
-def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> None:
+def test_a_stuck_fio_keeps_the_lock_and_the_file(host: Host) -> None:
     """The descriptor that it inherited is of the same open file: unlocking ours unlocks its."""
     lender = None
     with host.measuring() as measurement:
@@ -106,7 +106,7 @@ def test_a_fio_that_cannot_be_ended_keeps_the_lock_and_its_file(host: Host) -> N
         lender.wait()
 
 
-def test_at_the_end_the_lock_is_free_and_the_file_gone(host: Host) -> None:
+def test_at_the_end_the_lock_is_released_and_the_file_removed(host: Host) -> None:
     with host.measuring() as measurement:
         measurement.prepare_file("file", 4 * MIB, fill=True)
         assert host.is_locked
@@ -114,7 +114,7 @@ def test_at_the_end_the_lock_is_free_and_the_file_gone(host: Host) -> None:
     assert not host.place.directory.exists()
 
 
-def test_nobody_waits_for_a_person_who_thinks(host: Host) -> None:
+def test_the_lock_is_released_while_the_user_answers(host: Host) -> None:
     seen: list[bool] = []
     with host.measuring(Person(lambda: seen.append(host.is_locked))) as measurement:
         measurement.consent(4 * MIB, 1.0)
@@ -122,7 +122,7 @@ def test_nobody_waits_for_a_person_who_thinks(host: Host) -> None:
     assert [False] == seen
 
 
-def test_who_took_the_lock_while_a_person_thought_is_said(host: Host) -> None:
+def test_a_lock_taken_while_the_user_answers_is_an_error(host: Host) -> None:
     other = HostLock((host.place.lock,))
     with (
         pytest.raises(ConfigError, match="is probing on this host"),
@@ -137,7 +137,7 @@ def assert_had(lock: HostLock) -> None:
 
 
 @pytest.mark.parametrize(("thinks", "looks"), [(5.0, 1), (60.0, 2)])
-def test_after_a_long_thought_the_gate_is_asked_again(
+def test_after_a_late_answer_the_gate_is_queried_again(
     host: Host, thinks: float, looks: int
 ) -> None:
     with host.measuring(Person(lambda: host.clock.advance(thinks))) as measurement:
@@ -149,7 +149,7 @@ def test_after_a_long_thought_the_gate_is_asked_again(
 @pytest.mark.parametrize(
     ("number", "left_by"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
 )
-def test_a_signal_at_the_question_leaves_and_tidies_up(
+def test_a_signal_at_the_question_exits_and_releases_the_lock(
     host: Host, number: signal.Signals, left_by: type[BaseException]
 ) -> None:
     before = signal.getsignal(number)
@@ -160,7 +160,7 @@ def test_a_signal_at_the_question_leaves_and_tidies_up(
     assert before == signal.getsignal(number)
 
 
-def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_charged(
+def test_filling_stops_on_a_nearly_full_filesystem_and_is_charged(
     host: Host,
 ) -> None:
     # Half of what the gate wants: the guard's.
@@ -173,7 +173,7 @@ def test_a_filling_ends_where_the_filesystem_gets_full_and_what_it_wrote_is_char
     assert not host.place.directory.exists()
 
 
-def test_a_refused_directory_is_charged_nothing(host: Host) -> None:
+def test_nothing_is_charged_for_a_refused_directory(host: Host) -> None:
     host.place.directory.mkdir(0o755)
     with host.measuring() as measurement:
         with pytest.raises(ConfigError, match="open to other users"):
@@ -197,7 +197,7 @@ def breaking_state(host: Host, after: int) -> Callable[[Sequence[Profile]], Fini
     return answer
 
 
-def test_a_bench_reports_what_was_measured_before_the_budget_could_not_be_written(
+def test_bench_reports_results_from_before_the_budget_became_unwritable(
     host: Host,
 ) -> None:
     host.fio.answer = breaking_state(host, after=2)
@@ -211,7 +211,7 @@ def test_a_bench_reports_what_was_measured_before_the_budget_could_not_be_writte
     assert "probe-budget.json" in data["problem"]
 
 
-def test_rounds_are_reported_though_the_budget_could_not_be_written_any_more(host: Host) -> None:
+def test_steady_state_reports_rounds_from_before_the_budget_became_unwritable(host: Host) -> None:
     host.fio.answer = breaking_state(host, after=3)
     out = io.StringIO()
     wanted = steady_state_command.SteadyStateRequest(
@@ -234,7 +234,7 @@ def burst(host: Host) -> int:
     return probe_command.run(host.settings, wanted, host.edges(), io.StringIO())
 
 
-def test_after_a_burst_no_more_of_the_file_stays_than_the_daemon_fills(host: Host) -> None:
+def test_after_a_burst_the_file_is_shortened_to_what_the_daemon_fills(host: Host) -> None:
     sizes: list[int] = []
     host.fio.meanwhile = lambda: sizes.append(host.fio.files[-1].stat().st_size)
     assert 0 == burst(host)
@@ -242,7 +242,7 @@ def test_after_a_burst_no_more_of_the_file_stays_than_the_daemon_fills(host: Hos
     assert 8 * MIB == host.fio.files[0].stat().st_size
 
 
-def test_a_burst_that_is_interrupted_leaves_no_more_either(host: Host) -> None:
+def test_after_an_interrupted_burst_the_file_is_shortened_too(host: Host) -> None:
     host.fio.seconds = 10.0
     host.fio.meanwhile = lambda: os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(SourceError, match="ended by SIGTERM"):
@@ -250,7 +250,7 @@ def test_a_burst_that_is_interrupted_leaves_no_more_either(host: Host) -> None:
     assert 8 * MIB == host.fio.files[0].stat().st_size
 
 
-def test_a_file_that_a_fio_writes_still_is_not_shortened(host: Host) -> None:
+def test_a_file_in_use_by_a_stuck_fio_is_not_shortened(host: Host) -> None:
     def hang() -> None:
         host.fio.is_stuck = True
 
@@ -259,7 +259,7 @@ def test_a_file_that_a_fio_writes_still_is_not_shortened(host: Host) -> None:
     assert 16 * MIB == host.fio.files[0].stat().st_size
 
 
-def test_what_took_the_file_s_place_meanwhile_is_not_shortened(host: Host) -> None:
+def test_a_link_that_replaced_the_file_is_not_followed(host: Host) -> None:
     precious = host.place.path / "precious"
     precious.write_bytes(b"x" * (16 * MIB))
 
@@ -272,7 +272,7 @@ def test_what_took_the_file_s_place_meanwhile_is_not_shortened(host: Host) -> No
     assert 16 * MIB == precious.stat().st_size
 
 
-def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: Host) -> None:
+def test_after_rounds_of_a_burst_the_daemon_s_file_is_shortened_too(host: Host) -> None:
     host.place.config.write_text(
         f'[probe]\ndirectory = "{host.place.directory}"\n{BURST}{SMALL}{GATE}'
     )
@@ -283,7 +283,7 @@ def test_rounds_of_a_burst_in_the_daemon_s_directory_leave_no_more_either(host: 
     assert 8 * MIB == host.fio.files[0].stat().st_size
 
 
-def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host) -> None:
+def test_a_profile_that_does_not_extend_the_file_does_not_shorten_it(host: Host) -> None:
     host.place.config.write_text(SMALL.replace("8388608", "16777216", 1) + GATE)
     for name in ("fsync", "page_read"):
         wanted = probe_command.ProbeRequest(
@@ -293,7 +293,7 @@ def test_a_profile_that_is_only_read_leaves_the_file_as_long_as_it_is(host: Host
     assert 16 * MIB == host.fio.files[-1].stat().st_size
 
 
-def test_what_cannot_be_measured_is_one_line_and_status_3() -> None:
+def test_a_failed_measurement_prints_one_line_and_returns_status_3() -> None:
     def run() -> int:
         raise FilesystemFull("/mnt/\x1b[2J: full")
 

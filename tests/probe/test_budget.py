@@ -53,7 +53,7 @@ def kept(machine: Machine) -> Any:
     return json.loads((machine.directory / "probe-budget.json").read_text())
 
 
-def test_a_rating_that_is_known_later_than_the_budget_counts(tmp_path: Path) -> None:
+def test_a_rating_that_is_added_after_the_start_counts(tmp_path: Path) -> None:
     rated: dict[str, float] = {}
     budget = ProbeBudget(tmp_path, FakeClock(), "boot", rated_bytes=rated)
     rated["sda"] = 150e12
@@ -64,7 +64,7 @@ def test_nothing_is_spent_at_first(machine: Machine) -> None:
     assert WriteLimits(1 << 30, (1 << 30) * 3650) == machine.start().remaining("sda")
 
 
-def test_a_run_has_twice_its_bytes_set_aside_and_on_the_disk_before_it_begins(
+def test_twice_the_bytes_of_a_run_are_reserved_on_the_disk_before_it_starts(
     machine: Machine,
 ) -> None:
     budget = machine.start()
@@ -87,7 +87,7 @@ def test_a_run_has_twice_its_bytes_set_aside_and_on_the_disk_before_it_begins(
         (-5, -5, 0),
     ],
 )
-def test_a_run_is_charged_the_greater_of_twice_fios_word_and_the_devices(
+def test_a_run_is_charged_twice_fios_bytes_or_the_devices_if_greater(
     machine: Machine, fio: int | None, device: int | None, charged: int
 ) -> None:
     budget = machine.start()
@@ -105,7 +105,7 @@ def test_settling_twice_charges_once(machine: Machine) -> None:
     assert 2 * MIB == kept(machine)["spent"]["sda"]["day_bytes"]
 
 
-def test_a_run_that_was_killed_is_counted_in_full(
+def test_a_killed_run_is_charged_in_full_at_the_next_start(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     machine.start().reserve("sda", "burst", 4 * MIB)
@@ -115,14 +115,16 @@ def test_a_run_that_was_killed_is_counted_in_full(
     assert "a burst probe of sda was killed" in caplog.text
 
 
-def test_a_run_that_was_killed_is_counted_by_the_next_reservation_too(machine: Machine) -> None:
+def test_a_killed_run_is_charged_at_the_next_reservation_too(machine: Machine) -> None:
     budget = machine.start()
     budget.reserve("sda", "burst", 4 * MIB)
     budget.reserve("sda", "fsync", MIB)
     assert DAY_BYTES - 10 * MIB == budget.remaining("sda").day_bytes
 
 
-def test_when_the_day_is_spent_nothing_is_reserved_till_the_next(machine: Machine) -> None:
+def test_when_the_daily_budget_is_spent_nothing_is_reserved_until_the_next_day(
+    machine: Machine,
+) -> None:
     budget = machine.start()
     assert budget.reserve("sda", "burst", 512 * MIB) is not None
     budget.settle(512 * MIB, None)
@@ -136,7 +138,7 @@ def test_when_the_day_is_spent_nothing_is_reserved_till_the_next(machine: Machin
     assert 2 == budget.reserve("sda", "fsync", 1)
 
 
-def test_what_somebody_asked_for_is_of_the_life_and_not_of_the_day(machine: Machine) -> None:
+def test_an_on_demand_run_is_charged_to_the_life_and_not_to_the_day(machine: Machine) -> None:
     budget = machine.start()
     assert 32 << 30 == budget.reserve("sda", "slc", 16 << 30, on_demand=True)
     budget.settle(16 << 30, None)
@@ -144,7 +146,7 @@ def test_what_somebody_asked_for_is_of_the_life_and_not_of_the_day(machine: Mach
     assert budget.reserve("sda", "bench", DAY_BYTES * 3650, on_demand=True) is None
 
 
-def test_where_the_rated_life_is_known_a_year_costs_a_two_thousandth_of_it(
+def test_a_rated_drive_may_be_written_0_05_percent_of_its_endurance_a_year(
     machine: Machine,
 ) -> None:
     machine.rated = {"sda": 150e12, "sdb": 1e18, "sdc": -1.0}
@@ -155,7 +157,7 @@ def test_where_the_rated_life_is_known_a_year_costs_a_two_thousandth_of_it(
     assert WriteLimits(0, 0) == budget.limits("sdc")
 
 
-def test_a_host_that_rebooted_during_a_probe_runs_none_until_acknowledged(
+def test_after_a_reboot_during_a_probe_nothing_is_reserved_until_acknowledged(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     machine.start().reserve("sda", "page_read", 0)
@@ -175,7 +177,7 @@ def test_a_host_that_rebooted_during_a_probe_runs_none_until_acknowledged(
     assert 0 == budget.reserve("sda", "page_read", 0)
 
 
-def test_a_reboot_between_probes_is_none_of_our_business(machine: Machine) -> None:
+def test_a_reboot_between_probes_needs_no_acknowledgement(machine: Machine) -> None:
     budget = machine.start()
     budget.reserve("sda", "fsync", MIB)
     budget.settle(MIB, None)
@@ -183,7 +185,7 @@ def test_a_reboot_between_probes_is_none_of_our_business(machine: Machine) -> No
     assert machine.start().unacknowledged is None
 
 
-def test_where_a_reboot_cannot_be_told_it_is_held_to_have_been(tmp_path: Path) -> None:
+def test_without_a_boot_id_a_killed_run_counts_as_a_reboot(tmp_path: Path) -> None:
     clock = FakeClock()
     ProbeBudget(tmp_path, clock, "").reserve("sda", "fsync", MIB)
     budget = ProbeBudget(tmp_path, clock, "")
@@ -191,7 +193,7 @@ def test_where_a_reboot_cannot_be_told_it_is_held_to_have_been(tmp_path: Path) -
     assert budget.unacknowledged is not None
 
 
-def test_a_clock_that_steps_back_finds_the_day_spent(
+def test_after_a_clock_step_back_the_daily_budget_is_spent(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
     budget = machine.start()
@@ -223,7 +225,7 @@ def test_a_clock_that_steps_back_finds_the_day_spent(
         ('{"version":1,"day":1,"spent":{},"reservation":{"on_demand":true}}', "at is not a time"),
     ],
 )
-def test_a_file_that_cannot_be_understood_is_kept_aside_and_the_day_held_to_be_spent(
+def test_an_invalid_file_is_kept_aside_and_the_daily_budget_is_spent(
     machine: Machine, caplog: pytest.LogCaptureFixture, text: str, why: str
 ) -> None:
     (machine.directory / "probe-budget.json").write_text(text)
@@ -257,7 +259,7 @@ def test_without_a_directory_nothing_runs(tmp_path: Path, caplog: pytest.LogCapt
         budget.reserve("sda", "page_read", 0)
 
 
-def test_what_could_not_be_written_down_is_charged_with_the_next(machine: Machine) -> None:
+def test_a_failed_settlement_is_charged_with_the_next_reservation(machine: Machine) -> None:
     """A disk that is full just then: what was reserved stands, and more is remembered."""
     budget = machine.start()
     budget.reserve("sda", "fsync", MIB)
@@ -271,7 +273,7 @@ def test_what_could_not_be_written_down_is_charged_with_the_next(machine: Machin
     assert 7 * MIB == kept(machine)["spent"]["sda"]["life_bytes"]
 
 
-def test_a_settlement_can_be_tried_again(machine: Machine) -> None:
+def test_a_failed_settlement_can_be_repeated(machine: Machine) -> None:
     budget = machine.start()
     budget.reserve("sda", "fsync", MIB)
     blocked = machine.directory / ".probe-budget.json.new"
@@ -283,7 +285,7 @@ def test_a_settlement_can_be_tried_again(machine: Machine) -> None:
     assert 2 * MIB == kept(machine)["spent"]["sda"]["life_bytes"]
 
 
-def test_a_lock_that_another_process_keeps_is_not_waited_for_for_ever(machine: Machine) -> None:
+def test_waiting_for_a_held_lock_has_a_timeout(machine: Machine) -> None:
     budget = machine.start()
     hold = (
         "import fcntl, sys, time; f = open(sys.argv[1], 'r+'); fcntl.flock(f, fcntl.LOCK_EX);"
@@ -302,7 +304,7 @@ def test_a_lock_that_another_process_keeps_is_not_waited_for_for_ever(machine: M
     assert 2 * MIB == budget.reserve("sda", "fsync", MIB)
 
 
-def test_two_processes_spend_from_one_budget(machine: Machine) -> None:
+def test_two_processes_charge_one_budget(machine: Machine) -> None:
     first, second = machine.start(), machine.start()
     first.reserve("sda", "fsync", MIB)
     first.settle(MIB, None)
@@ -326,7 +328,7 @@ while True:
 """
 
 
-def test_kill_9_at_any_moment_never_under_counts(tmp_path: Path) -> None:
+def test_after_kill_9_no_written_byte_is_uncounted(tmp_path: Path) -> None:
     """What a process said that it had written is in the file, whenever it was killed."""
     said = 0
     for _ in range(10):
@@ -413,7 +415,7 @@ class History:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_STEPS, max_size=15))
-def test_whatever_happens_no_byte_is_left_out_and_no_limit_passed(steps: list[Any]) -> None:
+def test_in_any_history_all_bytes_are_counted_and_no_limit_is_exceeded(steps: list[Any]) -> None:
     """Runs that end well, die, take the host along or are never settled; clocks that step."""
     logging.disable(logging.CRITICAL)
     try:
@@ -449,7 +451,7 @@ _LEDGERS = st.builds(
 
 
 @given(_LEDGERS, st.text(), st.integers(0, 1 << 62))
-def test_a_ledger_is_read_as_it_was_written_also_after_absurd_charges(
+def test_a_ledger_survives_serialization_also_after_huge_charges(
     ledger: Ledger, boot_id: str, owed: int
 ) -> None:
     assert ledger == budget_ledger.parse(budget_ledger.serialize(ledger))
@@ -459,7 +461,7 @@ def test_a_ledger_is_read_as_it_was_written_also_after_absurd_charges(
 
 
 @given(st.text() | st.binary().map(lambda raw: raw.decode("utf-8", "replace")))
-def test_any_text_is_a_ledger_or_not_understood(text: str) -> None:
+def test_any_text_is_a_ledger_or_a_parse_error(text: str) -> None:
     try:
         budget_ledger.parse(text)
     except ParseError:
@@ -468,7 +470,7 @@ def test_any_text_is_a_ledger_or_not_understood(text: str) -> None:
 
 
 @given(_LEDGERS, st.integers(0, 100_000), st.integers(0, 1 << 40), st.integers(0, 1 << 62))
-def test_what_is_left_is_never_below_nothing_nor_above_the_limits(
+def test_the_remaining_bytes_are_between_0_and_the_limits(
     ledger: Ledger, today: int, day: int, life: int
 ) -> None:
     most = WriteLimits(day, life)

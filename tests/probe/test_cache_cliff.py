@@ -76,7 +76,7 @@ NO_CLIFFS = {
 
 
 @pytest.mark.parametrize("kind", CLIFFS.values(), ids=CLIFFS)
-def test_every_cliff_is_found_where_it_is(kind: Kind) -> None:
+def test_cliffs_are_found_at_the_right_byte(kind: Kind) -> None:
     """Found in all, and within 0.2 GB in 95 %; by the medians of what comes before and after."""
     found = [kind.judged(seed) for seed in range(TRACES)]
     assert {CliffResult.CLIFF} == {cliff.result for cliff in found}
@@ -87,17 +87,17 @@ def test_every_cliff_is_found_where_it_is(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", NO_CLIFFS.values(), ids=NO_CLIFFS)
-def test_nothing_else_is_a_cliff(kind: Kind) -> None:
+def test_drives_without_a_cliff_have_none(kind: Kind) -> None:
     assert {kind.result} == {kind.judged(seed).result for seed in range(TRACES)}
 
 
-def test_a_cliff_is_found_in_a_trace_of_real_unevenness_too() -> None:
+def test_a_cliff_is_found_in_an_uneven_trace() -> None:
     """Whole-disk write with peaks above 410 MB/s and an average about 260, fluctuating."""
     kind = replace(CLIFFS["a third less"], noise=Noise(0.15, 0.02))
     assert {CliffResult.CLIFF} == {kind.judged(seed).result for seed in range(TRACES)}
 
 
-def test_three_phases_are_told() -> None:
+def test_three_phases_are_detected() -> None:
     for seed in range(TRACES):
         found = CLIFFS["three phases"].judged(seed)
         assert [0, 6, 11] == [round(phase.begin_bytes / GB) for phase in found.phases]
@@ -133,7 +133,7 @@ def test_the_synthetic_direct_write() -> None:
     ("ten_gib_seconds", "hundred_gib_seconds"),
     [pytest.param(22.1695, 220.997, id="SSDs"), pytest.param(26.4656, 365.673, id="HDDs")],
 )
-def test_published_direct_writes_to_arrays_are_no_cliffs(
+def test_published_direct_writes_to_arrays_have_no_cliff(
     ten_gib_seconds: float, hundred_gib_seconds: float
 ) -> None:
     """484 then 486 MB/s, and 406 then 294: 0.72 is a controller's cache and shorter tracks."""
@@ -156,7 +156,7 @@ def even(*phases: tuple[float, float]) -> list[TraceSample]:
     ]
 
 
-def test_a_budget_without_a_cliff_bounds_the_cache_from_below() -> None:
+def test_without_a_cliff_the_written_bytes_are_a_lower_bound_of_the_cache() -> None:
     found = cache_cliff(even((16, 2300)), RULES, capacity_bytes=1000 * 10**9)
     assert CliffResult.BUDGET is found.result
     assert found.cache_bytes is None
@@ -166,14 +166,14 @@ def test_a_budget_without_a_cliff_bounds_the_cache_from_below() -> None:
     assert found.falloff_ratio is None
 
 
-def test_more_bytes_than_any_cache_could_take_make_a_drive_flat() -> None:
+def test_a_drive_is_flat_after_more_bytes_than_any_cache_can_hold() -> None:
     found = cache_cliff(even((16, 2300)), RULES, capacity_bytes=48 * 10**9)
     assert CliffResult.FLAT is found.result
     assert found.cache_min_bytes is None
     assert pytest.approx(1.0) == found.falloff_ratio
 
 
-def test_a_write_that_was_broken_off_says_so_unless_it_saw_the_cliff() -> None:
+def test_an_aborted_write_is_aborted_unless_it_contains_a_cliff() -> None:
     flat, fell = even((16, 2300)), even((8, 540), (4, 112))
     found = cache_cliff(flat, RULES, capacity_bytes=10**9, was_aborted=True)
     assert CliffResult.ABORTED is found.result
@@ -181,12 +181,12 @@ def test_a_write_that_was_broken_off_says_so_unless_it_saw_the_cliff() -> None:
     assert CliffResult.CLIFF is cache_cliff(fell, RULES, was_aborted=True).result
 
 
-def test_a_write_of_nothing_tells_nothing() -> None:
+def test_an_empty_trace_has_no_phases() -> None:
     assert CacheCliff(CliffResult.BUDGET, 0) == cache_cliff([], RULES)
     assert CacheCliff(CliffResult.ABORTED, 0) == cache_cliff([], RULES, was_aborted=True)
 
 
-def test_two_thirds_is_a_cliff_and_seven_tenths_is_none() -> None:
+def test_a_fall_to_two_thirds_is_a_cliff_and_to_seven_tenths_is_not() -> None:
     assert CliffResult.CLIFF is cache_cliff(even((8, 300), (8, 200)), RULES).result
     assert CliffResult.BUDGET is cache_cliff(even((8, 300), (8, 205)), RULES).result
 
@@ -199,7 +199,7 @@ FOUND = cache_cliff(even((8.6, 569), (8, 115)), RULES)
 
 
 @pytest.mark.parametrize("back", [8.0, 5.4, 2.4, 1.5])
-def test_what_was_recovered_is_what_goes_at_burst_speed(back: float) -> None:
+def test_the_recovered_bytes_are_those_written_at_burst_speed(back: float) -> None:
     """As much as a published series of runs minutes apart had back."""
     for seed in range(TRACES):
         again = active(steps(569, (back, 115)), random.Random(seed), budget=8.6 * GB)
@@ -208,15 +208,15 @@ def test_what_was_recovered_is_what_goes_at_burst_speed(back: float) -> None:
         assert pytest.approx(back, abs=0.2) == found / GB
 
 
-def test_a_later_write_that_is_fast_throughout_had_at_least_so_much() -> None:
+def test_a_later_write_that_is_fast_throughout_gives_a_lower_bound() -> None:
     assert 4 * GIB == recovered_bytes(even((4 * GIB / GB, 569)), FOUND, RULES)
 
 
-def test_a_later_write_that_is_slow_throughout_had_nothing_back() -> None:
+def test_a_later_write_that_is_slow_throughout_shows_no_recovery() -> None:
     assert 0 == recovered_bytes(even((4, 115)), FOUND, RULES)
 
 
-def test_recovery_is_not_known_without_a_cliff_or_a_write() -> None:
+def test_without_a_cliff_or_a_later_write_the_recovery_is_unknown() -> None:
     flat = cache_cliff(even((16, 540)), RULES)
     assert recovered_bytes(even((4, 569)), flat, RULES) is None
     assert recovered_bytes([], FOUND, RULES) is None
@@ -246,7 +246,7 @@ def test_any_trace_has_a_result(
 )
 # An example is a trace of 16 GiB, and the machine may be at something else.
 @settings(deadline=None)
-def test_a_clean_step_is_found_where_it_counts_and_nowhere_else(
+def test_a_clean_step_is_a_cliff_only_if_it_is_large_enough(
     burst: float, ratio: float, ends: float, seed: int
 ) -> None:
     speed, chance = steps(burst, (ends, burst * ratio)), random.Random(seed)
@@ -267,17 +267,17 @@ def test_a_clean_step_is_found_where_it_counts_and_nowhere_else(
 SERIES = st.lists(st.integers(-20, 20).map(float), min_size=2, max_size=30)
 
 
-def test_a_step_is_split_where_it_is() -> None:
+def test_a_step_is_split_at_its_edge() -> None:
     assert 3 == best_split([5.0, 5.0, 5.0, 1.0, 1.0, 1.0, 1.0], 2)
     assert 2 == best_split([5.0, 1.0, 1.0, 1.0], 2), "no segment is shorter than asked for"
 
 
-def test_there_must_be_room_for_two() -> None:
+def test_a_series_shorter_than_two_segments_is_not_split() -> None:
     assert best_split([1.0, 2.0, 3.0], 2) is None
     assert best_split([], 1) is None
 
 
-def test_a_line_leaves_nothing_of_a_ramp() -> None:
+def test_a_line_fits_a_ramp_without_residuals() -> None:
     ramp = fit_line([1, 3, 5, 7])
     assert pytest.approx(6.0) == ramp.gain
     assert pytest.approx(0.0) == ramp.residual_squares
@@ -285,7 +285,7 @@ def test_a_line_leaves_nothing_of_a_ramp() -> None:
 
 
 @given(SERIES, st.integers(1, 5))
-def test_no_other_split_leaves_less(values: list[float], least: int) -> None:
+def test_no_other_split_has_smaller_residuals(values: list[float], least: int) -> None:
     split = best_split(values, least)
     places = range(least, len(values) - least + 1)
     left = [
@@ -300,7 +300,7 @@ def test_no_other_split_leaves_less(values: list[float], least: int) -> None:
 
 
 @given(SERIES)
-def test_a_line_leaves_no_more_than_the_mean(values: list[float]) -> None:
+def test_the_residuals_of_a_line_are_at_most_those_of_the_mean(values: list[float]) -> None:
     assert -1e-9 <= fit_line(values).residual_squares <= squared_deviations(values) + 1e-9
 
 
@@ -318,7 +318,7 @@ BIN_RULES = BinRules()
         pytest.param(4096 * GIB, GIB, id="and not more than 4096"),
     ],
 )
-def test_the_size_of_a_bin_follows_from_what_was_written(written: int, expected: int) -> None:
+def test_the_bin_size_depends_on_the_written_bytes(written: int, expected: int) -> None:
     assert expected == BIN_RULES.bin_bytes_for(written)
 
 
@@ -337,13 +337,13 @@ def test_a_bin_across_two_samples_has_the_speed_of_both() -> None:
     assert pytest.approx([66.667], abs=0.001) == [speed / MIB for speed in found.speeds]
 
 
-def test_time_without_a_byte_belongs_to_the_bin_it_falls_into() -> None:
+def test_time_without_bytes_counts_in_its_bin() -> None:
     rules = BinRules(short_bin_bytes=64 * MIB, least_bins=1)
     trace = [TraceSample(0.5, 32 * MIB), TraceSample(3.0, 0), TraceSample(0.5, 32 * MIB)]
     assert pytest.approx((16.0 * MIB,)) == binned(trace, rules).speeds
 
 
-def test_samples_that_cannot_be_cost_themselves_alone() -> None:
+def test_impossible_samples_are_ignored() -> None:
     good = [TraceSample(1.0, 64 * MIB)] * 4
     nan = float("nan")
     odd = [TraceSample(*pair) for pair in ((0, 1), (-1, 1), (1, -1), (nan, 1), (1, nan), (1, 1e30))]
@@ -359,7 +359,7 @@ def test_any_trace_has_bins_with_finite_speeds(trace: list[TraceSample]) -> None
 
 
 @given(st.lists(LIKELY_SAMPLE, max_size=60))
-def test_no_time_and_no_byte_is_lost(trace: list[TraceSample]) -> None:
+def test_all_time_and_all_bytes_are_binned(trace: list[TraceSample]) -> None:
     found = binned(trace, BIN_RULES)
     assert int(sum(sample.written_bytes for sample in trace)) == found.written_bytes
     spent = sum(found.bin_bytes / speed for speed in found.speeds)

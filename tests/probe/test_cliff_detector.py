@@ -23,7 +23,7 @@ def watched(kind: Kind, seed: int) -> CacheCliff | None:
 
 
 @pytest.mark.parametrize("name", ["600p", "970 EVO", "QLC", "a small and slow one"])
-def test_a_write_stops_a_little_more_than_a_gib_after_the_cliff(name: str) -> None:
+def test_a_write_stops_about_a_gib_after_the_cliff(name: str) -> None:
     """A GiB, or an eighth of a small budget, and half as much until the alarm is certain."""
     kind = CLIFFS[name]
     enough = min(GIB, kind.budget / 8)
@@ -55,7 +55,7 @@ def second(megabytes: float) -> TraceSample:
     return TraceSample(1.0, megabytes * 1e6)
 
 
-def test_a_hang_of_a_second_alarms_and_is_forgotten() -> None:
+def test_the_alarm_after_a_hang_of_a_second_ends() -> None:
     watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
     for _ in range(6):
         watch.observe(second(500))
@@ -67,7 +67,7 @@ def test_a_hang_of_a_second_alarms_and_is_forgotten() -> None:
     assert not watch.is_alarmed
 
 
-def test_the_trace_is_all_that_went_in() -> None:
+def test_the_trace_contains_all_samples() -> None:
     watch = CliffDetector(WATCH_RULES, RULES, 16 * GIB)
     samples = [second(500)] * 17 + [TraceSample(0.0, 1.0)] + [second(112)] * 9
     assert [None] * 27 == [watch.observe(sample) for sample in samples]
@@ -75,7 +75,7 @@ def test_the_trace_is_all_that_went_in() -> None:
 
 
 @given(st.lists(ANY_SAMPLE | st.builds(TraceSample, st.floats(0.01, 1), st.floats(0, 1e9))))
-def test_any_samples_can_be_watched(trace: list[TraceSample]) -> None:
+def test_any_samples_can_be_observed(trace: list[TraceSample]) -> None:
     watch = CliffDetector(WATCH_RULES, RULES, 512 * MIB)
     for sample in trace:
         found = watch.observe(sample)

@@ -44,7 +44,7 @@ def job(argv: Sequence[str], name: str) -> list[str]:
     return list(argv[begin : begin + 1 + rest[0]] if rest else argv[begin:])
 
 
-def test_the_due_profiles_are_jobs_of_one_process_one_after_the_other() -> None:
+def test_the_due_profiles_are_sequential_jobs_of_one_process() -> None:
     argv = fio.arguments("/opt/fio", [REDO, READ, WRITE], FILE)
     assert ["/opt/fio", "--output-format=json+", "--eta=never"] == argv[:3]
     assert "--stonewall=1" not in job(argv, "fsync")
@@ -52,7 +52,7 @@ def test_the_due_profiles_are_jobs_of_one_process_one_after_the_other() -> None:
         assert {"--stonewall=1", "--new_group=1"} <= set(job(argv, name))
 
 
-def test_what_keeps_a_probe_harmless_holds_for_all_jobs() -> None:
+def test_safety_options_apply_to_all_jobs() -> None:
     common = job(fio.arguments("fio", [REDO], FILE), "global")
     assert {
         "--thread=1",
@@ -65,12 +65,12 @@ def test_what_keeps_a_probe_harmless_holds_for_all_jobs() -> None:
     } <= set(common)
 
 
-def test_only_reads_are_read_only() -> None:
+def test_only_runs_without_writes_are_read_only() -> None:
     assert "--readonly" in fio.arguments("fio", [READ], FILE)
     assert "--readonly" not in fio.arguments("fio", [READ, REDO], FILE)
 
 
-def test_operations_are_capped_by_number_and_time_is_a_ceiling_only() -> None:
+def test_operations_are_capped_by_number_and_time() -> None:
     argv = fio.arguments("fio", [REDO], FILE)
     assert {"--number_ios=200", "--rate_iops=100", "--runtime=10", "--fdatasync=1"} <= set(
         job(argv, "fsync")
@@ -79,7 +79,7 @@ def test_operations_are_capped_by_number_and_time_is_a_ceiling_only() -> None:
 
 
 @pytest.mark.parametrize("sync", Sync)
-def test_written_data_last_as_the_profile_says(sync: Sync) -> None:
+def test_each_sync_mode_sets_its_option(sync: Sync) -> None:
     found = {
         each.partition("=")[0].lstrip("-")
         for each in job(fio.arguments("fio", [replace(WRITE, sync=sync)], FILE), "page_write")
@@ -87,13 +87,13 @@ def test_written_data_last_as_the_profile_says(sync: Sync) -> None:
     assert ({sync.value} - {"none"}) == found & {"fsync", "fdatasync", "end_fsync"}
 
 
-def test_a_colon_in_a_path_does_not_part_two_files() -> None:
+def test_a_colon_in_a_path_is_escaped() -> None:
     argv = fio.arguments("fio", [READ], Path("/data/disk:1/f"))
     assert "--filename=/data/disk\\:1/f" in argv
 
 
 @pytest.mark.parametrize("path", ["f", "", "/a\\b/f", "/a\nb/f", "/a\x7f/f", "/a\udc80/f"])
-def test_a_path_that_fio_would_take_for_another_is_refused(path: str) -> None:
+def test_a_path_that_fio_would_misread_is_refused(path: str) -> None:
     with pytest.raises(ConfigError, match="name a directory"):
         fio.arguments("fio", [READ], Path(path))
 
@@ -124,7 +124,7 @@ def test_every_argument_is_a_long_option(profiles: list[Profile]) -> None:
     assert len(profiles) == sum(each.startswith("--runtime=") for each in argv)
 
 
-def test_the_engines_stand_one_a_line() -> None:
+def test_the_engines_are_parsed_from_indented_lines() -> None:
     listed = "Available IO engines:\n\tcpuio\n\tpsync\n\tio_uring\n\tdev-dax\n"
     assert {"cpuio", "psync", "io_uring", "dev-dax"} == fio.parse_engines(listed)
     assert frozenset() == fio.parse_engines("fio: unrecognized option '--enghelp'\n")
@@ -143,12 +143,12 @@ def test_the_engines_stand_one_a_line() -> None:
         ("bash: fio: command not found", None),
     ],
 )
-def test_a_version_is_its_first_two_numbers(text: str, expected: tuple[int, int] | None) -> None:
+def test_the_version_is_its_first_two_numbers(text: str, expected: tuple[int, int] | None) -> None:
     assert expected == fio.parse_version(text)
 
 
 @given(st.text())
-def test_any_text_has_engines_and_a_version_or_none(text: str) -> None:
+def test_any_text_can_be_parsed_for_engines_and_a_version(text: str) -> None:
     assert all(fio.parse_engines(text))
     found = fio.parse_version(text)
     assert found is None or min(found) >= 0
@@ -177,7 +177,7 @@ def run(profiles: Sequence[Profile], file: Path) -> ProbeRun:
 
 
 @pytest.mark.real
-def test_the_default_profiles_run_and_say_everything(tmp_path: Path) -> None:
+def test_the_default_profiles_run_and_report_all_results(tmp_path: Path) -> None:
     found = run([short(PROFILES[name]) for name in ON_BY_DEFAULT], file_of(tmp_path))
     assert (RunResult.SUCCESS, ()) == (found.result, found.faults)
     assert list(ON_BY_DEFAULT) == [each.name for each in found.jobs]
@@ -199,7 +199,7 @@ def test_the_default_profiles_run_and_say_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_the_file_is_neither_longer_nor_shorter_nor_another_afterwards(tmp_path: Path) -> None:
+def test_a_run_does_not_replace_or_resize_the_file(tmp_path: Path) -> None:
     file = file_of(tmp_path, 2 * MIB)
     before = file.stat()
     run([short(PROFILES["burst"], number_ios=None, block_bytes=65_536), short(READ)], file)
@@ -207,7 +207,7 @@ def test_the_file_is_neither_longer_nor_shorter_nor_another_afterwards(tmp_path:
 
 
 @pytest.mark.real
-def test_the_results_of_threads_are_those_of_the_group(tmp_path: Path) -> None:
+def test_the_results_of_threads_are_summed_per_group(tmp_path: Path) -> None:
     found = run([short(READ, jobs=4), short(WRITE, jobs=2)], file_of(tmp_path))
     assert [80, 40] == [next(iter(each.ops.values())).operations for each in found.jobs]
 
@@ -222,7 +222,7 @@ def test_each_engine_runs(tmp_path: Path, engine: Engine) -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("size", [None, 4096])
-def test_a_file_that_is_missing_or_short_is_not_made(tmp_path: Path, size: int | None) -> None:
+def test_a_missing_or_short_file_is_not_created(tmp_path: Path, size: int | None) -> None:
     """A job that reads would write the whole file first, and one that is short is deleted."""
     file = file_of(tmp_path, size) if size else tmp_path / "file"
     for profile in (short(WRITE), short(READ, sync=Sync.NONE)):
@@ -233,7 +233,7 @@ def test_a_file_that_is_missing_or_short_is_not_made(tmp_path: Path, size: int |
 
 
 @pytest.mark.real
-def test_a_directory_that_is_gone_is_a_failed_run(tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_failed_run(tmp_path: Path) -> None:
     assert RunResult.FAILED == run([short(REDO)], tmp_path / "gone" / "file").result
 
 
@@ -243,7 +243,7 @@ def started(profile: Profile, file: Path) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.real
-def test_a_run_that_is_terminated_says_how_far_it_came(tmp_path: Path) -> None:
+def test_a_terminated_run_reports_its_written_bytes(tmp_path: Path) -> None:
     with started(short(REDO, rate_iops=50, number_ios=250), file_of(tmp_path)) as child:
         time.sleep(0.7)
         child.send_signal(signal.SIGTERM)
@@ -255,7 +255,7 @@ def test_a_run_that_is_terminated_says_how_far_it_came(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_a_report_on_the_way_is_not_taken_for_the_last(tmp_path: Path) -> None:
+def test_an_intermediate_report_is_not_used(tmp_path: Path) -> None:
     with started(short(REDO, rate_iops=50, number_ios=50), file_of(tmp_path)) as child:
         time.sleep(0.6)
         child.send_signal(signal.SIGUSR1)
@@ -265,7 +265,7 @@ def test_a_report_on_the_way_is_not_taken_for_the_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.real
-def test_nothing_of_fio_lives_on_when_it_is_killed(tmp_path: Path) -> None:
+def test_a_killed_fio_leaves_no_process(tmp_path: Path) -> None:
     """A forked job would go on writing, in a session of its own."""
     file = file_of(tmp_path)
     with started(short(REDO, rate_iops=20, number_ios=250), file) as child:
@@ -282,7 +282,7 @@ def test_nothing_of_fio_lives_on_when_it_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.real
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a loop device")
-def test_a_full_disk_stops_its_own_job_only(tmp_path: Path) -> None:
+def test_a_full_disk_stops_only_the_job_that_writes(tmp_path: Path) -> None:
     image, mountpoint = tmp_path / "image", tmp_path / "mnt"
     mountpoint.mkdir()
     with image.open("wb") as opened:
@@ -315,7 +315,7 @@ def _command_line(pid: str) -> str:
 LONG_READ = replace(READ, size_bytes=8 * MIB)
 
 
-def test_its_engines_are_asked_for_once_an_hour() -> None:
+def test_the_engines_are_queried_once_an_hour() -> None:
     runner = FakeRunner(
         {
             ("fio", "--version"): "fio-3.33\n",
@@ -335,7 +335,7 @@ def test_its_engines_are_asked_for_once_an_hour() -> None:
     ("said", "words"),
     [("fio-3.1\n", "older than 3.16"), ("hello", "older than"), (None, "not found")],
 )
-def test_one_that_cannot_be_used_is_said(said: str | None, words: str) -> None:
+def test_the_problem_of_an_unusable_fio_is_described(said: str | None, words: str) -> None:
     runner = FakeRunner({} if said is None else {("fio", "--version"): said})
     fio = SystemFio("fio", runner, FakeClock())
     assert fio.engines() is None
@@ -366,7 +366,7 @@ def test_a_run_can_be_ended_at_once(system_fio: SystemFio, tmp_path: Path) -> No
 
 
 @pytest.mark.real
-def test_a_program_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_program_is_not_started(tmp_path: Path) -> None:
     fio = SystemFio(str(tmp_path / "fio"), SystemRunner(), SystemClock())
     fio._prefix = ()
     assert fio.start([LONG_READ], tmp_path / "file", 30.0) is None

@@ -18,7 +18,7 @@ def only(output: bytes, status: int = 0) -> JobResult:
     return found
 
 
-def test_each_job_has_its_operations_in_bytes_and_seconds() -> None:
+def test_each_job_has_its_operations_bytes_and_seconds() -> None:
     run = parse(printed(FSYNC, PAGE_READ), 0)
     assert (RunResult.SUCCESS, "3.33", "", ()) == (
         run.result,
@@ -43,20 +43,20 @@ def test_each_job_has_its_operations_in_bytes_and_seconds() -> None:
     assert 200 * 4096 == run.written_bytes
 
 
-def test_the_latency_with_submission_stands_beside_the_one_of_completion() -> None:
+def test_the_latency_with_submission_is_parsed_too() -> None:
     write = only(printed(FSYNC)).ops[Op.WRITE]
     assert write.mean_seconds is not None
     assert pytest.approx(write.mean_seconds + 100e-9) == write.total_mean_seconds
 
 
-def test_syncs_are_counted_by_their_latencies_for_their_total_is_zero() -> None:
+def test_syncs_are_counted_by_their_latencies() -> None:
     sync = only(printed(FSYNC)).ops[Op.SYNC]
     assert (199, None, None) == (sync.operations, sync.bytes, sync.iops)
     assert (80e-6, 3.784704e-3) == (sync.p50_seconds, sync.max_seconds)
     assert 199 == sum(sync.bins.values())
 
 
-def test_short_reads_of_a_job_that_only_writes_are_no_reads() -> None:
+def test_a_job_that_only_writes_has_no_reads() -> None:
     assert {Op.WRITE, Op.SYNC} == set(only(printed(FSYNC)).ops)
 
 
@@ -74,7 +74,7 @@ def test_a_report_without_percentiles_and_bins_keeps_the_rest() -> None:
     assert (5e-6, None, {}) == (write.mean_seconds, write.p99_seconds, write.bins)
 
 
-def test_before_3_18_operations_are_counted_by_their_bins_for_there_is_no_n() -> None:
+def test_before_3_18_operations_are_counted_by_their_bins() -> None:
     """And what was not done has percentiles all the same, of 0."""
 
     def older(part: Any) -> Any:
@@ -92,7 +92,7 @@ def test_before_3_18_operations_are_counted_by_their_bins_for_there_is_no_n() ->
 
 
 @pytest.mark.parametrize("key", ["99.000000", "99.00", "99"])
-def test_percentiles_are_found_by_number_however_they_are_written(key: str) -> None:
+def test_percentiles_are_matched_by_number(key: str) -> None:
     block = latency({5_000: 10}, percentile={key: 7_000})
     write = only(printed(job("w", write=direction({5_000: 10}, clat_ns=block)))).ops[Op.WRITE]
     assert 7e-6 == write.p99_seconds
@@ -105,7 +105,7 @@ def test_notes_before_the_report_are_kept_as_the_message() -> None:
     assert note.decode().strip() == run.message
 
 
-def test_after_a_sigterm_the_status_says_so_and_error_does_not() -> None:
+def test_after_sigterm_a_run_is_aborted_by_its_status() -> None:
     run = parse(b"\nfio: terminating on signal 15\n" + printed(FSYNC), 128)
     assert RunResult.ABORTED == run.result
     assert (RunResult.ABORTED, 0) == (run.jobs[0].result, run.jobs[0].error)
@@ -114,12 +114,12 @@ def test_after_a_sigterm_the_status_says_so_and_error_does_not() -> None:
 
 
 @pytest.mark.parametrize("status", [-9, -15, 128, 137, None])
-def test_a_run_that_was_killed_is_aborted_whatever_it_printed(status: int | None) -> None:
+def test_a_killed_run_is_aborted_with_any_output(status: int | None) -> None:
     for output in (b"", printed(FSYNC), printed(FSYNC)[:-500], b"{", b"nonsense"):
         assert RunResult.ABORTED == parse(output, status).result
 
 
-def test_the_job_that_a_full_disk_stopped_failed_and_the_others_did_not() -> None:
+def test_only_the_job_that_a_full_disk_stopped_failed() -> None:
     full = job("slc", error=28, write=direction({5: 26}, 1 << 20))
     run = parse(printed(full, PAGE_READ), 1)
     assert RunResult.FAILED == run.result
@@ -128,35 +128,35 @@ def test_the_job_that_a_full_disk_stopped_failed_and_the_others_did_not() -> Non
     assert 26 << 20 == run.written_bytes
 
 
-def test_a_status_that_no_job_owns_up_to_discredits_all() -> None:
+def test_an_error_status_without_a_failed_job_fails_all_jobs() -> None:
     run = parse(printed(FSYNC, PAGE_READ), 1)
     assert [RunResult.FAILED] * 2 == [each.result for each in run.jobs]
 
 
-def test_a_job_that_says_not_whether_it_failed_is_not_believed_when_one_has() -> None:
+def test_a_job_without_an_error_field_fails_if_another_failed() -> None:
     run = parse(printed(job("slc", error=28), {**PAGE_READ, "error": None}), 1)
     assert [RunResult.FAILED] * 2 == [each.result for each in run.jobs]
 
 
-def test_a_job_that_did_nothing_has_not_succeeded() -> None:
+def test_a_job_without_operations_failed() -> None:
     run = parse(printed(FSYNC, job("page_read")), 0)
     assert RunResult.FAILED == run.result
     assert [RunResult.SUCCESS, RunResult.FAILED] == [each.result for each in run.jobs]
 
 
-def test_of_two_reports_the_last_counts_for_the_first_was_asked_for_on_the_way() -> None:
+def test_the_last_of_two_reports_is_used() -> None:
     half = job("fsync", write=direction({2_000: 33}))
     assert 200 * 4096 == parse(printed(half) + b"\n" + printed(FSYNC), 0).written_bytes
 
 
-def test_of_two_reports_of_which_the_last_is_cut_off_the_first_counts_and_it_is_said() -> None:
+def test_if_the_last_report_is_truncated_the_first_is_used_with_a_fault() -> None:
     half = job("fsync", write=direction({2_000: 33}))
     run = parse(printed(half) + printed(FSYNC)[:-900], 128)
     assert 33 * 4096 == run.written_bytes
     assert run.faults
 
 
-def test_two_results_of_one_name_are_not_added_up_and_it_is_said() -> None:
+def test_a_duplicate_job_name_is_a_fault() -> None:
     run = parse(printed(FSYNC, FSYNC), 0)
     assert 1 == len(run.jobs)
     assert 1 == len(run.faults)
@@ -177,14 +177,12 @@ def test_two_results_of_one_name_are_not_added_up_and_it_is_said() -> None:
         (b" " * (fio_report.MAX_REPORT_BYTES + 1), "more than"),
     ],
 )
-def test_a_run_that_ended_by_itself_without_a_report_is_not_understood(
-    output: bytes, why: str
-) -> None:
+def test_a_run_that_exits_without_a_report_is_a_parse_error(output: bytes, why: str) -> None:
     with pytest.raises(ParseError, match=why):
         parse(output, 1)
 
 
-def test_a_mean_that_is_no_number_is_not_known_and_costs_nothing_else() -> None:
+def test_a_nan_mean_is_unknown_and_other_fields_are_kept() -> None:
     """printf of a division by zero: no JSON, and yet in reports."""
     for word in ("nan", "-nan", "inf"):
         output = printed(FSYNC).replace(b'"stddev": 0.0', f'"stddev": {word}'.encode())
@@ -195,7 +193,7 @@ def test_a_mean_that_is_no_number_is_not_known_and_costs_nothing_else() -> None:
     assert (200, None) == (write.operations, write.iops)
 
 
-def test_a_field_that_is_odd_loses_that_field() -> None:
+def test_an_invalid_field_is_left_out() -> None:
     odd = latency({5_000: 10}, max=-1)
     odd["bins"] = {"5000": 9, "x": 1, "-3": 1, "6000": "many", "nan": 1}
     run = parse(printed(job("w", error="?", write=direction({5_000: 10}, clat_ns=odd, iops=[]))), 0)
@@ -211,7 +209,7 @@ def test_a_field_that_is_odd_loses_that_field() -> None:
     assert 7 == len(run.faults)
 
 
-def test_the_format_of_the_future_is_read_as_far_as_it_is_known() -> None:
+def test_unknown_fields_of_a_later_format_are_ignored() -> None:
     future = printed(
         job("fsync", write=direction({9: 1}, zones=3), telemetry={"a": []}), format=9
     ).replace(b"fio-3.33", b"fio-4.2-rc1")
@@ -235,7 +233,7 @@ _JSON = st.recursive(
 
 
 @given(st.binary(max_size=400), st.none() | st.integers(-64, 255))
-def test_any_bytes_are_a_run_or_not_understood(output: bytes, status: int | None) -> None:
+def test_any_bytes_are_a_run_or_a_parse_error(output: bytes, status: int | None) -> None:
     try:
         parse(output, status)
     except ParseError:
@@ -243,7 +241,7 @@ def test_any_bytes_are_a_run_or_not_understood(output: bytes, status: int | None
 
 
 @given(st.integers(0, len(printed(FSYNC, PAGE_READ))), st.sampled_from([0, 1, 128]))
-def test_a_report_may_be_cut_anywhere(length: int, status: int) -> None:
+def test_a_report_may_be_truncated_anywhere(length: int, status: int) -> None:
     try:
         run = parse(printed(FSYNC, PAGE_READ)[:length], status)
     except ParseError:
@@ -253,7 +251,7 @@ def test_a_report_may_be_cut_anywhere(length: int, status: int) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["read", "write", "sync", "error", "job_runtime"]), _JSON))
-def test_any_values_in_a_job_cost_at_most_the_job(values: dict[str, object]) -> None:
+def test_any_values_in_a_job_affect_only_that_job(values: dict[str, object]) -> None:
     broken = json.dumps({"jobs": [{"jobname": "w", **values}, PAGE_READ]}).encode()
     run = parse(broken, 0)
     assert RunResult.SUCCESS == run.jobs[-1].result

@@ -61,14 +61,14 @@ def reading(device_ms: float, others: int = 0) -> RunOutcome:
 
 
 @pytest.mark.parametrize(("device_ms", "expected"), [(0.2, 0.95), (4.2, 0.0), (2.1, 0.5)])
-def test_the_share_outside_the_device_in_its_own_part_of_the_run(
+def test_the_host_share_is_computed_within_the_time_of_the_job(
     device_ms: float, expected: float
 ) -> None:
     share = host_share_of_run(reading(device_ms), (REDO, READ), "page_read", RULES)
     assert expected == pytest.approx(share, abs=0.02)
 
 
-def test_it_is_not_known_where_others_did_as_much() -> None:
+def test_the_host_share_is_unknown_if_others_made_as_many_operations() -> None:
     run = reading(0.2)
     crowded = tuple(
         GuardReading(
@@ -80,16 +80,16 @@ def test_it_is_not_known_where_others_did_as_much() -> None:
     assert host_share_of_run(run, (REDO, READ), "page_read", RULES) is None
 
 
-def test_it_is_not_known_of_what_goes_into_the_page_cache() -> None:
+def test_the_host_share_is_unknown_for_buffered_writes() -> None:
     assert host_share_of_run(reading(0.2), (REDO, READ), "fsync", RULES) is None
 
 
-def test_it_is_not_known_without_looks() -> None:
+def test_the_host_share_is_unknown_without_readings() -> None:
     run = replace(reading(0.2), readings=())
     assert host_share_of_run(run, (REDO, READ), "page_read", RULES) is None
 
 
-def test_what_the_device_wrote_counts_where_the_probe_did_most_of_it() -> None:
+def test_the_device_bytes_count_if_the_probe_made_most_operations() -> None:
     jobs = (job("page_write", Op.WRITE, 2.0, operations=100, bytes=100 * 16_384),)
     looks = ((0.0, disk()), (2.0, disk(writes=150, sectors=8000)))
     assert 8000 * 512 == ended(jobs, looks, 2.0).device_bytes
@@ -99,7 +99,7 @@ def test_what_the_device_wrote_counts_where_the_probe_did_most_of_it() -> None:
     assert replace(ended(jobs, looks, 2.0), run=None).fio_bytes is None
 
 
-def test_one_profile_that_failed_does_not_fail_the_others() -> None:
+def test_a_failed_profile_does_not_fail_the_others() -> None:
     jobs = (
         job("fsync", Op.SYNC, 1.0, operations=1),
         JobResult("page_write", RunResult.FAILED, 28, 1.0, {}),
@@ -110,7 +110,7 @@ def test_one_profile_that_failed_does_not_fail_the_others() -> None:
     assert ProfileResult.FAILED is run.result_of("page_read"), "it is not in the report"
 
 
-def test_a_run_has_twice_its_time_and_what_it_takes_to_begin() -> None:
+def test_the_timeout_is_twice_the_runtime_plus_5_s() -> None:
     assert 65.0 == limit_seconds((REDO, READ, WRITE))
 
 
@@ -140,7 +140,7 @@ def device(op: str, operations: int, seconds: float, others: int = 0) -> DiskInt
         ),
     ],
 )
-def test_published_runs(
+def test_the_host_share_of_published_runs(
     op: Literal["read", "write"],
     probe: tuple[int, float],
     disk: tuple[int, float],
@@ -151,23 +151,23 @@ def test_published_runs(
     assert (expected > 0.5) == is_host_limited(share, RULES)
 
 
-def test_it_is_known_only_where_the_probe_made_half_of_the_operations() -> None:
+def test_the_host_share_is_known_only_if_the_probe_made_half_of_the_operations() -> None:
     assert pytest.approx(0.5) == host_share("read", 500, 2e-3, device("read", 1000, 1.0), RULES)
     assert host_share("read", 499, 2e-3, device("read", 1000, 1.0), RULES) is None
 
 
-def test_the_other_direction_counts_among_the_operations_and_not_in_the_await() -> None:
+def test_the_other_direction_counts_as_operations_and_not_in_the_await() -> None:
     busy = device("read", 500, 0.5, others=500)
     assert pytest.approx(0.5) == host_share("read", 500, 2e-3, busy, RULES)
     assert host_share("read", 500, 2e-3, device("read", 500, 0.5, others=501), RULES) is None
 
 
-def test_a_device_slower_than_the_probe_saw_leaves_nothing_to_the_host() -> None:
+def test_the_host_share_is_0_if_the_await_exceeds_the_latency() -> None:
     """The kernel's milliseconds round."""
     assert 0.0 == host_share("write", 200, 1e-4, device("write", 200, 0.021), RULES)
 
 
-def test_it_is_not_known_where_either_did_nothing() -> None:
+def test_the_host_share_is_unknown_without_operations() -> None:
     assert host_share("read", 0, 1e-3, device("read", 0, 0.0), RULES) is None
     assert host_share("read", 100, 1e-3, device("write", 100, 0.1), RULES) is None
     assert host_share("read", 100, 0.0, device("read", 100, 0.1), RULES) is None
@@ -179,7 +179,7 @@ def test_it_is_not_known_where_either_did_nothing() -> None:
     st.tuples(st.integers(-1, 10**9), st.floats()),
     st.tuples(st.integers(0, 10**6), st.floats(0, 1e5), st.integers(0, 10**6)),
 )
-def test_a_share_lies_between_nothing_and_all(
+def test_the_host_share_is_between_0_and_1(
     op: Literal["read", "write"], probe: tuple[int, float], disk: tuple[int, float, int]
 ) -> None:
     share = host_share(op, *probe, device(op, *disk), RULES)

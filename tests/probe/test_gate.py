@@ -35,7 +35,7 @@ def reason(**changes: object) -> Reason | None:
     return found.reason if isinstance(found, Skip) else None
 
 
-def test_a_host_at_rest_is_probed() -> None:
+def test_an_idle_host_is_probed() -> None:
     assert Run(minimal=False) == gate(REST, RULES)
 
 
@@ -65,7 +65,7 @@ def test_a_host_at_rest_is_probed() -> None:
         ({"cgroup_pressure_ratio": 0.06}, Reason.CGROUP_PRESSURE),
     ],
 )
-def test_each_reason_has_its_cause(changes: dict[str, object], expected: Reason) -> None:
+def test_each_condition_gives_its_reason(changes: dict[str, object], expected: Reason) -> None:
     assert expected == reason(**changes)
 
 
@@ -83,16 +83,16 @@ def test_each_reason_has_its_cause(changes: dict[str, object], expected: Reason)
         {"writes": False, "needed_bytes": 0, "budget_bytes": 0},
     ],
 )
-def test_what_is_not_known_or_does_not_matter_holds_nothing_up(changes: dict[str, object]) -> None:
+def test_unknown_and_irrelevant_values_do_not_prevent_a_probe(changes: dict[str, object]) -> None:
     assert reason(**changes) is None
 
 
-def test_who_asks_for_a_probe_does_not_wait_for_the_time_after_a_start() -> None:
+def test_an_on_demand_probe_ignores_the_delay_after_a_start() -> None:
     assert reason(is_on_demand=True, start_seconds=300.0, host_uptime_seconds=10.0) is None
     assert Reason.BUSY == reason(is_on_demand=True, busy_ratio=0.9)
 
 
-def test_a_host_that_never_rests_is_probed_shortly_at_times() -> None:
+def test_a_host_that_is_always_busy_gets_a_minimal_run() -> None:
     busy = replace(REST, busy_ratio=0.99, pressure_ratio=0.8)
     most = RULES.forced_after_skips
     assert isinstance(gate(replace(busy, skips=most - 1), RULES), Skip)
@@ -100,7 +100,7 @@ def test_a_host_that_never_rests_is_probed_shortly_at_times() -> None:
 
 
 @pytest.mark.parametrize("expected", Reason)
-def test_only_load_is_overridden_and_only_load_counts(expected: Reason) -> None:
+def test_only_skips_for_load_lead_to_a_minimal_run(expected: Reason) -> None:
     load = {Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE}
     assert (expected in load) == Skip(expected, "").is_for_load
     for changes in ({"temperature_celsius": 90.0}, {"is_rebuilding": True}, {"budget_bytes": 0}):
@@ -108,12 +108,12 @@ def test_only_load_is_overridden_and_only_load_counts(expected: Reason) -> None:
         assert isinstance(gate(forced, RULES), Skip)
 
 
-def test_what_lasts_is_said_before_what_passes() -> None:
+def test_lasting_reasons_come_before_temporary_ones() -> None:
     assert Reason.UNACKNOWLEDGED == reason(is_unacknowledged=True, is_locked=True, busy_ratio=1.0)
     assert Reason.FILESYSTEM == reason(unsuitable="nfs", start_seconds=5.0, busy_ratio=1.0)
 
 
-def test_the_words_hold_the_figure_and_the_limit() -> None:
+def test_the_message_contains_the_value_and_the_limit() -> None:
     found = gate(replace(REST, busy_ratio=0.93), RULES)
     assert Skip(Reason.BUSY, "device busy in the last minute: 93%; the limit is 60%") == found
 
@@ -149,7 +149,7 @@ _SIZES = st.none() | st.integers(-(1 << 70), 1 << 70)
         st.integers(0, 100),
     )
 )
-def test_every_state_is_a_run_or_a_skip_with_words(state: GateState) -> None:
+def test_every_state_is_a_run_or_a_skip_with_a_message(state: GateState) -> None:
     found = gate(state, RULES)
     if isinstance(found, Skip):
         assert found.detail
@@ -170,7 +170,7 @@ def held(**changes: object) -> Reason | None:
     return guard([sample] * RULES.guard_samples, RULES)
 
 
-def test_a_calm_run_goes_on() -> None:
+def test_the_guard_does_not_end_an_undisturbed_run() -> None:
     assert held() is None
     assert guard([], RULES) is None
     assert guard([GuardSample()] * 10, RULES) is None
@@ -193,7 +193,7 @@ def test_a_run_ends_when_production_needs_the_device(
     assert expected == held(**changes)
 
 
-def test_one_burst_of_production_ends_no_run_and_harm_needs_no_second_look() -> None:
+def test_load_must_last_for_several_samples_and_harm_does_not() -> None:
     assert guard([CALM, CALM, replace(CALM, in_flight=64)], RULES) is None
     assert guard([replace(CALM, in_flight=64)] * 2, RULES) is None
     assert Reason.HOT == guard([replace(CALM, temperature_celsius=80.0)], RULES)

@@ -28,7 +28,7 @@ def fio(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.wait()
 
 
-def test_one_has_it_at_a_time(tmp_path: Path) -> None:
+def test_one_process_holds_the_lock_at_a_time(tmp_path: Path) -> None:
     one, other = HostLock((tmp_path,)), HostLock((tmp_path,))
     assert one.acquire()
     assert one.acquire(), "again is no mistake"
@@ -38,14 +38,14 @@ def test_one_has_it_at_a_time(tmp_path: Path) -> None:
     other.release()
 
 
-def test_the_first_directory_that_can_be_used_is_taken(tmp_path: Path) -> None:
+def test_the_first_usable_directory_is_used(tmp_path: Path) -> None:
     one = HostLock((tmp_path / "none", tmp_path))
     assert one.acquire()
     assert ["ssd-exporter-probe.lock"] == os.listdir(tmp_path)
     one.release()
 
 
-def test_a_link_or_a_pipe_in_its_place_is_not_taken(tmp_path: Path) -> None:
+def test_a_link_or_a_pipe_is_not_used_as_the_lock_file(tmp_path: Path) -> None:
     name = tmp_path / "ssd-exporter-probe.lock"
     name.symlink_to("/etc/passwd")
     assert not HostLock((tmp_path,)).acquire()
@@ -54,7 +54,7 @@ def test_a_link_or_a_pipe_in_its_place_is_not_taken(tmp_path: Path) -> None:
     assert not HostLock((tmp_path,)).acquire()
 
 
-def test_a_program_that_was_lent_it_has_it_after_us_until_we_release_it(tmp_path: Path) -> None:
+def test_a_program_that_inherited_the_lock_keeps_it_until_it_is_released(tmp_path: Path) -> None:
     """The lock is the open file's and not the process's."""
     holder = (
         "import sys, subprocess, pathlib\n"
@@ -84,7 +84,7 @@ def test_a_program_that_was_lent_it_has_it_after_us_until_we_release_it(tmp_path
     other.release()
 
 
-def test_what_a_dead_daemon_left_is_ended(tmp_path: Path, fio: subprocess.Popen[bytes]) -> None:
+def test_a_fio_of_a_dead_daemon_is_killed(tmp_path: Path, fio: subprocess.Popen[bytes]) -> None:
     owner = subprocess.Popen(["true"])
     owner.wait()
     pid_file = ProbePidFile(tmp_path)
@@ -95,7 +95,7 @@ def test_what_a_dead_daemon_left_is_ended(tmp_path: Path, fio: subprocess.Popen[
     assert not (tmp_path / "probe-process.json").exists()
 
 
-def test_what_another_instance_runs_is_left_alone(
+def test_a_fio_of_another_instance_keeps_running(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
     pid_file = ProbePidFile(tmp_path)
@@ -105,7 +105,7 @@ def test_what_another_instance_runs_is_left_alone(
     assert (tmp_path / "probe-process.json").exists()
 
 
-def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
+def test_a_record_that_is_written_during_the_check_is_kept(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
     """A pipe in its place holds the reader up until the note of another instance is there."""
@@ -120,7 +120,7 @@ def test_a_note_that_is_written_while_there_is_none_to_be_read_stays(
     assert file.is_file()
 
 
-def test_a_process_that_took_the_number_is_left_alone(
+def test_another_process_with_the_same_pid_is_not_killed(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
     pid_file = ProbePidFile(tmp_path)
@@ -134,7 +134,7 @@ def test_a_process_that_took_the_number_is_left_alone(
     assert fio.poll() is None
 
 
-def test_a_process_that_is_no_fio_is_left_alone(tmp_path: Path) -> None:
+def test_a_process_with_another_name_is_not_killed(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         pid_file = ProbePidFile(tmp_path)
         pid_file.write(process.pid)
@@ -145,7 +145,7 @@ def test_a_process_that_is_no_fio_is_left_alone(tmp_path: Path) -> None:
 
 
 @given(text=st.text() | st.recursive(st.integers() | st.none(), st.lists).map(json.dumps))
-def test_a_marker_that_is_none_is_no_process(
+def test_an_invalid_pid_file_is_ignored(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
     place = tmp_path_factory.mktemp("marker")

@@ -34,7 +34,7 @@ def mounted(host: Host, *lines: str) -> None:
 ROOT = "1 0 259:0 / / rw - ext4 /dev/sda rw"
 
 
-def test_the_longest_mount_above_it_counts(host: Host, tmp_path: Path) -> None:
+def test_the_mount_with_the_longest_path_is_used(host: Host, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     mounted(host, ROOT, f"2 1 259:1 / {data} rw - xfs /dev/cciss/c0d0 rw")
@@ -45,7 +45,7 @@ def test_the_longest_mount_above_it_counts(host: Host, tmp_path: Path) -> None:
     assert "sda" == location.locate(tmp_path, seen(host), host.proc).device
 
 
-def test_a_link_on_the_way_is_followed_to_where_it_leads(host: Host, tmp_path: Path) -> None:
+def test_links_in_the_path_are_resolved(host: Host, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (tmp_path / "link").symlink_to(data)
@@ -54,7 +54,7 @@ def test_a_link_on_the_way_is_followed_to_where_it_leads(host: Host, tmp_path: P
 
 
 @pytest.mark.parametrize("line", [ROOT.replace("rw -", "ro -"), ROOT.removesuffix("rw") + "ro"])
-def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
+def test_a_read_only_mount_is_unsuitable(host: Host, tmp_path: Path, line: str) -> None:
     mounted(host, line)
     place = location.locate(tmp_path, seen(host), host.proc)
     assert "/ is mounted read-only" == place.unsuitable(copy_on_write=False)
@@ -70,19 +70,21 @@ def test_read_only_is_said(host: Host, tmp_path: Path, line: str) -> None:
         ("", "no mount contains it"),
     ],
 )
-def test_why_there_is_no_drive(host: Host, tmp_path: Path, line: str, words: str) -> None:
+def test_the_error_names_why_there_is_no_drive(
+    host: Host, tmp_path: Path, line: str, words: str
+) -> None:
     mounted(host, *filter(None, [line]))
     with pytest.raises(ReadError, match=words):
         location.locate(tmp_path, seen(host), host.proc)
 
 
-def test_without_a_mount_table_it_is_not_known(host: Host, tmp_path: Path) -> None:
+def test_without_a_mount_table_the_location_is_an_error(host: Host, tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="cannot find the filesystem"):
         location.locate(tmp_path, seen(host), host.proc)
 
 
 @given(text=st.text())
-def test_any_mount_table_gives_a_place_or_none(
+def test_any_mount_table_gives_a_location_or_an_error(
     tmp_path_factory: pytest.TempPathFactory, text: str
 ) -> None:
     place = tmp_path_factory.mktemp("host")
@@ -93,7 +95,7 @@ def test_any_mount_table_gives_a_place_or_none(
         location.locate(place, seen(host), host.proc)
 
 
-def test_how_full_a_real_filesystem_is(tmp_path: Path) -> None:
+def test_the_free_space_of_a_real_filesystem(tmp_path: Path) -> None:
     space = location.free_space(tmp_path / "not there yet")
     assert 0 < space.avail_bytes <= space.size_bytes
     with pytest.raises(ReadError):
@@ -104,7 +106,7 @@ def test_how_full_a_real_filesystem_is(tmp_path: Path) -> None:
     ("action", "expected"),
     [("resync", True), ("check", True), ("recover", True), ("idle", False), ("frozen", False)],
 )
-def test_an_array_that_is_rebuilt_below_is_seen(
+def test_a_rebuild_of_an_array_below_is_detected(
     host: Host, tmp_path: Path, action: str, expected: bool
 ) -> None:
     md = "devices/virtual/block/md0"
@@ -118,13 +120,13 @@ def test_an_array_that_is_rebuilt_below_is_seen(
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs", "ext3", "f2fs"])
-def test_what_writes_in_place_may_be_probed(fstype: str) -> None:
+def test_filesystems_that_write_in_place_are_suitable(fstype: str) -> None:
     assert FilesystemKind.IN_PLACE == filesystem_kind(fstype)
     assert "" == unsuitable_reason(fstype, copy_on_write=False)
 
 
 @pytest.mark.parametrize("fstype", ["btrfs", "zfs", "bcachefs"])
-def test_copy_on_write_takes_consent(fstype: str) -> None:
+def test_copy_on_write_needs_the_setting(fstype: str) -> None:
     assert "set probe.copy_on_write" in unsuitable_reason(fstype, copy_on_write=False)
     assert "" == unsuitable_reason(fstype, copy_on_write=True)
 
@@ -145,7 +147,7 @@ def test_copy_on_write_takes_consent(fstype: str) -> None:
         ("", FilesystemKind.UNKNOWN, "the filesystem"),
     ],
 )
-def test_the_others_are_refused_whatever_was_consented(
+def test_other_filesystems_are_always_refused(
     fstype: str, expected: FilesystemKind, word: str
 ) -> None:
     assert expected == filesystem_kind(fstype)
@@ -153,7 +155,7 @@ def test_the_others_are_refused_whatever_was_consented(
 
 
 @given(st.text())
-def test_any_type_is_of_some_kind(fstype: str) -> None:
+def test_every_type_has_a_kind(fstype: str) -> None:
     assert (filesystem_kind(fstype) is FilesystemKind.IN_PLACE) == (
         unsuitable_reason(fstype, copy_on_write=False) == ""
     )

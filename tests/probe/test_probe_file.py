@@ -32,7 +32,7 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path / "probe"
 
 
-def test_the_directory_and_the_file_are_made_for_us_alone(directory: Path) -> None:
+def test_the_directory_and_the_file_are_created_private(directory: Path) -> None:
     path = prepare(directory, "nvme0n1", SIZE)
     assert directory / "nvme0n1" == path
     assert (0o40700, 0o100600, SIZE) == (
@@ -43,13 +43,13 @@ def test_the_directory_and_the_file_are_made_for_us_alone(directory: Path) -> No
     assert path == check(directory, "nvme0n1", SIZE)
 
 
-def test_what_it_holds_cannot_be_compressed_and_takes_its_space(directory: Path) -> None:
+def test_the_content_is_incompressible_and_allocated(directory: Path) -> None:
     path = prepare(directory, "sda", SIZE)
     assert len(zlib.compress(path.read_bytes(), 1)) > SIZE
     assert 0 == missing_bytes(directory, "sda", SIZE)
 
 
-def test_it_is_kept_between_runs(directory: Path) -> None:
+def test_the_file_is_kept_between_runs(directory: Path) -> None:
     path = prepare(directory, "sda", SIZE)
     before, content = path.stat(), path.read_bytes()
     prepare(directory, "sda", SIZE - MIB)
@@ -57,7 +57,7 @@ def test_it_is_kept_between_runs(directory: Path) -> None:
     assert content == path.read_bytes()
 
 
-def test_one_that_is_too_short_is_filled_up(directory: Path) -> None:
+def test_a_short_file_is_filled_up(directory: Path) -> None:
     """As after a kill in the middle of filling it."""
     path = prepare(directory, "sda", MIB)
     content = path.read_bytes()
@@ -67,7 +67,7 @@ def test_one_that_is_too_short_is_filled_up(directory: Path) -> None:
     assert b"\0" * 4096 not in path.read_bytes()
 
 
-def test_progress_is_heard_in_order_until_all_is_there(directory: Path) -> None:
+def test_progress_is_reported_in_order_up_to_the_size(directory: Path) -> None:
     heard: list[int] = []
     prepare(directory, "sda", SIZE, progress=heard.append)
     assert [MIB, 2 * MIB, 3 * MIB, SIZE] == heard
@@ -81,26 +81,26 @@ def giving_up(size: int) -> None:
     raise GivenUp(size)
 
 
-def test_a_filling_that_is_given_up_leaves_nothing_behind(directory: Path) -> None:
+def test_an_aborted_filling_removes_a_new_file(directory: Path) -> None:
     with pytest.raises(GivenUp):
         prepare(directory, "sda", SIZE, progress=giving_up)
     assert [] == os.listdir(directory)
 
 
-def test_a_longer_filling_that_is_given_up_leaves_what_was_there(directory: Path) -> None:
+def test_an_aborted_filling_restores_the_earlier_length(directory: Path) -> None:
     path = prepare(directory, "sda", MIB)
     with pytest.raises(GivenUp):
         prepare(directory, "sda", SIZE, progress=giving_up)
     assert MIB == path.stat().st_size
 
 
-def test_a_file_that_a_run_will_write_is_not_written_before(directory: Path) -> None:
+def test_without_fill_only_the_length_is_set(directory: Path) -> None:
     path = prepare(directory, "slc", 64 * MIB, fill=False)
     assert 64 * MIB == path.stat().st_size
     assert 64 * MIB == missing_bytes(directory, "slc", 64 * MIB)
 
 
-def test_a_file_can_be_removed_and_need_not_be_there(directory: Path) -> None:
+def test_removing_a_missing_file_is_not_an_error(directory: Path) -> None:
     prepare(directory, "slc", 4096)
     remove(directory, "slc")
     remove(directory, "slc")
@@ -143,7 +143,7 @@ def replaced(request: pytest.FixtureRequest, directory: Path, tmp_path: Path) ->
     assert not (tmp_path / "made-by-us").exists()
 
 
-def test_nothing_but_our_own_regular_file_is_touched(replaced: Path) -> None:
+def test_only_our_own_regular_file_is_changed(replaced: Path) -> None:
     for refuse in (
         lambda: prepare(replaced.parent, replaced.name, SIZE),
         lambda: check(replaced.parent, replaced.name, 1),
@@ -155,7 +155,7 @@ def test_nothing_but_our_own_regular_file_is_touched(replaced: Path) -> None:
 
 
 @as_root
-def test_a_file_of_someone_else_is_refused(directory: Path) -> None:
+def test_a_file_of_another_user_is_refused(directory: Path) -> None:
     path = prepare(directory, "sda", 4096)
     os.chown(path, 12345, 12345)
     with pytest.raises(UnsafeProbeFile, match="belongs to user 12345"):
@@ -163,7 +163,7 @@ def test_a_file_of_someone_else_is_refused(directory: Path) -> None:
 
 
 @as_root
-def test_a_directory_of_someone_else_is_refused(directory: Path) -> None:
+def test_a_directory_of_another_user_is_refused(directory: Path) -> None:
     directory.mkdir(mode=0o700)
     os.chown(directory, 12345, 12345)
     with pytest.raises(
@@ -174,7 +174,7 @@ def test_a_directory_of_someone_else_is_refused(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o755, 0o770, 0o701, 0o1777])
-def test_a_directory_that_others_may_enter_is_refused(directory: Path, mode: int) -> None:
+def test_a_directory_that_is_open_to_others_is_refused(directory: Path, mode: int) -> None:
     directory.mkdir()
     directory.chmod(mode)
     with pytest.raises(UnsafeProbeFile, match="chmod 0700"):
@@ -189,14 +189,14 @@ def test_a_link_to_a_directory_is_refused(directory: Path, tmp_path: Path) -> No
     assert [] == os.listdir(tmp_path / "elsewhere")
 
 
-def test_a_directory_that_is_gone_is_made_to_prepare_and_refused_to_check(directory: Path) -> None:
+def test_a_missing_directory_is_created_by_prepare_and_refused_by_check(directory: Path) -> None:
     with pytest.raises(UnsafeProbeFile, match="No such file"):
         check(directory, "sda", 4096)
     with pytest.raises(UnsafeProbeFile, match="No such file"):
         prepare(directory / "a" / "b", "sda", 4096)
 
 
-def test_a_file_that_is_gone_or_cut_short_is_refused_before_a_run(directory: Path) -> None:
+def test_a_missing_or_short_file_is_refused_before_a_run(directory: Path) -> None:
     """fio would delete the short one, and refuse to make it anew."""
     path = prepare(directory, "sda", SIZE)
     os.truncate(path, MIB)
@@ -224,7 +224,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @as_root
 @pytest.mark.real
-def test_a_full_disk_is_said_and_given_back(small_disk: Path) -> None:
+def test_a_full_disk_is_an_error_and_the_space_is_freed(small_disk: Path) -> None:
     directory = small_disk / "probe"
     free = os.statvfs(small_disk).f_bfree
     with pytest.raises(FilesystemFull, match="is removed"):
@@ -240,7 +240,7 @@ def test_a_full_disk_is_said_and_given_back(small_disk: Path) -> None:
 
 @as_root
 @pytest.mark.real
-def test_a_read_only_filesystem_is_refused_in_its_own_words(small_disk: Path) -> None:
+def test_a_read_only_filesystem_is_refused_with_the_kernel_s_message(small_disk: Path) -> None:
     directory = small_disk / "probe"
     directory.mkdir(mode=0o700)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
@@ -248,7 +248,7 @@ def test_a_read_only_filesystem_is_refused_in_its_own_words(small_disk: Path) ->
         prepare(directory, "sda", MIB)
 
 
-def test_a_file_is_shortened_and_never_made_longer(directory: Path) -> None:
+def test_shorten_never_extends_a_file(directory: Path) -> None:
     path = prepare(directory, "sda", SIZE)
     before = path.read_bytes()
     shorten(directory, "sda", MIB)
@@ -258,7 +258,7 @@ def test_a_file_is_shortened_and_never_made_longer(directory: Path) -> None:
     assert ["sda"] == os.listdir(directory)
 
 
-def test_what_a_link_leads_to_is_not_shortened(directory: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_link_is_not_shortened(directory: Path, tmp_path: Path) -> None:
     prepare(directory, "sda", MIB)
     precious = tmp_path / "precious"
     precious.write_bytes(b"data")

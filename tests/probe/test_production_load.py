@@ -21,7 +21,7 @@ def load(*notes: LoadSample) -> ProductionLoad:
     return made
 
 
-def test_nothing_is_known_without_a_past() -> None:
+def test_without_earlier_samples_the_load_is_unknown() -> None:
     for made in (
         ProductionLoad(),
         load(LoadSample(0.0, 0.0, 0.0)),
@@ -35,7 +35,7 @@ def test_nothing_is_known_without_a_past() -> None:
         )
 
 
-def test_the_device_is_looked_at_over_a_minute_and_pressure_over_ten_seconds() -> None:
+def test_busy_time_is_averaged_over_a_minute_and_pressure_over_ten_seconds() -> None:
     notes = [
         LoadSample(at, 0.5 * at, 0.0 if at < 55 else at - 55, {"a": 0.1 * at, "b": 0.0})
         for at in range(0, 66, 5)
@@ -50,7 +50,7 @@ def _float(note: LoadSample) -> LoadSample:
     return LoadSample(float(note.at), note.busy, note.waiting, note.stalled)
 
 
-def test_a_sum_that_went_back_is_of_another_device() -> None:
+def test_a_counter_that_decreased_gives_no_ratio() -> None:
     state = load(
         LoadSample(0.0, 50.0, 50.0, {"a": 5.0}), LoadSample(60.0, 1.0, 1.0, {"a": 1.0})
     ).ratios()
@@ -63,13 +63,13 @@ NUMBER = st.none() | st.floats(0, 1e9)
 
 
 @given(st.lists(st.builds(LoadSample, st.floats(0, 1e6), NUMBER, NUMBER, st.just({}))))
-def test_a_share_is_one(notes: list[LoadSample]) -> None:
+def test_all_ratios_are_between_0_and_1(notes: list[LoadSample]) -> None:
     state = load(*notes).ratios()
     for ratio in (state.busy_ratio, state.pressure_ratio):
         assert ratio is None or 0 <= ratio <= 1
 
 
-def test_the_guard_sees_what_is_in_flight_and_how_mysqld_waits(tmp_path: Path) -> None:
+def test_the_guard_sample_has_requests_in_flight_and_mysqld_pressure(tmp_path: Path) -> None:
     clock = FakeClock()
     group = tmp_path / "fs/cgroup/system.slice/mysql.service"
     group.mkdir(parents=True)
@@ -89,7 +89,7 @@ def test_the_guard_sees_what_is_in_flight_and_how_mysqld_waits(tmp_path: Path) -
     assert [False, True, True] == [look.disk is not None for look in watch.readings]
 
 
-def test_pressure_that_cannot_be_read_is_not_known(tmp_path: Path) -> None:
+def test_unreadable_pressure_is_unknown(tmp_path: Path) -> None:
     assert production_load.host_waiting_seconds(tmp_path) is None
     assert {} == production_load.waiting_seconds([tmp_path])
     assert {} == production_load.stalled_seconds([tmp_path])

@@ -30,7 +30,7 @@ def configured(name: str, **values: object) -> Profile:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_our_own_profiles_pass_as_settings_and_stay_what_they_are(name: str) -> None:
+def test_the_built_in_profiles_are_valid_settings(name: str) -> None:
     assert PROFILES[name] == configured(name)
     assert name == PROFILES[name].name
 
@@ -45,7 +45,7 @@ def test_the_default_schedule_writes_at_most_0_3_terabytes_a_year() -> None:
     assert written <= 0.3e12
 
 
-def test_the_default_schedule_asks_for_at_most_200_operations_a_second() -> None:
+def test_the_default_profiles_make_at_most_200_operations_a_second() -> None:
     for name in ON_BY_DEFAULT:
         each = PROFILES[name]
         assert each.rate_iops is not None
@@ -53,7 +53,7 @@ def test_the_default_schedule_asks_for_at_most_200_operations_a_second() -> None
         assert each.operations_at_most / each.rate_iops < each.runtime_seconds
 
 
-def test_what_fills_the_cache_is_opt_in() -> None:
+def test_profiles_that_fill_the_cache_are_off_by_default() -> None:
     assert {"burst", "slc"} == set(PROFILES) - set(ON_BY_DEFAULT)
     assert (None, 7 * 86_400.0) == (
         PROFILES["slc"].interval_seconds,
@@ -71,7 +71,7 @@ def test_reads_write_nothing() -> None:
     assert PROFILES["fsync"].writes
 
 
-def test_the_smallest_run_has_the_same_parameters_and_fewer_operations() -> None:
+def test_a_minimal_run_has_the_same_parameters_and_fewer_operations() -> None:
     for each in PROFILES.values():
         small = each.minimal()
         assert small.operations_at_most <= min(32, each.operations_at_most)
@@ -82,13 +82,13 @@ def test_the_smallest_run_has_the_same_parameters_and_fewer_operations() -> None
         )
 
 
-def test_a_setting_changes_its_own_profile_and_leaves_the_rest() -> None:
+def test_a_setting_changes_only_its_own_key() -> None:
     changed = configured("fsync", sync="fsync", interval_seconds=600)
     assert (Sync.FSYNC, 600.0) == (changed.sync, changed.interval_seconds)
     assert (4096, 200, 100) == (changed.block_bytes, changed.number_ios, changed.rate_iops)
 
 
-def test_an_own_profile_begins_as_a_read_that_is_capped() -> None:
+def test_a_new_profile_starts_from_page_read() -> None:
     made = configured("mine", block_bytes=4096, engine="libaio", depth=8)
     assert ("mine", Rw.RANDREAD, 200, 512) == (
         made.name,
@@ -98,7 +98,7 @@ def test_an_own_profile_begins_as_a_read_that_is_capped() -> None:
     )
 
 
-def test_zero_takes_a_cap_away() -> None:
+def test_0_removes_a_cap() -> None:
     made = configured("mine", rate_iops=0, number_ios=0, interval_seconds=0)
     assert (None, None, None) == (made.rate_iops, made.number_ios, made.interval_seconds)
     assert not made.is_rate_capped
@@ -128,7 +128,7 @@ def test_zero_takes_a_cap_away() -> None:
         ({"extra": "--rw=trim"}, "extra", "known keys are"),
     ],
 )
-def test_a_setting_that_would_hurt_or_lie_is_refused_by_its_key(
+def test_a_harmful_or_misleading_setting_is_refused_by_its_key(
     values: dict[str, object], key: str, hint: str
 ) -> None:
     with pytest.raises(ConfigError, match=hint) as raised:
@@ -137,7 +137,7 @@ def test_a_setting_that_would_hurt_or_lie_is_refused_by_its_key(
 
 
 @pytest.mark.parametrize("name", ["", "global", "Fsync", "a-b", "9", "a" * 33, "a b", "é", "a\n"])
-def test_a_name_that_fio_or_a_label_would_take_otherwise_is_refused(name: str) -> None:
+def test_an_invalid_profile_name_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match="the name global is reserved"):
         profile(name, ProfileSettings())
 
@@ -160,7 +160,7 @@ def test_a_name_that_fio_or_a_label_would_take_otherwise_is_refused(name: str) -
     ),
     st.sampled_from(["mine", *PROFILES]),
 )
-def test_whatever_is_set_is_bounded_or_refused(settings: ProfileSettings, name: str) -> None:
+def test_all_settings_are_within_bounds_or_refused(settings: ProfileSettings, name: str) -> None:
     try:
         made = profile(name, settings)
     except ConfigError:
@@ -170,7 +170,7 @@ def test_whatever_is_set_is_bounded_or_refused(settings: ProfileSettings, name: 
     assert made.interval_seconds is None or made.interval_seconds >= 10
 
 
-def test_an_engine_that_is_not_there_is_replaced_by_the_next_and_said() -> None:
+def test_a_missing_engine_is_replaced_by_the_next() -> None:
     burst = PROFILES["burst"]
     assert burst == with_engine(burst, {"libaio", "psync"})
     fallen = with_engine(burst, {"psync"})

@@ -24,7 +24,7 @@ def add(rounds: RoundHistory, *values: float, begin: float = 1000.0) -> SteadyPh
     return found.phase
 
 
-def test_rounds_that_the_host_slowed_down_are_no_rounds() -> None:
+def test_host_limited_rounds_are_ignored() -> None:
     rounds = RoundHistory()
     add(rounds, 1.0, 1.0, 1.0, 1.0)
     found = rounds.add("key", Round(1010.0, 50.0, is_host_limited=True), lower_is_better=True)
@@ -32,26 +32,26 @@ def test_rounds_that_the_host_slowed_down_are_no_rounds() -> None:
     assert add(rounds, 1.0, begin=1020.0) is SteadyPhase.STEADY
 
 
-def test_rounds_older_than_five_weeks_are_forgotten() -> None:
+def test_rounds_older_than_five_weeks_are_removed() -> None:
     rounds = RoundHistory()
     assert add(rounds, *[1.0] * 5) is SteadyPhase.STEADY
     assert add(rounds, 1.0, begin=1000.0 + 36 * DAY) is SteadyPhase.TOO_FEW
 
 
-def test_rounds_of_a_clock_that_ran_ahead_are_forgotten() -> None:
+def test_rounds_dated_in_the_future_are_removed() -> None:
     rounds = RoundHistory()
     add(rounds, *[1.0] * 5, begin=1e9)
     assert add(rounds, 1.0, begin=1000.0) is SteadyPhase.TOO_FEW
 
 
-def test_the_first_steady_window_is_the_baseline_over_a_restart() -> None:
+def test_the_baseline_survives_a_restart() -> None:
     rounds = RoundHistory()
     assert add(rounds, *[1.0] * 5) is SteadyPhase.STEADY
     again = RoundHistory(json.loads(json.dumps(rounds.to_state())))
     assert add(again, *[2.0] * 5, begin=2000.0) is SteadyPhase.UNSTEADY
 
 
-def test_what_is_kept_is_bounded() -> None:
+def test_the_history_is_bounded() -> None:
     rounds = RoundHistory()
     for number in range(200):
         for repeat in range(2):
@@ -77,7 +77,7 @@ SERIES = st.fixed_dictionaries(
 
 
 @given(PLAIN | st.dictionaries(st.text(max_size=5), SERIES | PLAIN))
-def test_whatever_was_kept_is_taken_or_left_out(kept: Any) -> None:
+def test_any_saved_history_is_parsed_or_left_out(kept: Any) -> None:
     rounds = RoundHistory(kept)
     add(rounds, 1.0)
     for key in list(rounds.to_state()):
@@ -95,19 +95,19 @@ def test_whatever_was_kept_is_taken_or_left_out(kept: Any) -> None:
         (replace(REDO, rate_iops=None), 0.9),
     ],
 )
-def test_a_capped_rate_is_no_measurement(profile: Any, value: float) -> None:
+def test_the_judged_value_depends_on_the_profile(profile: Any, value: float) -> None:
     found = OpResult(operations=1, iops=2.0, bytes_per_second=3.0, mean_seconds=0.3)
     ops = {Op.READ: found, Op.WRITE: found, Op.SYNC: OpResult(operations=1, mean_seconds=0.9)}
     job = JobResult(profile.name, RunResult.SUCCESS, 0, 1.0, ops)
     assert value == results.round_value(profile, job)
 
 
-def test_what_is_not_said_is_not_measured() -> None:
+def test_a_value_that_fio_does_not_report_is_unknown() -> None:
     job = JobResult("page_read", RunResult.SUCCESS, 0, 1.0, {})
     assert results.round_value(READ, job) is None
 
 
-def test_every_label_tells_rounds_apart() -> None:
+def test_every_label_is_part_of_the_series_key() -> None:
     made = [
         results.series_key("drive", "1.0", READ, "psync"),
         results.series_key("other", "1.0", READ, "psync"),

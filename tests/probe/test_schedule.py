@@ -15,7 +15,7 @@ def names(schedule: ProbeSchedule, now: float) -> list[str]:
     return [profile.name for profile in schedule.due(now)]
 
 
-def test_all_are_due_at_first_and_fall_together_after() -> None:
+def test_all_profiles_are_due_first_and_then_on_a_common_grid() -> None:
     schedule = ProbeSchedule([READ, WRITE], 100.0)
     assert ([], ["page_read", "page_write"]) == (names(schedule, 99.0), names(schedule, 100.0))
     schedule.done("page_read", 107.0)
@@ -25,7 +25,7 @@ def test_all_are_due_at_first_and_fall_together_after() -> None:
     assert ["page_read", "page_write"] == names(schedule, 1000.0)
 
 
-def test_what_was_skipped_is_tried_again_soon_though_it_be_rare() -> None:
+def test_a_skipped_rare_profile_is_retried_soon() -> None:
     schedule = ProbeSchedule([BURST], 100.0)
     schedule.skipped("burst", 100.0)
     assert 400.0 == schedule.next
@@ -33,17 +33,17 @@ def test_what_was_skipped_is_tried_again_soon_though_it_be_rare() -> None:
     assert 100.0 + 7 * 86_400 == schedule.next
 
 
-def test_a_rare_one_waits_for_its_time_over_a_restart_and_others_do_not() -> None:
+def test_only_rare_profiles_keep_their_due_time_over_a_restart() -> None:
     schedule = ProbeSchedule([BURST, READ], 100.0, {"burst": 86_400.0, "page_read": 10.0})
     assert ["page_read"] == names(schedule, 100.0)
     assert ["page_read", "burst"][::-1] == names(schedule, 100.0 + 6 * 86_400)
 
 
-def test_a_clock_that_was_set_back_costs_nothing() -> None:
+def test_a_last_run_in_the_future_is_ignored() -> None:
     assert ["burst"] == names(ProbeSchedule([BURST], 100.0, {"burst": -5.0}), 100.0)
 
 
-def test_what_has_no_interval_is_never_due() -> None:
+def test_a_profile_without_an_interval_is_never_due() -> None:
     schedule = ProbeSchedule([SLC], 0.0)
     assert (float("inf"), []) == (schedule.next, names(schedule, 1e9))
 
@@ -53,7 +53,7 @@ def test_what_has_no_interval_is_never_due() -> None:
     st.floats(60, 1e6),
     st.lists(st.floats(0, 1e5), min_size=1, max_size=20),
 )
-def test_what_has_run_is_due_again_within_an_interval(
+def test_a_profile_is_due_again_within_an_interval(
     first: float, interval: float, waits: list[float]
 ) -> None:
     schedule = ProbeSchedule([replace(READ, interval_seconds=interval)], first)
@@ -65,10 +65,10 @@ def test_what_has_run_is_due_again_within_an_interval(
 
 
 @given(st.text(), st.floats(0, 86_400))
-def test_a_host_keeps_its_delay_within_a_fifth(host: str, delay: float) -> None:
+def test_the_delay_of_a_host_is_constant_and_within_20_percent(host: str, delay: float) -> None:
     assert splayed_delay(delay, host) == splayed_delay(delay, host)
     assert delay * 0.799 <= splayed_delay(delay, host) <= delay * 1.201
 
 
-def test_hosts_differ() -> None:
+def test_hosts_have_different_delays() -> None:
     assert 100 == len({splayed_delay(600.0, f"db{number}") for number in range(100)})

@@ -40,7 +40,7 @@ def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
     return {result: count for result, count in rig.of(name).runs.items() if count}
 
 
-def test_nothing_runs_before_the_first_delay_is_over(rig: Rig) -> None:
+def test_no_probe_runs_before_the_first_delay(rig: Rig) -> None:
     rig.run(FIRST - 1)
     assert [] == rig.fio.ran
     assert not rig.path.exists()
@@ -57,7 +57,7 @@ def test_the_first_slot_waits_until_the_load_is_known(rig: Rig) -> None:
     assert 2 == len(rig.fio.ran), "the next is where it was"
 
 
-def test_a_load_that_nobody_samples_is_waited_for_a_minute_only(rig: Rig) -> None:
+def test_the_first_slot_waits_for_the_load_for_a_minute_at_most(rig: Rig) -> None:
     rig.busy_seconds = None
     rig.clock.advance(FIRST - 5.0)
     for _ in range(12):
@@ -79,7 +79,7 @@ def test_the_profiles_of_a_slot_run_in_one_fio(rig: Rig) -> None:
     assert {rig.path / "ssd-exporter-probe-nvme0n1"} == set(rig.fio.files)
 
 
-def test_a_run_is_charged_and_the_file_once(rig: Rig) -> None:
+def test_each_run_is_charged_and_the_filling_once(rig: Rig) -> None:
     rig.run()
     assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
     assert RUN_BYTES + FILLING_BYTES == rig.directories[0].results.written_bytes
@@ -87,7 +87,7 @@ def test_a_run_is_charged_and_the_file_once(rig: Rig) -> None:
     assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES + 2 * 200 * 4096} == rig.spent()
 
 
-def test_a_success_gives_latencies_and_times(rig: Rig) -> None:
+def test_a_successful_run_records_latencies_and_times(rig: Rig) -> None:
     rig.run()
     found = rig.of("page_read")
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "page_read")
@@ -97,7 +97,7 @@ def test_a_success_gives_latencies_and_times(rig: Rig) -> None:
     assert ("psync", "3.33") == (found.engine, found.fio_version)
 
 
-def test_five_runs_alike_are_steady_and_twice_as_slow_is_not(rig: Rig) -> None:
+def test_five_equal_runs_are_steady_and_slower_ones_are_not(rig: Rig) -> None:
     for _ in range(4):
         rig.run()
     assert _phase(rig) is SteadyPhase.TOO_FEW
@@ -117,7 +117,7 @@ def _phase(rig: Rig) -> SteadyPhase | None:
     return None if steady is None else steady.phase
 
 
-def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
+def test_the_rounds_survive_a_restart(rig: Rig) -> None:
     for _ in range(5):
         rig.run()
     rig.kept = json.loads(json.dumps(rig.rounds.to_state()))
@@ -126,7 +126,7 @@ def test_the_rounds_outlive_a_restart(rig: Rig) -> None:
     assert _phase(rig) is SteadyPhase.STEADY
 
 
-def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) -> None:
+def test_a_busy_device_is_skipped_until_a_minimal_run(rig: Rig) -> None:
     rig.rules = replace(rig.rules, forced_after_skips=2)
     rig.begin()
     for number in range(3):
@@ -143,7 +143,7 @@ def test_a_busy_device_is_not_probed_until_a_smallest_run_is_forced(rig: Rig) ->
 
 
 @pytest.mark.parametrize("name", ["burst", "slc"])
-def test_what_writes_the_whole_file_is_never_forced(rig: Rig, name: str) -> None:
+def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name: str) -> None:
     """Its smallest run would fill the file first, up to 16 GiB on a host that never rests."""
     rig.rules = replace(rig.rules, forced_after_skips=2)
     rig.profiles = [replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)]
@@ -182,7 +182,7 @@ def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_
     assert 4 * MIB == limits.life_bytes - left.life_bytes
 
 
-def test_a_scheduled_slc_that_the_life_of_a_drive_does_not_hold_is_skipped(rig: Rig) -> None:
+def test_a_scheduled_slc_is_skipped_if_the_life_budget_is_too_small(rig: Rig) -> None:
     rig.rated = {"nvme0n1": 100_000_000}
     rig.profiles = [replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)]
     rig.begin()
@@ -223,7 +223,7 @@ def test_a_worn_drive_is_only_read(rig: Rig) -> None:
         ("ext4", "ro", "259:0"),
     ],
 )
-def test_what_is_no_drive_in_place_is_not_probed(
+def test_an_unsuitable_filesystem_is_not_probed(
     rig: Rig, fstype: str, options: str, source: str
 ) -> None:
     rig.mount(fstype, options, source)
@@ -247,7 +247,7 @@ def test_without_budget_only_reads_run_and_the_file_is_not_filled(rig: Rig) -> N
     assert [] == rig.fio.ran
 
 
-def test_one_probe_a_host(rig: Rig) -> None:
+def test_only_one_probe_runs_on_a_host(rig: Rig) -> None:
     other = HostLock((rig.state,))
     assert other.acquire()
     rig.run()
@@ -275,7 +275,7 @@ def test_a_file_that_is_not_ours_is_refused(rig: Rig, what: str, tmp_path: Path)
     assert b"data" == precious.read_bytes()
 
 
-def test_a_directory_that_has_gone_is_made_anew(rig: Rig) -> None:
+def test_a_removed_directory_is_created_again(rig: Rig) -> None:
     rig.run()
     (rig.path / "ssd-exporter-probe-nvme0n1").unlink()
     rig.path.rmdir()
@@ -283,7 +283,7 @@ def test_a_directory_that_has_gone_is_made_anew(rig: Rig) -> None:
     assert {ProfileResult.SUCCESS: 2} == runs(rig)
 
 
-def test_the_guard_ends_a_run_that_production_needs_the_device_for(rig: Rig) -> None:
+def test_the_guard_ends_a_run_if_production_needs_the_device(rig: Rig) -> None:
     rig.fio.seconds = 10.0
 
     def crowded() -> None:
@@ -302,7 +302,7 @@ def test_the_guard_ends_a_run_that_production_needs_the_device_for(rig: Rig) -> 
     assert rig.of("fsync").last_success_at is None
 
 
-def test_a_drive_that_gets_hot_ends_the_run_that_heats_it(rig: Rig) -> None:
+def test_the_guard_ends_a_run_if_the_drive_becomes_hot(rig: Rig) -> None:
     rig.fio.seconds = 60.0
 
     def heating() -> None:
@@ -316,7 +316,7 @@ def test_a_drive_that_gets_hot_ends_the_run_that_heats_it(rig: Rig) -> None:
     assert rig.clock.monotonic() - before - FIRST < 7.0
 
 
-def test_the_guard_ends_a_filling_that_production_needs_the_device_for(rig: Rig) -> None:
+def test_the_guard_stops_filling_if_production_needs_the_device(rig: Rig) -> None:
     """A gigabyte takes 16 s; three looks, each a quarter of a second after the last, end it."""
     rig.profiles = [replace(PROFILES["page_read"], size_bytes=1024 * MIB)]
     rig.day_bytes = 4096 * MIB
@@ -351,7 +351,9 @@ def test_after_a_stall_the_filling_does_not_catch_up(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("name", ["burst", "slc"])
-def test_a_whole_write_leaves_no_more_of_the_file_than_the_others_read(rig: Rig, name: str) -> None:
+def test_after_a_whole_write_the_file_is_shortened_to_what_the_others_read(
+    rig: Rig, name: str
+) -> None:
     rig.profiles = [
         replace(PROFILES["page_read"], size_bytes=2 * MIB),
         replace(PROFILES[name], size_bytes=16 * MIB, interval_seconds=WEEK),
@@ -365,7 +367,7 @@ def test_a_whole_write_leaves_no_more_of_the_file_than_the_others_read(rig: Rig,
     assert 2 * MIB == rig.fio.files[0].stat().st_size
 
 
-def test_a_whole_write_that_the_others_need_nothing_of_leaves_an_empty_file(rig: Rig) -> None:
+def test_after_a_whole_write_the_file_is_empty_if_no_other_profile_reads_it(rig: Rig) -> None:
     rig.profiles = [replace(PROFILES["burst"], size_bytes=16 * MIB)]
     rig.begin()
     rig.run()
@@ -373,7 +375,7 @@ def test_a_whole_write_that_the_others_need_nothing_of_leaves_an_empty_file(rig:
     assert 0 == rig.fio.files[0].stat().st_size
 
 
-def test_the_daemons_end_aborts_a_run_and_begins_none(rig: Rig) -> None:
+def test_stopping_the_daemon_aborts_a_run_and_starts_none(rig: Rig) -> None:
     rig.fio.seconds = 10.0
     rig.fio.meanwhile = rig.probe.stop
     rig.run()
@@ -402,7 +404,7 @@ ENOSPC = fio_reports.printed(fio_reports.job("fsync", error=28))
         (Finished("fio", End.NOT_STARTED, message="no such file"), ProfileResult.FAILED),
     ],
 )
-def test_a_run_that_fails_is_counted_and_charged_in_full(
+def test_a_failed_run_is_counted_and_charged_in_full(
     rig: Rig, finished: Finished, result: ProfileResult
 ) -> None:
     rig.fio.answer = lambda _: finished
@@ -416,7 +418,7 @@ def test_a_run_that_fails_is_counted_and_charged_in_full(
     assert {result: 1, ProfileResult.SUCCESS: 1} == runs(rig)
 
 
-def test_a_fio_that_is_stuck_keeps_the_lock_and_nothing_else_runs(rig: Rig) -> None:
+def test_a_stuck_fio_keeps_the_lock_and_prevents_other_runs(rig: Rig) -> None:
     def stuck(_: object) -> Finished:
         rig.fio.is_stuck = True
         return Finished("fio", End.STUCK, message="hangs in the kernel")
@@ -448,7 +450,7 @@ def test_without_fio_no_probe_runs_and_the_collector_fails(rig: Rig) -> None:
     assert {ProfileResult.SUCCESS: 1} == runs(rig, "fsync"), "fio was installed meanwhile"
 
 
-def test_a_host_that_rebooted_during_a_probe_is_not_probed_again(rig: Rig) -> None:
+def test_after_a_reboot_during_a_probe_no_probe_runs(rig: Rig) -> None:
     rig.run()
     assert rig.budget.reserve("serial of nvme0n1", "fsync", 4096) is not None
     rig.boot_id = "another boot"
@@ -457,7 +459,7 @@ def test_a_host_that_rebooted_during_a_probe_is_not_probed_again(rig: Rig) -> No
     assert {Reason.UNACKNOWLEDGED: 1} == skipped(rig)
 
 
-def test_what_a_killed_run_had_set_aside_is_charged_at_the_next_start(rig: Rig) -> None:
+def test_the_reservation_of_a_killed_run_is_charged_at_the_next_start(rig: Rig) -> None:
     rig.run()
     before = rig.spent()["serial of nvme0n1"]
     assert 8192 == rig.budget.reserve("serial of nvme0n1", "fsync", 4096)
@@ -474,7 +476,7 @@ def test_a_second_directory_of_a_drive_is_not_probed(rig: Rig, tmp_path: Path) -
     assert 1 == second.skipped[Reason.FILESYSTEM]
 
 
-def test_the_sampler_is_told_when_a_probe_runs(rig: Rig) -> None:
+def test_the_windows_record_when_a_probe_runs(rig: Rig) -> None:
     seen = []
     rig.fio.meanwhile = lambda: seen.append(rig.windows.is_running("nvme0n1"))
     begun = rig.clock.monotonic()
@@ -485,7 +487,7 @@ def test_the_sampler_is_told_when_a_probe_runs(rig: Rig) -> None:
     assert not rig.windows.covers("sda", begun, begun + 10_000)
 
 
-def test_a_budget_that_cannot_be_written_keeps_probes_off(rig: Rig) -> None:
+def test_no_probe_runs_if_the_budget_cannot_be_written(rig: Rig) -> None:
     rig.run()
     (rig.state / "probe-budget.json").unlink()
     (rig.state / "probe-budget.json").mkdir()
@@ -494,7 +496,7 @@ def test_a_budget_that_cannot_be_written_keeps_probes_off(rig: Rig) -> None:
     assert {Reason.BUDGET: 1} == skipped(rig)
 
 
-def test_a_clock_that_steps_back_costs_the_day_and_no_more(rig: Rig) -> None:
+def test_after_a_clock_step_back_probes_run_again_the_next_day(rig: Rig) -> None:
     rig.run()
     rig.clock.step_wall(-10 * 86_400.0)
     rig.run(SLOT)

@@ -58,7 +58,7 @@ REPLACED: dict[str, Callable[[Path, Path], object]] = {
 
 
 @pytest.mark.parametrize("what", REPLACED)
-def test_a_file_that_was_replaced_between_two_runs_is_left_alone(
+def test_a_file_that_was_replaced_between_two_runs_is_not_used(
     rig: Rig, tmp_path: Path, what: str
 ) -> None:
     rig.run()
@@ -80,7 +80,7 @@ def test_a_file_that_was_replaced_between_two_runs_is_left_alone(
 
 
 @pytest.mark.parametrize("what", ["a link", "open to others", "someone else's", "a file"])
-def test_a_directory_that_was_replaced_is_left_alone(rig: Rig, tmp_path: Path, what: str) -> None:
+def test_a_directory_that_was_replaced_is_not_used(rig: Rig, tmp_path: Path, what: str) -> None:
     rig.run()
     moved = tmp_path / "moved"
     if what == "open to others":
@@ -95,9 +95,7 @@ def test_a_directory_that_was_replaced_is_left_alone(rig: Rig, tmp_path: Path, w
     assert 1 == len(rig.fio.ran)
 
 
-def test_a_directory_whose_parent_has_gone_too_is_said_and_nothing_is_made(
-    rig: Rig, tmp_path: Path
-) -> None:
+def test_a_directory_without_a_parent_is_skipped_and_not_created(rig: Rig, tmp_path: Path) -> None:
     rig.begin(tmp_path / "data" / "probe")
     rig.run_unfit()
     assert {Reason.FILESYSTEM: 1} == skipped(rig)
@@ -127,9 +125,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.real
-def test_a_disk_that_turned_read_only_is_not_probed_also_before_the_mount_table_says_so(
-    rig: Rig, small_disk: Path
-) -> None:
+def test_a_disk_that_became_read_only_is_not_probed(rig: Rig, small_disk: Path) -> None:
     rig.begin(small_disk / "probe")
     rig.run()
     (small_disk / "probe" / FILE).unlink()
@@ -146,9 +142,7 @@ def test_a_disk_that_turned_read_only_is_not_probed_also_before_the_mount_table_
 
 
 @pytest.mark.real
-def test_a_disk_without_room_for_the_file_is_not_filled_to_the_brim(
-    rig: Rig, small_disk: Path
-) -> None:
+def test_a_disk_without_space_for_the_file_is_not_left_full(rig: Rig, small_disk: Path) -> None:
     rig.begin(small_disk / "probe")
     (small_disk / "others").write_bytes(bytes(5 * MIB))
     free = os.statvfs(small_disk).f_bfree
@@ -159,9 +153,7 @@ def test_a_disk_without_room_for_the_file_is_not_filled_to_the_brim(
 
 
 @pytest.mark.parametrize("seconds", [-10 * DAY, -3600.0, 3600.0, 10 * DAY, 100 * 365 * DAY])
-def test_a_clock_that_steps_while_a_probe_runs_loses_no_byte_and_no_run(
-    rig: Rig, seconds: float
-) -> None:
+def test_a_clock_step_during_a_probe_loses_no_byte_and_no_run(rig: Rig, seconds: float) -> None:
     rig.run()
     before = rig.spent()["serial of nvme0n1"]
     rig.fio.meanwhile = lambda: rig.clock.step_wall(seconds)
@@ -174,7 +166,7 @@ def test_a_clock_that_steps_while_a_probe_runs_loses_no_byte_and_no_run(
     assert {ProfileResult.SUCCESS: 3} == {k: v for k, v in rig.of("page_read").runs.items() if v}
 
 
-def test_a_clock_that_was_wrong_for_a_while_costs_the_rounds_of_that_time_only(rig: Rig) -> None:
+def test_a_temporarily_wrong_clock_loses_only_the_rounds_of_that_time(rig: Rig) -> None:
     for _ in range(5):
         rig.run()
     rig.clock.step_wall(365 * DAY)
@@ -188,7 +180,7 @@ def test_a_clock_that_was_wrong_for_a_while_costs_the_rounds_of_that_time_only(r
 
 
 @pytest.mark.parametrize("text", ['{"version":2,"day":1}', '{"version":1', ""])
-def test_a_budget_of_a_later_version_or_cut_off_is_kept_and_only_reads_run_today(
+def test_with_an_invalid_budget_only_reads_run_today(
     rig: Rig, text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.run()
@@ -204,7 +196,7 @@ def test_a_budget_of_a_later_version_or_cut_off_is_kept_and_only_reads_run_today
     assert ("fsync", "page_read", "page_write") == rig.fio.ran[-1]
 
 
-def test_a_budget_of_a_day_to_come_is_not_believed(
+def test_a_budget_dated_in_the_future_counts_as_spent(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig.run()

@@ -155,7 +155,7 @@ def error(rig: Rig) -> str:
         ("sleep 1000 & cat whole", ProfileResult.SUCCESS),
     ],
 )
-def test_whatever_fio_does_is_counted_charged_and_forgotten_with_the_next_run(
+def test_any_behaviour_of_fio_is_counted_charged_and_followed_by_a_success(
     rig: Rig, fio: StandIn, clock: HastyClock, words: str, result: ProfileResult
 ) -> None:
     """By what it says that it wrote; where it says nothing, by all that it might have."""
@@ -177,7 +177,7 @@ def test_whatever_fio_does_is_counted_charged_and_forgotten_with_the_next_run(
     assert not error(rig)
 
 
-def test_a_disk_that_is_full_for_one_profile_leaves_the_others_what_they_found(
+def test_a_full_disk_for_one_profile_keeps_the_results_of_the_others(
     rig: Rig, fio: StandIn
 ) -> None:
     fio.does("cat full; exit 1")
@@ -187,7 +187,7 @@ def test_a_disk_that_is_full_for_one_profile_leaves_the_others_what_they_found(
     assert rig.of("page_read").last_operations
 
 
-def test_of_two_reports_the_last_is_believed(rig: Rig, fio: StandIn) -> None:
+def test_the_histogram_is_of_the_last_of_two_reports(rig: Rig, fio: StandIn) -> None:
     fio.does("cat less whole")
     rig.run()
     assert 512 == sum(rig.of("page_read").latency[Op.READ].buckets().weights)
@@ -210,7 +210,7 @@ def test_without_a_usable_fio_no_probe_runs_and_nothing_is_written(
     assert error(rig)
 
 
-def test_a_fio_that_goes_away_between_two_runs_fails_the_next_one(rig: Rig, fio: StandIn) -> None:
+def test_a_fio_that_is_removed_between_two_runs_fails_the_next_run(rig: Rig, fio: StandIn) -> None:
     rig.run()
     fio.path.unlink()
     rig.run(SLOT)
@@ -218,7 +218,7 @@ def test_a_fio_that_goes_away_between_two_runs_fails_the_next_one(rig: Rig, fio:
     assert error(rig)
 
 
-def test_one_that_no_signal_reaches_is_stuck_until_it_has_gone(
+def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
     rig: Rig, fio: StandIn, clock: HastyClock
 ) -> None:
     """As one in uninterruptible sleep: it has the host's lock, and the page says so."""
@@ -247,7 +247,7 @@ def test_one_that_no_signal_reaches_is_stuck_until_it_has_gone(
     assert {ProfileResult.STUCK: 1, ProfileResult.SUCCESS: 1} == runs(rig)
 
 
-def test_one_that_an_earlier_daemon_left_and_that_cannot_be_ended_is_stuck_too(
+def test_an_unkillable_fio_of_an_earlier_daemon_is_stuck(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""

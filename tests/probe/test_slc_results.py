@@ -69,14 +69,14 @@ def changed(**changes: Any) -> str:
     return json.dumps({**json.loads(serialize(RESULT)), **changes})
 
 
-def test_what_is_kept_is_read_back() -> None:
+def test_a_saved_result_is_read_back() -> None:
     parsed = parse(serialize(RESULT))
     assert RESULT == parsed.value
     assert () == parsed.faults
 
 
 @given(RESULTS)
-def test_so_is_any_other(result: SlcResult) -> None:
+def test_any_result_is_read_back(result: SlcResult) -> None:
     parsed = parse(serialize(result))
     assert result == parsed.value
     assert () == parsed.faults
@@ -96,7 +96,7 @@ JSON = st.recursive(
 
 
 @given(st.sampled_from(["drives", "device", "at", "cliff", "recovered_bytes", "version"]), JSON)
-def test_a_field_that_is_anything_else_costs_itself_or_the_file(name: str, value: Any) -> None:
+def test_any_value_of_a_field_is_a_fault_or_a_parse_error(name: str, value: Any) -> None:
     try:
         found = parse(changed(**{name: value})).value
     except ParseError:
@@ -106,23 +106,23 @@ def test_a_field_that_is_anything_else_costs_itself_or_the_file(name: str, value
 
 
 @pytest.mark.parametrize("text", ["", "{", serialize(RESULT)[:200], "[]", "null", "1e999", "{}"])
-def test_a_broken_file_is_said_to_be_one(text: str) -> None:
+def test_a_broken_file_is_a_parse_error(text: str) -> None:
     with pytest.raises(ParseError):
         parse(text)
 
 
-def test_a_file_of_a_later_version_is_not_guessed_at() -> None:
+def test_a_file_of_a_later_version_is_a_parse_error() -> None:
     with pytest.raises(ParseError, match="version 2 instead of 1"):
         parse(changed(version=2))
 
 
 @pytest.mark.parametrize("drives", [[], [""], ["a", 1], "a", None, ["x"] * 100])
-def test_a_file_that_does_not_say_of_which_drive_is_of_none(drives: object) -> None:
+def test_a_file_without_valid_drives_is_a_parse_error(drives: object) -> None:
     with pytest.raises(ParseError, match="is missing"):
         parse(changed(drives=drives))
 
 
-def test_a_speed_of_nothing_is_left_out_and_said() -> None:
+def test_a_speed_of_0_is_a_fault() -> None:
     cliff = json.loads(serialize(RESULT))["cliff"]
     parsed = parse(changed(cliff={**cliff, "burst_bytes_per_second": 0}))
     assert parsed.value.cliff.burst_bytes_per_second is None
@@ -131,7 +131,7 @@ def test_a_speed_of_nothing_is_left_out_and_said() -> None:
     assert 1 == len(parsed.faults)
 
 
-def test_rests_are_bounded() -> None:
+def test_the_idle_times_are_bounded() -> None:
     many = {str(n): 1 for n in range(100)}
     assert 8 == len(parse(changed(recovered_bytes=many)).value.recovered_bytes)
     parsed = parse(changed(recovered_bytes={"30": 1, "-1": 2, "99999999": 3, "x": 4}))
@@ -139,7 +139,7 @@ def test_rests_are_bounded() -> None:
     assert 3 == len(parsed.faults)
 
 
-def test_a_probe_that_was_ended_takes_away_nothing_that_is_known() -> None:
+def test_an_aborted_result_does_not_supersede_a_complete_one() -> None:
     aborted = replace(RESULT, cliff=ABORTED)
     assert not supersedes(aborted, RESULT)
     assert supersedes(aborted, None)
@@ -148,15 +148,15 @@ def test_a_probe_that_was_ended_takes_away_nothing_that_is_known() -> None:
     assert supersedes(RESULT, RESULT)
 
 
-def test_a_drive_that_has_another_name_now_is_shown_by_that() -> None:
+def test_the_result_of_a_renamed_drive_has_its_new_name() -> None:
     assert {"nvme3n1": RESULT} == by_device([RESULT], {"nvme3n1": "a  disk 1", "sda": "other"})
 
 
-def test_a_drive_that_is_not_there_is_not_shown() -> None:
+def test_the_result_of_an_absent_drive_is_left_out() -> None:
     assert {} == by_device([RESULT], {"nvme0n1": "another in its place"})
 
 
-def test_several_drives_below_one_filesystem_keep_its_name() -> None:
+def test_the_result_of_several_drives_keeps_its_label() -> None:
     array = replace(RESULT, drives=("a", "b"), device="md0")
     there = {"sda": "a", "sdb": "b", "md0": "md0"}
     assert {"md0": array} == by_device([array], there)
@@ -164,7 +164,7 @@ def test_several_drives_below_one_filesystem_keep_its_name() -> None:
     assert {} == by_device([array], {"sda": "a", "sdb": "b"})
 
 
-def test_of_two_results_of_one_label_the_later_is_shown() -> None:
+def test_the_later_of_two_results_with_one_label_is_returned() -> None:
     later = replace(RESULT, drives=("b",), at=RESULT.at + 1)
     both = {"sda": "a  disk 1", "sdb": "b"}
     assert {"sda": RESULT, "sdb": later} == by_device([later, RESULT], both)
@@ -175,7 +175,7 @@ def test_of_two_results_of_one_label_the_later_is_shown() -> None:
 OTHER = replace(RESULT, drives=("another",), device="sdb")
 
 
-def test_each_drive_has_a_file_and_is_read_back(tmp_path: Path) -> None:
+def test_each_drive_has_its_own_file(tmp_path: Path) -> None:
     save(tmp_path, RESULT)
     save(tmp_path, OTHER)
     found = read_all(tmp_path)
@@ -185,7 +185,7 @@ def test_each_drive_has_a_file_and_is_read_back(tmp_path: Path) -> None:
     assert read_result(tmp_path, ("a third",)) is None
 
 
-def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path: Path) -> None:
+def test_a_later_result_replaces_an_earlier_one(tmp_path: Path) -> None:
     save(tmp_path, RESULT)
     later = replace(RESULT, at=RESULT.at + 1)
     save(tmp_path, later)
@@ -193,11 +193,11 @@ def test_a_later_result_takes_the_place_of_an_earlier_one(tmp_path: Path) -> Non
     assert 1 == len(os.listdir(tmp_path))
 
 
-def test_whoever_runs_the_daemon_may_read_it(tmp_path: Path) -> None:
+def test_all_users_may_read_the_file(tmp_path: Path) -> None:
     assert 0o644 == save(tmp_path, RESULT).stat().st_mode & 0o777
 
 
-def test_a_broken_file_costs_its_own_drive_and_is_said(tmp_path: Path) -> None:
+def test_a_broken_file_affects_only_its_drive_and_is_a_fault(tmp_path: Path) -> None:
     save(tmp_path, RESULT)
     path = save(tmp_path, OTHER)
     path.write_text(path.read_text()[:50])
@@ -223,13 +223,13 @@ def test_links_pipes_and_directories_are_not_followed(tmp_path: Path) -> None:
     assert 4 == len(found.faults)
 
 
-def test_other_files_of_the_directory_are_none_of_its_business(tmp_path: Path) -> None:
+def test_other_files_in_the_directory_are_ignored(tmp_path: Path) -> None:
     for name in ("state.json", ".slc-x.json.new", "slc-x", "probe-budget.json"):
         (tmp_path / name).write_text("x")
     assert ([], ()) == (read_all(tmp_path).value, read_all(tmp_path).faults)
 
 
-def test_a_link_in_the_place_of_the_file_is_replaced_and_not_written_through(
+def test_a_link_is_replaced_and_not_followed_for_writing(
     tmp_path: Path,
 ) -> None:
     victim = tmp_path / "victim"
@@ -246,20 +246,20 @@ def test_a_link_in_the_place_of_the_file_is_replaced_and_not_written_through(
     assert [RESULT] == read_all(tmp_path).value
 
 
-def test_a_directory_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_directory_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ReadError):
         read_all(tmp_path / "none")
     with pytest.raises(FileNotFoundError):
         save(tmp_path / "none", RESULT)
 
 
-def test_a_probe_that_was_ended_leaves_the_earlier_result(tmp_path: Path) -> None:
+def test_saving_an_aborted_result_keeps_the_earlier_one(tmp_path: Path) -> None:
     assert slc_watch.save_result(tmp_path, RESULT) is None
     assert RESULT == slc_watch.save_result(tmp_path, replace(RESULT, cliff=ABORTED))
     assert [RESULT] == read_all(tmp_path).value
 
 
-def test_a_result_that_is_left_is_shown_at_the_next_look(tmp_path: Path) -> None:
+def test_a_new_result_is_returned_after_the_next_refresh(tmp_path: Path) -> None:
     probes = SlcResultStore(tmp_path)
     there = {"nvme0n1": RESULT.drives[0]}
     assert {} == probes.results(lambda: there)
@@ -284,7 +284,7 @@ while True:
 """
 
 
-def test_kill_9_leaves_a_whole_file(tmp_path: Path) -> None:
+def test_kill_9_leaves_a_complete_file(tmp_path: Path) -> None:
     for number in range(5):
         with subprocess.Popen(
             [sys.executable, "-c", SAVING, tmp_path], stdout=subprocess.PIPE

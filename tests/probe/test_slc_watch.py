@@ -114,7 +114,7 @@ def void(_result: object) -> None:
     """For lambdas that are to return nothing."""
 
 
-def test_a_write_is_seen_as_it_goes(tmp_path: Path) -> None:
+def test_a_write_is_sampled_while_it_runs(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     finished = watching.run()
     assert (End.EXITED, 0) == (finished.end, finished.status)
@@ -125,7 +125,7 @@ def test_a_write_is_seen_as_it_goes(tmp_path: Path) -> None:
     assert all(pytest.approx(200e6) == s.written_bytes / s.seconds for s in written.samples)
 
 
-def test_the_time_before_the_first_byte_is_no_part_of_it(tmp_path: Path) -> None:
+def test_the_samples_exclude_the_time_before_the_first_byte(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.inner.speed = lambda _: 200e6 if watching.clock.monotonic() > 1003.0 else 0.0
     watching.run()
@@ -133,7 +133,7 @@ def test_the_time_before_the_first_byte_is_no_part_of_it(tmp_path: Path) -> None
     assert sum(sample.seconds for sample in written.samples) < 5.5
 
 
-def test_once_enough_is_seen_fio_is_ended_and_has_ended_well(tmp_path: Path) -> None:
+def test_when_the_stop_condition_is_met_fio_is_ended_as_a_success(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.may_stop = lambda _: sum(s.written_bytes for s in watching.seen) > 300e6
     finished = watching.run()
@@ -142,7 +142,7 @@ def test_once_enough_is_seen_fio_is_ended_and_has_ended_well(tmp_path: Path) -> 
     assert not watching.over[0].was_interrupted
 
 
-def test_what_the_guard_ends_was_ended(tmp_path: Path) -> None:
+def test_a_write_that_the_guard_ends_was_interrupted(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
 
     def end() -> None:
@@ -155,7 +155,7 @@ def test_what_the_guard_ends_was_ended(tmp_path: Path) -> None:
     assert watching.over[0].samples
 
 
-def test_a_fio_that_had_to_be_killed_has_not_ended_well(tmp_path: Path) -> None:
+def test_a_fio_that_had_to_be_killed_is_not_a_success(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.may_stop = lambda _: True
     watching.inner.ends_with = Finished("fio", End.TIMED_OUT, -9, message="was killed")
@@ -170,7 +170,7 @@ def test_a_fio_that_cannot_be_ended_is_stuck(tmp_path: Path) -> None:
     assert watching.inner.ends_with == watching.run()
 
 
-def test_profiles_before_it_are_not_counted(tmp_path: Path) -> None:
+def test_the_bytes_of_earlier_profiles_are_not_counted(tmp_path: Path) -> None:
     before = replace(PROFILES["burst"], size_bytes=256 * MIB)
     watching = Watching(tmp_path, lambda done: 20e6 if done < before.size_bytes else 200e6)
     watching.run(before, SLC)
@@ -184,14 +184,14 @@ def test_profiles_before_it_are_not_counted(tmp_path: Path) -> None:
     [(PROFILES["fsync"],), (SLC, PROFILES["burst"]), (SLC.minimal(),)],
     ids=["another", "not the last", "the smallest run of a busy host"],
 )
-def test_other_runs_are_left_alone(tmp_path: Path, profiles: Sequence[Profile]) -> None:
+def test_other_runs_are_not_watched(tmp_path: Path, profiles: Sequence[Profile]) -> None:
     watching = Watching(tmp_path)
     watching.run(*profiles)
     assert [] == watching.over
     assert [] == watching.seen
 
 
-def test_where_the_process_may_not_be_asked_the_device_is(tmp_path: Path) -> None:
+def test_the_device_is_counted_if_the_process_cannot_be_read(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.inner.is_hidden = True
     watching.before = 10**12
@@ -201,7 +201,7 @@ def test_where_the_process_may_not_be_asked_the_device_is(tmp_path: Path) -> Non
     assert pytest.approx(SLC.size_bytes, rel=0.03) == sum(s.written_bytes for s in written.samples)
 
 
-def test_where_nothing_can_be_seen_it_is_said_why(tmp_path: Path) -> None:
+def test_without_samples_the_problem_is_described(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.inner.is_hidden = True
     watching.run(meanwhile=lambda: void(watching.inner.counter.write_text("rchar: 1\n")))
@@ -210,7 +210,7 @@ def test_where_nothing_can_be_seen_it_is_said_why(tmp_path: Path) -> None:
     assert "has no write_bytes" in written.problem
 
 
-def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
+def test_wait_reports_a_fio_that_did_not_start(tmp_path: Path) -> None:
     watching = Watching(tmp_path)
     watching.inner.start = lambda *_: None  # type: ignore[method-assign]
     watching.inner.ended = 1
@@ -219,7 +219,7 @@ def test_a_fio_that_does_not_start_is_told_to_who_waits(tmp_path: Path) -> None:
     assert [] == watching.over
 
 
-def test_a_cache_s_end_is_found_and_the_write_ends_there(tmp_path: Path) -> None:
+def test_the_end_of_a_cache_is_found_and_the_write_ends_there(tmp_path: Path) -> None:
     watching = Watching(tmp_path, lambda done: 300e6 if done < 500e6 else 60e6)
     watch = slc_watch.new_detector(SLC)
     watching.may_stop = lambda sample: watch.observe(sample) is not None
@@ -232,7 +232,7 @@ def test_a_cache_s_end_is_found_and_the_write_ends_there(tmp_path: Path) -> None
     assert cliff.written_bytes < 0.8 * SLC.size_bytes
 
 
-def test_the_kernel_s_counter_is_read() -> None:
+def test_write_bytes_are_parsed() -> None:
     assert 323_932_160 == written_bytes(IO.format(323_932_160))
 
 
@@ -267,7 +267,7 @@ class Scheduled(Rig):
         self.slc._save(written)
 
 
-def test_a_cliff_is_kept_under_the_drive_s_identity(tmp_path: Path) -> None:
+def test_a_cliff_is_saved_under_the_drive_s_identity(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
     rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
     (kept,) = slc_results.read_all(rig.state).value
@@ -277,7 +277,7 @@ def test_a_cliff_is_kept_under_the_drive_s_identity(tmp_path: Path) -> None:
     assert pytest.approx(2e9, rel=0.05) == kept.cliff.cache_bytes
 
 
-def test_one_that_was_ended_leaves_what_was_known(tmp_path: Path) -> None:
+def test_an_aborted_scheduled_run_keeps_the_earlier_result(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
     rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS, was_interrupted=False))
     rig.over(WatchedWrite(SCHEDULED_SLC, rig.file, FALLS[:20], was_interrupted=True))
@@ -285,7 +285,7 @@ def test_one_that_was_ended_leaves_what_was_known(tmp_path: Path) -> None:
     assert CliffResult.CLIFF is kept.cliff.result
 
 
-def test_a_write_of_which_nothing_was_seen_is_said(
+def test_a_write_without_samples_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Scheduled(tmp_path)
@@ -302,7 +302,7 @@ def test_a_write_of_which_nothing_was_seen_is_said(
     assert "it may not be asked" in caplog.text
 
 
-def test_a_state_directory_that_is_gone_costs_the_result_only(
+def test_without_a_state_directory_only_the_result_is_lost(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rig = Scheduled(tmp_path)
@@ -311,13 +311,13 @@ def test_a_state_directory_that_is_gone_costs_the_result_only(
     assert "cannot be saved" in caplog.text
 
 
-def test_a_file_of_no_directory_of_ours_is_nobody_s(tmp_path: Path) -> None:
+def test_a_file_in_an_unknown_directory_is_ignored(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
     rig.over(WatchedWrite(SCHEDULED_SLC, tmp_path / "elsewhere/file", FALLS, was_interrupted=False))
     assert [] == slc_results.read_all(rig.state).value
 
 
-def test_the_device_s_own_count_is_there_where_the_process_s_is_not(tmp_path: Path) -> None:
+def test_a_scheduled_run_counts_the_device_if_the_process_cannot_be_read(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
     assert rig.slc._device_bytes(rig.file) is not None
     assert rig.slc._device_bytes(tmp_path / "elsewhere/file") is None
@@ -325,7 +325,7 @@ def test_the_device_s_own_count_is_there_where_the_process_s_is_not(tmp_path: Pa
     assert rig.slc._device_bytes(rig.file) is None
 
 
-def test_other_runs_of_the_daemon_go_through_unchanged(tmp_path: Path) -> None:
+def test_other_runs_of_the_daemon_are_not_changed(tmp_path: Path) -> None:
     rig = Scheduled(tmp_path)
     watched = rig.slc.watched(rig.fio)
     assert rig.fio.engines() == watched.engines()

@@ -51,7 +51,7 @@ def test_the_worked_example_to_the_digit() -> None:
     assert SteadyPhase.STEADY is judged(EXAMPLE).phase
 
 
-def test_a_first_value_two_fifths_higher_breaks_the_range() -> None:
+def test_a_first_value_40_percent_higher_exceeds_the_range() -> None:
     """A drive that was not written full before: its first round is quick."""
     first, *others = EXAMPLE
     found = window_of([1.4 * first, *others])
@@ -60,7 +60,7 @@ def test_a_first_value_two_fifths_higher_breaks_the_range() -> None:
     assert SteadyPhase.STEADY is judged([1.4 * first, *others, first]).phase
 
 
-def test_a_slope_alone_breaks_steady_state() -> None:
+def test_a_slope_alone_is_not_steady() -> None:
     values = [96e3, 98e3, 100e3, 102e3, 107e3]
     found = window_of(values)
     assert pytest.approx(11 / 100.6) == found.range_ratio
@@ -69,7 +69,7 @@ def test_a_slope_alone_breaks_steady_state() -> None:
     assert not found.is_steady(RULES)
 
 
-def test_both_limits_are_within() -> None:
+def test_both_limits_are_inclusive() -> None:
     """Of a mean of 100: a range of 20, and a line that rises by 10."""
     assert window_of([100.0, 90.0, 110.0, 100.0, 100.0]).is_steady(RULES)
     assert window_of([95.0, 97.5, 100.0, 102.5, 105.0]).is_steady(RULES)
@@ -82,7 +82,7 @@ def test_four_rounds_are_too_few() -> None:
     assert SteadyState(SteadyPhase.TOO_FEW, None, None, None) == judged([])
 
 
-def test_a_baseline_outlives_a_history_that_was_lost() -> None:
+def test_the_baseline_is_kept_without_a_history() -> None:
     baseline = window_of(EXAMPLE)
     assert SteadyState(SteadyPhase.TOO_FEW, None, baseline, None) == judged(EXAMPLE[:4], baseline)
 
@@ -106,7 +106,7 @@ def test_a_new_drive_is_in_transition_until_it_is_steady_once() -> None:
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5, 6, 50])
-def test_a_drive_twice_as_slow_breaks_steady_state_and_stays_out_of_it(rounds: int) -> None:
+def test_a_drive_that_is_lastingly_twice_as_slow_is_unsteady(rounds: int) -> None:
     """Five slow rounds are as even as five quick ones: the level decides."""
     baseline = judged(CALM, lower_is_better=True).baseline
     slow = [2 * value for value in (CALM * 10)[:rounds]]
@@ -118,12 +118,12 @@ def test_a_drive_twice_as_slow_breaks_steady_state_and_stays_out_of_it(rounds: i
     assert (rounds >= 3) == found.deviation.is_lasting
 
 
-def test_a_capped_rate_is_steady_however_slow_the_drive() -> None:
+def test_a_capped_rate_is_steady_even_on_a_slow_drive() -> None:
     """So latency is judged where the profile caps its rate."""
     assert SteadyPhase.STEADY is judged([100.0] * 10).phase
 
 
-def test_a_drive_that_has_become_better_is_steady_at_its_new_level() -> None:
+def test_a_faster_drive_is_steady_at_its_new_level() -> None:
     baseline = judged(CALM, lower_is_better=True).baseline
     found = judged([value / 2 for value in CALM], baseline, lower_is_better=True)
     assert SteadyPhase.STEADY is found.phase
@@ -132,7 +132,7 @@ def test_a_drive_that_has_become_better_is_steady_at_its_new_level() -> None:
     assert 0 == found.deviation.rounds_worse
 
 
-def test_a_slow_decay_is_not_taken_in() -> None:
+def test_a_slow_decay_is_detected() -> None:
     """1 % a round: each window for itself is steady, and the level is lost all the same."""
     values, baseline = list(EXAMPLE), judged(EXAMPLE).baseline
     for _ in range(60):
@@ -144,7 +144,7 @@ def test_a_slow_decay_is_not_taken_in() -> None:
     assert SteadyPhase.STEADY is judged(values, window_of(values)).phase, "accepted by the operator"
 
 
-def test_one_odd_round_is_noise() -> None:
+def test_one_outlier_is_noise() -> None:
     """128 KiB reads in one table: 710 MB/s with one job and 300 with four, on the same machine."""
     baseline = window_of([700.0, 710.0, 705.0, 695.0, 710.0])
     once = deviation([705.0, 300.0], baseline, lower_is_better=False, rules=RULES)
@@ -155,19 +155,19 @@ def test_one_odd_round_is_noise() -> None:
     assert 0 == again.rounds_worse
 
 
-def test_a_scattered_baseline_allows_three_of_its_deviations() -> None:
+def test_a_scattered_baseline_allows_three_standard_deviations() -> None:
     baseline = SteadyWindow(mean=100.0, least=85.0, most=115.0, deviation=10.0, excursion=0.0)
     at = [deviation([v], baseline, lower_is_better=False, rules=RULES) for v in (75.0, 62.5)]
     assert [Deviation(-0.25, 0, False), Deviation(-0.375, 1, False)] == at
 
 
-def test_block_sizes_are_no_rounds_of_one_another() -> None:
+def test_runs_with_different_block_sizes_are_not_steady() -> None:
     """Synchronous writes of 1 to 128 KiB in ms: even while latency rules, and then not."""
     assert not window_of([0.79, 0.79, 0.82, 0.86, 1.09]).is_steady(RULES)
     assert window_of([0.79, 0.79, 0.79, 0.82, 0.86]).is_steady(RULES)
 
 
-def test_what_is_no_measurement_is_no_round() -> None:
+def test_values_that_are_not_measurements_are_ignored() -> None:
     odd = [float("nan"), float("inf"), -1.0, 0.0, 1e300]
     assert judged(EXAMPLE) == judged([*odd, *EXAMPLE, *odd])
     assert deviation(odd, window_of(EXAMPLE), lower_is_better=True, rules=RULES) is None
@@ -194,7 +194,7 @@ def test_any_values_have_a_phase(values: list[float], before: list[float], lower
 
 
 @given(LIKELY)
-def test_a_window_has_its_mean_within_its_range_and_its_line_not_far_beyond(
+def test_the_mean_is_within_the_range_and_the_line_near_it(
     values: list[float],
 ) -> None:
     found = window_of(values)
