@@ -34,12 +34,12 @@ PROFILE = replace(PROFILES["page_read"], size_bytes=4 * MIB)
 
 class ClosedFio(FakeFio):
     def close(self) -> None:
-        # As SystemFio, which forgets whom it gave up.
+        # Like SystemFio, which is not stuck any more after `close`.
         self.is_stuck = False
 
 
 class Person(io.StringIO):
-    """Answers yes, after `thinks`."""
+    """A terminal whose user answers yes after calling `thinks`."""
 
     def __init__(self, thinks: Callable[[], None] = lambda: None) -> None:
         super().__init__("y\n")
@@ -91,11 +91,11 @@ def host(tmp_path: Path) -> Host:
 
 
 def test_a_stuck_fio_keeps_the_lock_and_the_file(host: Host) -> None:
-    """The descriptor that it inherited is of the same open file: unlocking ours unlocks its."""
+    """Releasing our descriptor would release the lock that fio inherited."""
     lender = None
     with host.measuring() as measurement:
         file = measurement.prepare_file("file", 4 * MIB, fill=False)
-        with measurement._lock_session.lock.inheritable():  # as `run_fio` lends it
+        with measurement._lock_session.lock.inheritable():  # as in `run_fio`
             lender = subprocess.Popen(["sleep", "60"], close_fds=False)
         host.fio.is_stuck = True
     try:
@@ -126,13 +126,13 @@ def test_a_lock_taken_while_the_user_answers_is_an_error(host: Host) -> None:
     other = HostLock((host.place.lock,))
     with (
         pytest.raises(ConfigError, match="is probing on this host"),
-        host.measuring(Person(lambda: assert_had(other))) as measurement,
+        host.measuring(Person(lambda: assert_acquired(other))) as measurement,
     ):
         measurement.consent(4 * MIB, 1.0)
     other.release()
 
 
-def assert_had(lock: HostLock) -> None:
+def assert_acquired(lock: HostLock) -> None:
     assert lock.acquire()
 
 
@@ -163,12 +163,12 @@ def test_a_signal_at_the_question_exits_and_releases_the_lock(
 def test_filling_stops_on_a_nearly_full_filesystem_and_is_charged(
     host: Host,
 ) -> None:
-    # Half of what the gate wants: the guard's.
+    # The guard ends at half of the free bytes that the gate requires.
     host.place.config.write_text(SMALL + GATE.replace("free_bytes = 0", f"free_bytes = {10**17}"))
     with host.measuring() as measurement:
         with pytest.raises(ReadError, match=r"not filled; the filesystem is nearly full"):
             measurement.prepare_file("file", 256 * MIB, fill=True)
-        # A quarter of a second at 64 MiB/s, twice for the filesystem.
+        # 0.25 s at 64 MiB/s, times two for the filesystem.
         assert 0 < measurement.charged_bytes <= 2 * 20 * MIB
     assert not host.place.directory.exists()
 
@@ -182,7 +182,7 @@ def test_nothing_is_charged_for_a_refused_directory(host: Host) -> None:
 
 
 def breaking_state(host: Host, after: int) -> Callable[[Sequence[Profile]], Finished]:
-    """The budget's file cannot be written any more after so many runs."""
+    """Returns an answer that makes the budget's file unwritable at the run number `after`."""
     runs = 0
 
     def answer(profiles: Sequence[Profile]) -> Finished:

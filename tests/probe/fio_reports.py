@@ -1,4 +1,4 @@
-"""fio's JSON as its HOWTO describes it, made up by hand; times in nanoseconds."""
+"""Builds fio's JSON report as its HOWTO describes it. Times are nanoseconds."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ NOTHING = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
 
 
 def latency(bins: Mapping[int, int], **more: Any) -> dict[str, Any]:
-    """The block of one kind of latency; each bin's time stands for its operations."""
+    """Returns the object of one kind of latency. bins: operations by time."""
     times = sorted(time for time, count in bins.items() for _ in range(count))
     if not times:
         return dict(NOTHING)
@@ -26,7 +26,7 @@ def latency(bins: Mapping[int, int], **more: Any) -> dict[str, Any]:
 
 
 def direction(bins: Mapping[int, int], block: int = 4096, **more: Any) -> dict[str, Any]:
-    """What a job says of its reads or writes; without bins it did none."""
+    """Returns a job's object for reads or writes; without bins, no operation was made."""
     count = sum(bins.values())
     return {
         "io_bytes": count * block,
@@ -36,7 +36,7 @@ def direction(bins: Mapping[int, int], block: int = 4096, **more: Any) -> dict[s
         "iops": count * 10.0,
         "runtime": 100,
         "total_ios": count,
-        # A job that writes has this many of its reads.
+        # fio reports short reads of a job that only writes.
         "short_ios": 0 if count else 150,
         "drop_ios": 0,
         "slat_ns": dict(NOTHING),
@@ -77,7 +77,7 @@ def report(*jobs: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def printed(*jobs: Mapping[str, Any], **more: Any) -> bytes:
-    """As fio prints it: indented, a line for each brace."""
+    """Returns the report as fio prints it: indented, with braces on their own lines."""
     return json.dumps(report(*jobs, **more), indent=2).encode() + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""A host of files with one drive, a directory to probe, and a fio that only says that it ran."""
+"""A simulated host with one drive and a directory to probe, and a fake fio."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -25,11 +25,12 @@ from tests.probe import fio_reports
 
 FIRST = 600.0
 
-#: What a run of each profile prints, `mean` nanoseconds an operation.
+#: Returns the end of a run of these profiles.
 Answer = Callable[[Sequence[Profile]], Finished]
 
 
 def good(profiles: Sequence[Profile], mean: int = 100_000) -> Finished:
+    """Returns a successful run with `mean` nanoseconds per operation."""
     jobs = []
     for profile in profiles:
         count = profile.operations_at_most
@@ -44,7 +45,7 @@ def good(profiles: Sequence[Profile], mean: int = 100_000) -> Finished:
 
 
 class FakeFio:
-    """Runs for `seconds` of the clock's and ends as `answer` says; each wait calls `meanwhile`."""
+    """A fake fio that runs for `seconds` and ends with `answer`. Each wait calls `meanwhile`."""
 
     def __init__(self, clock: FakeClock) -> None:
         self._clock = clock
@@ -86,9 +87,9 @@ class FakeFio:
 
 
 class Rig:
-    """A daemon's probes on such a host; `begin` again is its restart.
+    """The probes of a daemon on the simulated host. Calling `begin` again restarts the daemon.
 
-    program: runs in place of the fio that only says that it ran, once begun anew.
+    program: used instead of the fake fio after the next `begin`.
     """
 
     def __init__(self, place: Path, rules: GateRules | None = None) -> None:
@@ -120,7 +121,7 @@ class Rig:
         return topology.read(self.host.sys.root, self.host.proc, Path("/nonexistent")).value
 
     def begin(self, *paths: Path) -> None:
-        """The daemon starts."""
+        """Start the daemon. paths: the probed directories; the default is `path`."""
         seen = self.topology()
         context = ProbeContext(
             proc=self.host.proc,
@@ -165,19 +166,19 @@ class Rig:
         fio, pid_file = self.program or self.fio, ProbePidFile(self.state)
         return ProbeTools(fio, self.budget, self.lock, pid_file, self.windows)
 
-    def run(self, seconds: float = FIRST, noted: float = 10.0) -> None:
-        """So much time passes; the load is noted before what is due is run."""
-        self.clock.advance(seconds - noted)
+    def run(self, seconds: float = FIRST, sampled: float = 10.0) -> None:
+        """Advance the clock by `seconds` and run; sample the load `sampled` seconds before."""
+        self.clock.advance(seconds - sampled)
         for each in self.directories:
             each.locate()
             each.record_load()
-        self.clock.advance(noted)
+        self.clock.advance(sampled)
         self.probe.run_due()
 
     def run_unfit(self) -> None:
-        """The first slot comes to a directory of which nothing can be looked at before.
+        """Run the first slot of a directory whose load cannot be sampled.
 
-        It has waited for the load to be known, in vain.
+        The scheduler has waited for the load in vain.
         """
         self.clock.advance(FIRST + 60.0)
         self.probe.run_due()

@@ -1,4 +1,4 @@
-"""What probes may still write, over restarts, kills, reboots and clocks that step."""
+"""Tests the budget over restarts, kills, reboots and clock steps."""
 
 import json
 import logging
@@ -26,7 +26,7 @@ DAY = 86_400.0
 
 
 class Machine:
-    """A directory, a clock, and a kernel that is rebooted at times."""
+    """A host with a state directory, a clock and a boot id."""
 
     def __init__(self, directory: Path, day_bytes: int = DAY_BYTES) -> None:
         self.directory = directory
@@ -36,7 +36,7 @@ class Machine:
         self.rated: dict[str, float] = {}
 
     def start(self) -> ProbeBudget:
-        """The daemon starts, when no probe can be under way."""
+        """Returns the budget of a daemon that starts while no probe runs."""
         budget = ProbeBudget(
             self.directory, self.clock, f"boot-{self.boot}", self.day_bytes, self.rated
         )
@@ -260,7 +260,7 @@ def test_without_a_directory_nothing_runs(tmp_path: Path, caplog: pytest.LogCapt
 
 
 def test_a_failed_settlement_is_charged_with_the_next_reservation(machine: Machine) -> None:
-    """A disk that is full just then: what was reserved stands, and more is remembered."""
+    """The disk is full during the settlement. The greater charge is kept in memory."""
     budget = machine.start()
     budget.reserve("sda", "fsync", MIB)
     blocked = machine.directory / ".probe-budget.json.new"
@@ -329,7 +329,7 @@ while True:
 
 
 def test_after_kill_9_no_written_byte_is_uncounted(tmp_path: Path) -> None:
-    """What a process said that it had written is in the file, whenever it was killed."""
+    """The file contains all bytes that a process reported before it was killed."""
     said = 0
     for _ in range(10):
         argv = [sys.executable, "-c", _SPENDING, str(tmp_path)]
@@ -341,14 +341,14 @@ def test_after_kill_9_no_written_byte_is_uncounted(tmp_path: Path) -> None:
     budget = ProbeBudget(tmp_path, FakeClock(wall=time.time()), "boot", 1 << 60)
     budget.recover()
     spent = budget.limits("sda").life_bytes - budget.remaining("sda").life_bytes
-    # A killed process has reserved at most one run that it did not come to print.
+    # A killed process has reserved at most one run that it did not print.
     assert said <= spent <= said + 10 * 200
     assert said > 0
 
 
 @dataclass(frozen=True)
 class _Run:
-    """share: of what fio writes, what the device did: at most the factor of two."""
+    """A run. share: bytes that the device wrote, divided by the bytes that fio wrote, 0 to 2."""
 
     drive: str
     size: int
@@ -372,7 +372,7 @@ _STEPS = st.one_of(
 
 
 class History:
-    """What happens to a machine, and what was truly written to its drives."""
+    """The events on a host, and the bytes that were really written to its drives."""
 
     def __init__(self, directory: Path) -> None:
         self.machine = Machine(directory, day_bytes=1000)
@@ -416,7 +416,7 @@ class History:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(_STEPS, max_size=15))
 def test_in_any_history_all_bytes_are_counted_and_no_limit_is_exceeded(steps: list[Any]) -> None:
-    """Runs that end well, die, take the host along or are never settled; clocks that step."""
+    """Runs succeed, are killed, reboot the host or are never settled; the clock steps."""
     logging.disable(logging.CRITICAL)
     try:
         with tempfile.TemporaryDirectory() as directory:

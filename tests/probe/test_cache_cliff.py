@@ -35,7 +35,7 @@ TRACES = 40
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of drive; `ends` is where its cache does, in GB, and `ratio` what is left then."""
+    """One kind of drive. ends: size of its cache in GB. ratio: sustained by burst speed."""
 
     speed: Speed
     ends: float = 0.0
@@ -53,7 +53,7 @@ CLIFFS = {
     "600p": Kind(steps(540, (8.5, 112)), 8.5, 0.21),
     "970 EVO": Kind(steps(2300, (22, 620)), 22, 0.27, budget=32 * GIB),
     "QLC": Kind(steps(1600, (14, 150)), 14, 0.094, budget=24 * GIB),
-    # Equal bytes spend most of their time in the slow swing: their median is the quick one's.
+    # Bins hold equal bytes, so most of them are fast, and the median is a fast one.
     "folding": Kind(steps(1500, (12, 400)), 12, 0.41, Noise(folding=0.6)),
     "a third less": Kind(steps(410, (6, 260)), 6, 0.634),
     "three phases": Kind(steps(5000, (6, 2000), (11, 300)), 6, 0.06),
@@ -77,7 +77,7 @@ NO_CLIFFS = {
 
 @pytest.mark.parametrize("kind", CLIFFS.values(), ids=CLIFFS)
 def test_cliffs_are_found_at_the_right_byte(kind: Kind) -> None:
-    """Found in all, and within 0.2 GB in 95 %; by the medians of what comes before and after."""
+    """Cliffs are found in all traces, within 0.2 GB in 95 %, and the speeds are the medians."""
     found = [kind.judged(seed) for seed in range(TRACES)]
     assert {CliffResult.CLIFF} == {cliff.result for cliff in found}
     errors = sorted(abs((cliff.cache_bytes or 0) / GB - kind.ends) for cliff in found)
@@ -92,7 +92,7 @@ def test_drives_without_a_cliff_have_none(kind: Kind) -> None:
 
 
 def test_a_cliff_is_found_in_an_uneven_trace() -> None:
-    """Whole-disk write with peaks above 410 MB/s and an average about 260, fluctuating."""
+    """A published write of a whole drive: peaks above 410 MB/s, an average of about 260 MB/s."""
     kind = replace(CLIFFS["a third less"], noise=Noise(0.15, 0.02))
     assert {CliffResult.CLIFF} == {kind.judged(seed).result for seed in range(TRACES)}
 
@@ -122,7 +122,7 @@ def test_the_published_ladder_of_an_intel_600p() -> None:
 
 
 def test_the_synthetic_direct_write() -> None:
-    """540 MB/s up to 8.5 GB, then 112, 10 % noise, 1 % stalls: 8.5 within 0.3, 0.21 within 0.02."""
+    """540 MB/s up to 8.5 GB, then 112 MB/s, with 10 % noise and 1 % stalls."""
     for seed in range(TRACES):
         found = CLIFFS["600p"].judged(seed)
         assert pytest.approx(8.5, abs=0.3) == (found.cache_bytes or 0) / GB
@@ -136,7 +136,7 @@ def test_the_synthetic_direct_write() -> None:
 def test_published_direct_writes_to_arrays_have_no_cliff(
     ten_gib_seconds: float, hundred_gib_seconds: float
 ) -> None:
-    """484 then 486 MB/s, and 406 then 294: 0.72 is a controller's cache and shorter tracks."""
+    """484 then 486 MB/s, and 406 then 294 MB/s: a ratio of 0.72 is not a cliff."""
     trace = [
         TraceSample(ten_gib_seconds, 10 * GIB),
         TraceSample(hundred_gib_seconds, 100 * GIB),
@@ -150,7 +150,7 @@ def test_a_published_fall_to_six_tenths_is_a_cliff() -> None:
 
 
 def even(*phases: tuple[float, float]) -> list[TraceSample]:
-    """GB at MB/s, without noise."""
+    """Returns a trace without noise from pairs of GB and MB/s."""
     return [
         TraceSample(gigabytes * GB / (speed * MB), gigabytes * GB) for gigabytes, speed in phases
     ]
@@ -200,7 +200,7 @@ FOUND = cache_cliff(even((8.6, 569), (8, 115)), RULES)
 
 @pytest.mark.parametrize("back", [8.0, 5.4, 2.4, 1.5])
 def test_the_recovered_bytes_are_those_written_at_burst_speed(back: float) -> None:
-    """As much as a published series of runs minutes apart had back."""
+    """The values are from a published series of runs that were minutes apart."""
     for seed in range(TRACES):
         again = active(steps(569, (back, 115)), random.Random(seed), budget=8.6 * GB)
         found = recovered_bytes(again, FOUND, RULES)
@@ -244,7 +244,7 @@ def test_any_trace_has_a_result(
     st.floats(2, 14),
     st.integers(0, 1000),
 )
-# An example is a trace of 16 GiB, and the machine may be at something else.
+# Without a deadline: an example is a trace of 16 GiB, and the machine may be busy.
 @settings(deadline=None)
 def test_a_clean_step_is_a_cliff_only_if_it_is_large_enough(
     burst: float, ratio: float, ends: float, seed: int
@@ -323,7 +323,7 @@ def test_the_bin_size_depends_on_the_written_bytes(written: int, expected: int) 
 
 
 def test_samples_of_any_length_make_bins_of_equal_bytes() -> None:
-    """1.5 GiB at 100 MiB/s in 3 samples, 0.5 GiB at 50 MiB/s in 64."""
+    """The trace is 1.5 GiB at 100 MiB/s in 3 samples, and 0.5 GiB at 50 MiB/s in 64 samples."""
     trace = [TraceSample(5.12, 512 * MIB)] * 3 + [TraceSample(0.16, 8 * MIB)] * 64
     found = binned(trace, BIN_RULES)
     assert (2 * GIB, 64 * MIB) == (found.written_bytes, found.bin_bytes)
@@ -331,7 +331,7 @@ def test_samples_of_any_length_make_bins_of_equal_bytes() -> None:
 
 
 def test_a_bin_across_two_samples_has_the_speed_of_both() -> None:
-    """Half a bin at 100 MiB/s and half at 50: two thirds of 100."""
+    """Half a bin at 100 MiB/s and half at 50 MiB/s give 66.7 MiB/s."""
     rules = BinRules(short_bin_bytes=64 * MIB, least_bins=1)
     found = binned([TraceSample(0.32, 32 * MIB), TraceSample(0.64, 32 * MIB)], rules)
     assert pytest.approx([66.667], abs=0.001) == [speed / MIB for speed in found.speeds]

@@ -1,4 +1,4 @@
-"""When a write that looks for a cliff may stop."""
+"""Tests when the cliff detector stops a write."""
 
 import random
 
@@ -24,7 +24,7 @@ def watched(kind: Kind, seed: int) -> CacheCliff | None:
 
 @pytest.mark.parametrize("name", ["600p", "970 EVO", "QLC", "a small and slow one"])
 def test_a_write_stops_about_a_gib_after_the_cliff(name: str) -> None:
-    """A GiB, or an eighth of a small budget, and half as much until the alarm is certain."""
+    """The limit is 1 GiB, or an eighth of a small budget, and half as much for the alarm."""
     kind = CLIFFS[name]
     enough = min(GIB, kind.budget / 8)
     for seed in range(TRACES):
@@ -37,7 +37,7 @@ def test_a_write_stops_about_a_gib_after_the_cliff(name: str) -> None:
 
 
 def test_an_uneven_cliff_stops_the_write_too() -> None:
-    """A swing of seconds just after the cliff moves it by up to a third of a GB."""
+    """Fluctuations of some seconds after the cliff move it by up to a third of a GB."""
     for seed in range(TRACES):
         found = watched(CLIFFS["folding"], seed)
         assert found is not None

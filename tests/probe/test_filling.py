@@ -69,7 +69,7 @@ def test_filling_does_not_catch_up_after_a_stall(rig: Rig, clock: FakeClock) -> 
             clock.advance(60.0)
 
     fill(rig, clock, 64 << 20, stall)
-    # If it did, all that is left would be written at once.
+    # If it did, the rest would be written at once.
     assert seen[-1] - seen[4] > 0.5
 
 

@@ -38,7 +38,7 @@ READ, WRITE, REDO = (PROFILES[name] for name in ("page_read", "page_write", "fsy
 
 
 def job(argv: Sequence[str], name: str) -> list[str]:
-    """The arguments of one job, with its name."""
+    """Returns the arguments of one job, including its name."""
     begin = argv.index(f"--name={name}")
     rest = [i for i, each in enumerate(argv[begin + 1 :]) if each.startswith("--name=")]
     return list(argv[begin : begin + 1 + rest[0]] if rest else argv[begin:])
@@ -154,11 +154,11 @@ def test_any_text_can_be_parsed_for_engines_and_a_version(text: str) -> None:
     assert found is None or min(found) >= 0
 
 
-# What follows runs the real fio on small files.
+# The tests below run the installed fio on small files.
 
 
 def short(profile: Profile, **changes: object) -> Profile:
-    """A profile on a file of 1 MiB, quick enough for a test, with an engine that this fio has."""
+    """Returns the profile with a file of 1 MiB, few operations and an engine of this fio."""
     quick = replace(profile, size_bytes=MIB, rate_iops=None, number_ios=20)
     available = fio.parse_engines(subprocess.check_output(fio.engines_arguments("fio"), text=True))
     return with_engine(replace(quick, **changes), available)  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ def test_the_default_profiles_run_and_report_all_results(tmp_path: Path) -> None
     assert list(ON_BY_DEFAULT) == [each.name for each in found.jobs]
     redo, read, write = found.jobs
     assert {Op.WRITE, Op.SYNC} == set(redo.ops)
-    # The last write is the cap's, and not synced any more.
+    # number_ios ends the job after the last write, which is therefore not synced.
     assert (20, 19) == (redo.ops[Op.WRITE].operations, redo.ops[Op.SYNC].operations)
     assert {Op.READ} == set(read.ops)
     assert {Op.WRITE} == set(write.ops)
@@ -193,7 +193,7 @@ def test_the_default_profiles_run_and_report_all_results(tmp_path: Path) -> None
             assert op.operations == sum(op.bins.values())
             assert None not in (op.mean_seconds, op.p50_seconds, op.p999_seconds)
             assert op.max_seconds is not None
-            # A bin is named by its middle, within 1/64 of what it holds.
+            # The key of a bin is its middle, within 1/64 of its values.
             assert pytest.approx(op.max_seconds, rel=0.02) == max(op.bins)
     assert fio.parse_version(found.fio_version) is not None
 
@@ -215,7 +215,7 @@ def test_the_results_of_threads_are_summed_per_group(tmp_path: Path) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("engine", [Engine.PSYNC, Engine.LIBAIO])
 def test_each_engine_runs(tmp_path: Path, engine: Engine) -> None:
-    """The real one has what a profile falls back to."""
+    """The installed fio has the engines to which profiles fall back."""
     found = run([short(READ, engine=engine, depth=4)], file_of(tmp_path))
     assert RunResult.SUCCESS == found.result
 
@@ -223,7 +223,7 @@ def test_each_engine_runs(tmp_path: Path, engine: Engine) -> None:
 @pytest.mark.real
 @pytest.mark.parametrize("size", [None, 4096])
 def test_a_missing_or_short_file_is_not_created(tmp_path: Path, size: int | None) -> None:
-    """A job that reads would write the whole file first, and one that is short is deleted."""
+    """Without the options, fio writes a missing file in full, and deletes a short one."""
     file = file_of(tmp_path, size) if size else tmp_path / "file"
     for profile in (short(WRITE), short(READ, sync=Sync.NONE)):
         found = run([profile, short(REDO)], file)
@@ -266,7 +266,7 @@ def test_an_intermediate_report_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.real
 def test_a_killed_fio_leaves_no_process(tmp_path: Path) -> None:
-    """A forked job would go on writing, in a session of its own."""
+    """Without --thread, a forked job keeps writing in its own session."""
     file = file_of(tmp_path)
     with started(short(REDO, rate_iops=20, number_ios=250), file) as child:
         time.sleep(0.5)
@@ -309,7 +309,7 @@ def _command_line(pid: str) -> str:
         return ""
 
 
-# What follows tests `SystemFio`.
+# The tests below are for `SystemFio`.
 
 #: Reads 512 blocks, which takes 51 s at 10 operations per second.
 LONG_READ = replace(READ, size_bytes=8 * MIB)

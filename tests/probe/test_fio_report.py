@@ -1,4 +1,4 @@
-"""What a run of fio found, out of what it printed and how it ended."""
+"""Tests the parsing of fio's report and exit status."""
 
 import json
 from typing import Any
@@ -61,7 +61,7 @@ def test_a_job_that_only_writes_has_no_reads() -> None:
 
 
 def test_without_operations_there_are_no_percentiles_and_no_zeros() -> None:
-    """A job may write without timing it, and has no `percentile` then."""
+    """A job that does not measure latency has no `percentile`."""
     untimed = job("fsync", write=direction({5: 1}, clat_ns={"N": 0}, lat_ns={"N": 0}))
     write = only(printed(untimed)).ops[Op.WRITE]
     assert OpResult(1, 4096, 10.0, 40_960.0) == write
@@ -75,7 +75,7 @@ def test_a_report_without_percentiles_and_bins_keeps_the_rest() -> None:
 
 
 def test_before_3_18_operations_are_counted_by_their_bins() -> None:
-    """And what was not done has percentiles all the same, of 0."""
+    """Before 3.18, operations that were not made have percentiles of 0."""
 
     def older(part: Any) -> Any:
         if isinstance(part, dict):
@@ -183,7 +183,7 @@ def test_a_run_that_exits_without_a_report_is_a_parse_error(output: bytes, why: 
 
 
 def test_a_nan_mean_is_unknown_and_other_fields_are_kept() -> None:
-    """printf of a division by zero: no JSON, and yet in reports."""
+    """fio prints "-nan" after a division by zero, which is not valid JSON."""
     for word in ("nan", "-nan", "inf"):
         output = printed(FSYNC).replace(b'"stddev": 0.0', f'"stddev": {word}'.encode())
         assert (

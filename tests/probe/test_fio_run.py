@@ -47,7 +47,7 @@ def ended(
 
 
 def reading(device_ms: float, others: int = 0) -> RunOutcome:
-    """A read a 5 ms, 4.2 ms each by fio's word, after a second of fsync."""
+    """A run with one read every 5 ms, each of 4.2 ms by fio's report, after 1 s of fsync."""
     looks = [
         (at, disk(reads=int(r * 200) + others, read_ms=int(r * 200 * device_ms)))
         for at in (0.0, 0.5, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 2.75, 3.0)
@@ -115,7 +115,7 @@ def test_the_timeout_is_twice_the_runtime_plus_5_s() -> None:
 
 
 def device(op: str, operations: int, seconds: float, others: int = 0) -> DiskInterval:
-    """A window in which the device did so much in one direction, and `others` in the other."""
+    """An interval with these operations in one direction, and `others` in the other."""
     other = "write" if op == "read" else "read"
     work = {
         f"{op}s_completed": operations,
@@ -163,7 +163,7 @@ def test_the_other_direction_counts_as_operations_and_not_in_the_await() -> None
 
 
 def test_the_host_share_is_0_if_the_await_exceeds_the_latency() -> None:
-    """The kernel's milliseconds round."""
+    """The kernel rounds to milliseconds."""
     assert 0.0 == host_share("write", 200, 1e-4, device("write", 200, 0.021), RULES)
 
 

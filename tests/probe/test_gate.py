@@ -1,4 +1,4 @@
-"""May a probe run, and must it be ended."""
+"""Tests whether a probe may start, and whether a running one must stop."""
 
 import math
 from dataclasses import replace
@@ -165,7 +165,7 @@ CALM = GuardSample(in_flight=1, cgroup_pressure_ratio=0.0)
 
 
 def held(**changes: object) -> Reason | None:
-    """What the guard says when this holds through as many samples as it wants."""
+    """Returns the result of the guard for a sample that is repeated `guard_samples` times."""
     sample = replace(CALM, **changes)  # type: ignore[arg-type]
     return guard([sample] * RULES.guard_samples, RULES)
 

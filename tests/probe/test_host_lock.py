@@ -1,4 +1,4 @@
-"""One probe a host, and what a killed daemon has left running."""
+"""Tests the host lock, and the killing of a fio that a killed daemon left running."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from exporter.probe.host_lock import HostLock, ProbePidFile
 
 @pytest.fixture
 def fio(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that is called fio."""
+    """A process with the name fio."""
     program = tmp_path / "fio"
     shutil.copy("/bin/sleep", program)
     process = subprocess.Popen([program, "60"])
@@ -55,7 +55,7 @@ def test_a_link_or_a_pipe_is_not_used_as_the_lock_file(tmp_path: Path) -> None:
 
 
 def test_a_program_that_inherited_the_lock_keeps_it_until_it_is_released(tmp_path: Path) -> None:
-    """The lock is the open file's and not the process's."""
+    """The lock belongs to the open file and not to the process (flock(2))."""
     holder = (
         "import sys, subprocess, pathlib\n"
         "from exporter.probe.host_lock import HostLock\n"
@@ -108,7 +108,7 @@ def test_a_fio_of_another_instance_keeps_running(
 def test_a_record_that_is_written_during_the_check_is_kept(
     tmp_path: Path, fio: subprocess.Popen[bytes]
 ) -> None:
-    """A pipe in its place holds the reader up until the note of another instance is there."""
+    """A pipe instead of the file delays the reader until another instance has its record."""
     file, pipe = tmp_path / "probe-process.json", tmp_path / "pipe"
     os.mkfifo(file)
     os.link(file, pipe)

@@ -1,4 +1,4 @@
-"""The file that probes read and write, and what is refused in its place."""
+"""Tests the creation, the checks and the removal of the probes' file."""
 
 import os
 import shutil
@@ -58,7 +58,7 @@ def test_the_file_is_kept_between_runs(directory: Path) -> None:
 
 
 def test_a_short_file_is_filled_up(directory: Path) -> None:
-    """As after a kill in the middle of filling it."""
+    """The file is short after a kill during the filling."""
     path = prepare(directory, "sda", MIB)
     content = path.read_bytes()
     assert SIZE - MIB == missing_bytes(directory, "sda", SIZE)
@@ -111,7 +111,7 @@ def test_removing_a_missing_file_is_not_an_error(directory: Path) -> None:
     params=["link", "dangling", "hard_link", "directory", "pipe", "socket", "block", "character"]
 )
 def replaced(request: pytest.FixtureRequest, directory: Path, tmp_path: Path) -> Iterator[Path]:
-    """The file with something else in its place; what that stands for must stay as it is."""
+    """The probes' file, replaced by something else. Its target must not change."""
     directory.mkdir(mode=0o700)
     path, other = directory / "sda", tmp_path / "precious"
     other.write_bytes(b"precious")
@@ -133,7 +133,7 @@ def replaced(request: pytest.FixtureRequest, directory: Path, tmp_path: Path) ->
         elif os.geteuid() != 0:
             lacking("device nodes are made by root")
         else:
-            # /dev/null, and a device of a number that no driver has.
+            # /dev/null, and a device number that no driver has.
             number = os.makedev(1, 3) if kind == "character" else os.makedev(240, 250)
             os.mknod(path, 0o600 | (0o020000 if kind == "character" else 0o060000), number)
         yield path
@@ -197,7 +197,7 @@ def test_a_missing_directory_is_created_by_prepare_and_refused_by_check(director
 
 
 def test_a_missing_or_short_file_is_refused_before_a_run(directory: Path) -> None:
-    """fio would delete the short one, and refuse to make it anew."""
+    """fio deletes a short file, and then refuses to create one."""
     path = prepare(directory, "sda", SIZE)
     os.truncate(path, MIB)
     with pytest.raises(UnsafeProbeFile, match="shorter than"):

@@ -1,4 +1,4 @@
-"""What the gate is told of the load, and the guard of a moment."""
+"""Tests the load ratios for the gate, and the samples for the guard."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The profiles, and those out of the configuration."""
+"""Tests the built-in profiles, and those of the configuration."""
 
 import pytest
 from hypothesis import given
@@ -24,7 +24,7 @@ _YEAR_SECONDS = 365 * 86_400
 
 
 def configured(name: str, **values: object) -> Profile:
-    """A profile as it comes out of the configuration file."""
+    """Returns a profile from a table of the configuration file."""
     where = f"probe.profile.{name}"
     return profile(name, config_validation.parse_record(ProfileSettings, values, where))
 
@@ -36,7 +36,7 @@ def test_the_built_in_profiles_are_valid_settings(name: str) -> None:
 
 
 def test_the_default_schedule_writes_at_most_0_3_terabytes_a_year() -> None:
-    """With a factor of two for what the filesystem adds."""
+    """The factor of two is for what the filesystem adds."""
     written = 0.0
     for name in ON_BY_DEFAULT:
         each = PROFILES[name]

@@ -1,4 +1,4 @@
-"""The rounds of a profile over restarts and clocks that step."""
+"""Tests the history of rounds, over restarts and clock steps."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""When profiles are due."""
+"""Tests when profiles are due."""
 
 from dataclasses import replace
 

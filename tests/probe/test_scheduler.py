@@ -1,4 +1,4 @@
-"""Probes on a host of files with a fio that does not run: when, what of it is kept and charged."""
+"""Tests the scheduler on a simulated host with a fake fio: due times, results and charges."""
 
 import json
 import os
@@ -144,7 +144,7 @@ def test_a_busy_device_is_skipped_until_a_minimal_run(rig: Rig) -> None:
 
 @pytest.mark.parametrize("name", ["burst", "slc"])
 def test_a_profile_that_writes_the_whole_file_gets_no_minimal_run(rig: Rig, name: str) -> None:
-    """Its smallest run would fill the file first, up to 16 GiB on a host that never rests."""
+    """A minimal run needs the whole file, up to 16 GiB on a host that is always busy."""
     rig.rules = replace(rig.rules, forced_after_skips=2)
     rig.profiles = [replace(PROFILES[name], size_bytes=2 * MIB, interval_seconds=FIRST)]
     rig.begin()
@@ -167,7 +167,7 @@ WEEK = 7 * 86_400.0
 def test_a_scheduled_slc_is_charged_to_the_life_of_a_rated_drive_and_not_to_its_day(
     rig: Rig,
 ) -> None:
-    """0.05% of the rating a year is 2.7 MB a day here: less than one run, which is a week's."""
+    """The daily budget of this drive is 2.7 MB, which is less than one run writes."""
     rig.rated = {"nvme0n1": 2_000_000_000_000}
     slc = replace(PROFILES["slc"], size_bytes=2 * MIB, interval_seconds=WEEK)
     rig.profiles = [slc]
@@ -297,7 +297,7 @@ def test_the_guard_ends_a_run_if_production_needs_the_device(rig: Rig) -> None:
     assert {ProfileResult.ABORTED: 1} == runs(rig)
     assert {Reason.BUSY: 1} == skipped(rig)
     assert rig.clock.monotonic() - before - FIRST < 1.1
-    # fio did not say what it wrote: all that was set aside is charged.
+    # fio did not report its written bytes, so all reserved bytes are charged.
     assert {"serial of nvme0n1": RUN_BYTES + FILLING_BYTES} == rig.spent()
     assert rig.of("fsync").last_success_at is None
 
@@ -317,7 +317,7 @@ def test_the_guard_ends_a_run_if_the_drive_becomes_hot(rig: Rig) -> None:
 
 
 def test_the_guard_stops_filling_if_production_needs_the_device(rig: Rig) -> None:
-    """A gigabyte takes 16 s; three looks, each a quarter of a second after the last, end it."""
+    """Filling 1 GB takes 16 s. Three samples, one each 0.25 s, stop it."""
     rig.profiles = [replace(PROFILES["page_read"], size_bytes=1024 * MIB)]
     rig.day_bytes = 4096 * MIB
     rig.begin()
@@ -333,7 +333,7 @@ def test_the_guard_stops_filling_if_production_needs_the_device(rig: Rig) -> Non
 
 
 class StallingClock(FakeClock):
-    """The thirtieth sleep lasts ten seconds longer than it was to."""
+    """The thirtieth sleep takes 10 s longer than requested."""
 
     def sleep(self, seconds: float) -> None:
         super().sleep(seconds)
@@ -496,7 +496,7 @@ def test_no_probe_runs_if_the_budget_cannot_be_written(rig: Rig) -> None:
     assert {Reason.BUDGET: 1} == skipped(rig)
 
 
-def test_after_a_clock_step_back_probes_run_again_the_next_day(rig: Rig) -> None:
+def test_after_a_clock_step_back_only_reads_run_that_day(rig: Rig) -> None:
     rig.run()
     rig.clock.step_wall(-10 * 86_400.0)
     rig.run(SLOT)

@@ -1,4 +1,4 @@
-"""Probes whose file, directory, disk, clock or budget is not as they left it."""
+"""Tests probes whose file, directory, disk, clock or budget changed since the last run."""
 
 import json
 import os
@@ -134,7 +134,7 @@ def test_a_disk_that_became_read_only_is_not_probed(rig: Rig, small_disk: Path) 
     rig.run(SLOT)
     assert {Reason.FILESYSTEM: 1} == skipped(rig)
     assert 1 == len(rig.fio.ran)
-    # Nothing could be written, but that is known only of what follows the first piece.
+    # Nothing could be written, but the first chunk is charged in any case.
     assert rig.spent()["serial of nvme0n1"] - before["serial of nvme0n1"] <= 2 * MIB
     rig.mount(options="ro")
     rig.run(SLOT)

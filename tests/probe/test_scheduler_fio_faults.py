@@ -1,6 +1,7 @@
-"""Probes with a program in the place of fio that does what fio may do: all but behave.
+"""Tests the scheduler with a stand-in for fio that fails, hangs or prints invalid reports.
 
-It is a process, started, watched and ended as fio is; only the host around it is of files.
+The stand-in is a real process, which is started, guarded and ended like fio. Only the host is
+simulated.
 """
 
 import json
@@ -37,7 +38,7 @@ DRIVE = "serial of nvme0n1"
 RUN_BYTES = 2 * (200 * 4096 + 100 * 16_384)
 FILLING_BYTES = 2 * 2 * MIB
 
-#: A process that is called fio, says so, and stays.
+#: A program that sets its process name to fio, prints a line and sleeps.
 NAMED_FIO = """
 import time
 open("/proc/self/comm", "w").write("fio")
@@ -47,7 +48,7 @@ time.sleep(1000)
 
 
 class HastyClock(SystemClock):
-    """Goes `speed` times as fast as the machine's: for programs that hang till their time is up."""
+    """Runs `speed` times as fast as the system's clock, to reach timeouts quickly."""
 
     def __init__(self) -> None:
         self._at, self._since, self._speed = 0.0, time.monotonic(), 1.0
@@ -60,7 +61,7 @@ class HastyClock(SystemClock):
 
 
 class StandIn:
-    """The program; `does` says in the shell's words what a run of it does."""
+    """The stand-in for fio. `does` sets the shell commands of a run."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -100,13 +101,13 @@ def fio(tmp_path: Path) -> StandIn:
 
 @pytest.fixture
 def clock() -> HastyClock:
-    """That the program is watched by."""
+    """The clock of the stand-in's timeouts."""
     return HastyClock()
 
 
 @pytest.fixture
 def rig(tmp_path: Path, fio: StandIn, clock: HastyClock) -> Iterator[Rig]:
-    """It runs the stand-in, which finds what it may print in files beside it."""
+    """A simulated host whose fio is the stand-in, with reports to print in files beside it."""
     rig = Rig(tmp_path)
     whole = good(rig.profiles).output
     (fio.place / "whole").write_bytes(whole)
@@ -127,7 +128,7 @@ def runs(rig: Rig, name: str = "fsync") -> dict[ProfileResult, int]:
 
 
 def error(rig: Rig) -> str:
-    """Whether the collector says that something went wrong."""
+    """Returns "failed" if the last run of the collector failed, else an empty string."""
     outcome = dict(rig.collector_status.results())["probe"]
     return "" if outcome.success else "failed"
 
@@ -158,13 +159,13 @@ def error(rig: Rig) -> str:
 def test_any_behaviour_of_fio_is_counted_charged_and_followed_by_a_success(
     rig: Rig, fio: StandIn, clock: HastyClock, words: str, result: ProfileResult
 ) -> None:
-    """By what it says that it wrote; where it says nothing, by all that it might have."""
+    """Charged are the reported bytes; without a report, all reserved bytes."""
     fio.does(words)
     clock.go(50.0 if result is ProfileResult.TIMEOUT else 1.0)
     rig.run()
     clock.go(1.0)
     assert {result: 1} == runs(rig)
-    assert [] == fio.processes(), "nothing of it is left"
+    assert [] == fio.processes(), "no process is left"
     written = 0 if "full" in words else RUN_BYTES
     assert written + FILLING_BYTES == rig.spent()[DRIVE]
     assert (rig.of("fsync").last_success_at is not None) is (result is ProfileResult.SUCCESS)
@@ -221,7 +222,7 @@ def test_a_fio_that_is_removed_between_two_runs_fails_the_next_run(rig: Rig, fio
 def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
     rig: Rig, fio: StandIn, clock: HastyClock
 ) -> None:
-    """As one in uninterruptible sleep: it has the host's lock, and the page says so."""
+    """A process in uninterruptible sleep behaves so. It keeps the host lock."""
     children = SystemChildren(clock, send=lambda _pid, _number: None)
     program = rig.program = SystemFio(str(fio.path), SystemRunner(), clock, children)
     rig.begin()
@@ -250,7 +251,7 @@ def test_a_fio_that_ignores_all_signals_is_stuck_until_it_ends(
 def test_an_unkillable_fio_of_an_earlier_daemon_is_stuck(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""
+    """A frozen process (cgroup v1) receives no signal, not even SIGKILL."""
     group = Path("/sys/fs/cgroup/freezer", f"ssd-exporter-probe-{os.getpid()}")
     try:
         group.mkdir()

@@ -32,7 +32,7 @@ cancelled_write_bytes: 0
 
 
 class WritingFio:
-    """Writes as fast as `speed` says after so many bytes, and the kernel counts it."""
+    """A fake fio that writes at `speed` (a function of the written bytes) and counts them."""
 
     def __init__(self, place: Path, clock: FakeClock, speed: Callable[[float], float]) -> None:
         self.clock = clock
@@ -75,7 +75,7 @@ class WritingFio:
 
 
 class Watching:
-    """A watched fio, and what came of it."""
+    """A watched fake fio, and the writes that were reported."""
 
     def __init__(self, place: Path, speed: Callable[[float], float] = lambda _: 200e6) -> None:
         self.clock = FakeClock()
@@ -111,7 +111,7 @@ class Watching:
 
 
 def void(_result: object) -> None:
-    """For lambdas that are to return nothing."""
+    """Does nothing; for lambdas that must return None."""
 
 
 def test_a_write_is_sampled_while_it_runs(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ FALLS = (*([TraceSample(0.1, 50e6)] * 40), *([TraceSample(0.1, 10e6)] * 60))
 
 
 class Scheduled(Rig):
-    """A host's probes, with those of write caches among them."""
+    """A simulated host whose profiles include `slc`."""
 
     def __init__(self, place: Path) -> None:
         super().__init__(place)

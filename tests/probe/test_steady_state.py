@@ -1,4 +1,4 @@
-"""SNIA's steady state, by its worked example and its edges, and what lies off it."""
+"""Tests steady state by SNIA's example and its limits, and the deviation from it."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def test_the_worked_example_to_the_digit() -> None:
 
 
 def test_a_first_value_40_percent_higher_exceeds_the_range() -> None:
-    """A drive that was not written full before: its first round is quick."""
+    """The first round is fast on a drive that was not full before."""
     first, *others = EXAMPLE
     found = window_of([1.4 * first, *others])
     assert found.range_ratio > RULES.range_ratio
@@ -70,7 +70,7 @@ def test_a_slope_alone_is_not_steady() -> None:
 
 
 def test_both_limits_are_inclusive() -> None:
-    """Of a mean of 100: a range of 20, and a line that rises by 10."""
+    """With a mean of 100, the range is 20 and the line rises by 10."""
     assert window_of([100.0, 90.0, 110.0, 100.0, 100.0]).is_steady(RULES)
     assert window_of([95.0, 97.5, 100.0, 102.5, 105.0]).is_steady(RULES)
     assert not window_of([100.0, 89.9, 110.0, 100.0, 100.0]).is_steady(RULES)
@@ -92,7 +92,7 @@ def test_only_the_last_five_rounds_count() -> None:
 
 
 def test_a_new_drive_is_in_transition_until_it_is_steady_once() -> None:
-    """From out of the box down to its daily speed, and never back to transition."""
+    """The drive slows down to its steady speed, and never returns to transition."""
     values = [300e3, 220e3, 160e3, 130e3, 112e3]
     baseline = None
     phases = []
@@ -107,7 +107,7 @@ def test_a_new_drive_is_in_transition_until_it_is_steady_once() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 4, 5, 6, 50])
 def test_a_drive_that_is_lastingly_twice_as_slow_is_unsteady(rounds: int) -> None:
-    """Five slow rounds are as even as five quick ones: the level decides."""
+    """Five slow rounds are as even as five fast ones, so the level decides."""
     baseline = judged(CALM, lower_is_better=True).baseline
     slow = [2 * value for value in (CALM * 10)[:rounds]]
     found = judged([*CALM, *slow], baseline, lower_is_better=True)
@@ -119,7 +119,7 @@ def test_a_drive_that_is_lastingly_twice_as_slow_is_unsteady(rounds: int) -> Non
 
 
 def test_a_capped_rate_is_steady_even_on_a_slow_drive() -> None:
-    """So latency is judged where the profile caps its rate."""
+    """Therefore the latency is judged if the profile caps its rate."""
     assert SteadyPhase.STEADY is judged([100.0] * 10).phase
 
 
@@ -133,7 +133,7 @@ def test_a_faster_drive_is_steady_at_its_new_level() -> None:
 
 
 def test_a_slow_decay_is_detected() -> None:
-    """1 % a round: each window for itself is steady, and the level is lost all the same."""
+    """Each window is steady, but the level falls by 1 % per round."""
     values, baseline = list(EXAMPLE), judged(EXAMPLE).baseline
     for _ in range(60):
         values.append(values[-1] * 0.99)
@@ -145,7 +145,7 @@ def test_a_slow_decay_is_detected() -> None:
 
 
 def test_one_outlier_is_noise() -> None:
-    """128 KiB reads in one table: 710 MB/s with one job and 300 with four, on the same machine."""
+    """In one published table, equal machines read at 710 MB/s with one job and 300 with four."""
     baseline = window_of([700.0, 710.0, 705.0, 695.0, 710.0])
     once = deviation([705.0, 300.0], baseline, lower_is_better=False, rules=RULES)
     assert once is not None
@@ -162,7 +162,7 @@ def test_a_scattered_baseline_allows_three_standard_deviations() -> None:
 
 
 def test_runs_with_different_block_sizes_are_not_steady() -> None:
-    """Synchronous writes of 1 to 128 KiB in ms: even while latency rules, and then not."""
+    """Synchronous writes of 1 to 128 KiB, in ms: even while the latency dominates."""
     assert not window_of([0.79, 0.79, 0.82, 0.86, 1.09]).is_steady(RULES)
     assert window_of([0.79, 0.79, 0.79, 0.82, 0.86]).is_steady(RULES)
 

@@ -1,4 +1,4 @@
-"""Drives with write caches, under a writer that asks for everything and under one that does not."""
+"""Simulated drives with write caches, written at full speed and by production."""
 
 import bisect
 import random
@@ -17,22 +17,22 @@ Speed = Callable[[float], float]
 
 
 def steps(first: float, *later: tuple[float, float]) -> Speed:
-    """MB/s at first, and from so many GB on."""
+    """Returns a speed that is `first` MB/s and changes to `later`: pairs of written GB and MB/s."""
     edges = [gigabytes * GB for gigabytes, _ in later]
     speeds = [first * MB, *(speed * MB for _, speed in later)]
     return lambda written: speeds[bisect.bisect_right(edges, written)]
 
 
 def ramp(first: float, last: float, gigabytes: float) -> Speed:
-    """MB/s at first, falling evenly to the last."""
+    """Returns a speed that falls evenly from the first to the last value, in MB/s."""
     return lambda written: MB * (first + (last - first) * min(written / GB / gigabytes, 1.0))
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How uneven a drive is: the spread of its speed, and in what share of time it all but hangs.
+    """How uneven a drive is. spread: of its speed. stalls: share of the samples that are slow.
 
-    folding: beyond the first step the speed swings by this share, every few seconds.
+    folding: after the first step the speed swings by this share, every three seconds.
     """
 
     spread: float = 0.1
@@ -43,7 +43,7 @@ class Noise:
 def active(
     speed: Speed, chance: random.Random, noise: Noise = Noise(), budget: float = 16 * GIB
 ) -> Iterator[TraceSample]:
-    """What fio logs of a write: a sample each tenth of a second or so."""
+    """Returns the samples of a write, about one every 0.1 s."""
     written = seconds = 0.0
     while written < budget:
         duration = 0.1 * chance.uniform(0.6, 1.45)
@@ -89,7 +89,7 @@ _RECOVERED_SECONDS = 60.0
 
 @dataclass
 class Passive:
-    """A drive in production: `intervals` is what the sampler makes of it."""
+    """A drive in production. intervals: the sampler's intervals."""
 
     speed: Speed
     chance: random.Random
@@ -98,7 +98,7 @@ class Passive:
     def intervals(
         self, work: Sequence[Work], every: float = 1.0
     ) -> Iterator[tuple[float, DiskInterval]]:
-        """The instant of each sample, and what happened up to it."""
+        """Yields the time of each sample, and the work since the previous one."""
         counters = dict.fromkeys(("reads", "read_bytes", "writes", "bytes", "await", "busy"), 0.0)
         then, now, due, written, idle = NEW, 0.0, every, 0.0, 0.0
         luck, until = 1.0, 0.0
@@ -109,7 +109,7 @@ class Passive:
                     luck, until = self._luck(), now + 0.5
                 speed = self.speed(written) * luck * task.pace
                 wants = speed if task.wants is None else min(task.wants * MB, speed)
-                # By Little's law; a writer that gets what it wants has its requests served at once.
+                # Little's law. If the drive is fast enough, requests are served at once.
                 is_full = wants >= speed
                 in_flight = task.depth if is_full else wants / speed
                 counters["bytes"] += wants * _STEP_SECONDS
