@@ -22,7 +22,7 @@ class Children(Protocol):
 
     @property
     def next_start(self) -> float:
-        """When the next program is best started, in monotonic seconds."""
+        """The earliest time to start the next program, in monotonic seconds; it is a suggestion."""
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
@@ -55,22 +55,24 @@ class Children(Protocol):
         """`end_all`, and forget the children that keep running. No program can be started after."""
 
 
+#: Limit of one `wait`, in seconds: poll(2) takes milliseconds as a 32-bit integer.
 _MAX_WAIT_SECONDS = 3600.0
 
-#: Average time between two starts, and the number of starts that it is averaged over. smartctl
-#: needs this much CPU time before it waits for its drive. Of eight that start at once, none reaches
-#: its drive before all have used theirs.
+#: Minimum average time between two starts, in seconds, and the number of starts of the average.
+#: smartctl needs this much CPU time before it waits for its drive. If eight start at once, each
+#: reaches its drive only after all have used their CPU time.
 _START_INTERVAL_SECONDS, _STARTS_AVERAGED = 0.004, 3
 
-#: Interval at which a child without a pidfd is checked for its end.
+#: Interval at which a child without a pidfd is checked for its end, in seconds.
 _CHECK_SECONDS = 0.02
 
-#: Interval at which the pipes of running children are emptied. A pipe holds 64 KB, and few programs
-#: print more. A child that has filled its pipe waits.
+#: Interval at which the pipes of running children are emptied, in seconds; the second one applies
+#: after a pipe was full. A pipe holds 64 KB, and few programs print more. A child that has filled
+#: its pipe waits.
 _READ_SECONDS, _READ_AGAIN_SECONDS = 0.25, 0.02
 _PIPE_BYTES = 1 << 16
 
-#: Time for a child after SIGTERM and after SIGKILL in `end_all`.
+#: Time that a child has to end after SIGTERM, and again after SIGKILL, in `end_all`; in seconds.
 _LAST_SECONDS = 0.3
 
 
@@ -174,6 +176,7 @@ class SystemChildren:
 
     @staticmethod
     def _rest(seconds: float, wake: int | None) -> None:
+        """Wait, at most until `wake` becomes readable."""
         woken = select.poll()
         if wake is not None:
             woken.register(wake, select.POLLIN)
@@ -196,7 +199,7 @@ class SystemChildren:
         seconds = self._grace_seconds, self._abandon_seconds
         self._grace_seconds = min(self._grace_seconds, _LAST_SECONDS)
         self._abandon_seconds = min(self._abandon_seconds, _LAST_SECONDS)
-        self._end_what_may_be_killed()
+        self._end_killable()
         self._grace_seconds, self._abandon_seconds = seconds
         now = self._clock.monotonic()
         for child in list(self._running.values()):
@@ -209,7 +212,7 @@ class SystemChildren:
             child.close()
         self._given_up.clear()
 
-    def _end_what_may_be_killed(self) -> None:
+    def _end_killable(self) -> None:
         now = self._clock.monotonic()
         for child in self._running.values():
             if child.may_kill:
@@ -221,6 +224,7 @@ class SystemChildren:
             now = self._clock.monotonic()
 
     def _soonest(self, until: float) -> float:
+        """The time of the next step, in monotonic seconds; at most `until`."""
         until = min(until, self._read_at)
         for child in self._running.values():
             until = min(until, child.deadline)
@@ -242,7 +246,7 @@ class SystemChildren:
         for child in list(self._running.values()):
             if child.pidfd < 0:
                 self._collect(child)
-        self._end_late_ones()
+        self._end_overdue()
         return gone
 
     def _read(self) -> None:
@@ -259,7 +263,7 @@ class SystemChildren:
                 read_in = _READ_AGAIN_SECONDS
         self._read_at = now + read_in
 
-    def _end_late_ones(self) -> None:
+    def _end_overdue(self) -> None:
         now = self._clock.monotonic()
         for child in list(self._running.values()):
             too_much = child.end is End.TOO_MUCH_OUTPUT and child.may_kill
@@ -306,15 +310,16 @@ class SystemChildren:
         del self._running[child.pid]
         output, errors = (b"".join(chunks) for chunks in child.chunks)
         seconds = self._clock.monotonic() - child.started_at
-        message = self._why(child, status)
+        message = self._failure(child, status)
         self._done.append(Finished(child.key, child.end, status, output, errors, seconds, message))
 
-    def _why(self, child: Child, status: int | None) -> str:
+    def _failure(self, child: Child, status: int | None) -> str:
+        """Why a child did not exit by itself, for people; empty if it did."""
         if child.end is End.TIMED_OUT:
             return f"{child.program} was ended: it ran longer than {child.limit_seconds:g} s"
         if child.end is End.TOO_MUCH_OUTPUT:
-            most = self._max_output_bytes
-            return f"{child.program} printed more than {most} bytes; its output is dropped"
+            limit = self._max_output_bytes
+            return f"{child.program} printed more than {limit} bytes; its output is dropped"
         if status is None:
-            return f"{child.program}: its exit status is lost: SIGCHLD must not be ignored"
+            return f"{child.program}: its exit status is lost, because SIGCHLD is ignored"
         return f"{child.program} was killed by signal {-status}" if status < 0 else ""

@@ -1,4 +1,4 @@
-"""Real processes, side by side, and what it takes to end those that do not end."""
+"""Tests of running several real processes at once, and of ending those that hang."""
 
 import errno
 import os
@@ -127,7 +127,7 @@ def test_three_may_start_at_once_and_the_next_when_each_had_a_cpu_for_a_moment(
     assert {0, 1, 2} == all_of(children, 3).keys()
 
 
-def test_one_that_fills_its_pipe_again_and_again_is_not_held_up(smartctl: StandIn) -> None:
+def test_a_child_that_keeps_filling_its_pipe_is_not_delayed(smartctl: StandIn) -> None:
     children = SystemChildren(SystemClock())  # with its own bound on the output
     pieces = "for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 65536 /dev/zero; sleep 0.03; done\n"
     children.start(1, [smartctl.program, smartctl.does("sda", pieces)], 20)
@@ -146,7 +146,7 @@ def test_those_that_end_while_more_are_gathered_come_together(
     assert {1, 2} == {finished.key for finished in children.wait(10, gather=1.0)}
 
 
-def test_who_is_woken_gathers_no_more(children: SystemChildren, smartctl: StandIn) -> None:
+def test_a_wake_ends_the_gathering(children: SystemChildren, smartctl: StandIn) -> None:
     children.start(1, [smartctl.program, smartctl.does("sda", "sleep 5")], 10)
     reading, writing = os.pipe()
     os.write(writing, b"x")
@@ -192,7 +192,7 @@ def test_signals_that_python_ignores_are_not_ignored_by_a_child(
 
 
 @pytest.mark.parametrize("program", ["/no/such/program", "no-such-program", "/", "bad\0name"])
-def test_a_program_that_cannot_be_run_says_so(children: SystemChildren, program: str) -> None:
+def test_a_program_that_cannot_be_run_is_reported(children: SystemChildren, program: str) -> None:
     children.start("sda", [program, "x"], 10)
     assert 0 == children.running
     finished = only(children)
@@ -236,7 +236,9 @@ def status_of(pid: int) -> str:
         return "Z"
 
 
-def test_a_child_that_prints_for_ever_is_ended(children: SystemChildren, smartctl: StandIn) -> None:
+def test_a_child_that_prints_endlessly_is_ended(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
     children.start("sda", [smartctl.program, smartctl.prints_forever("sda")], 60)
     finished = only(children)
     assert End.TOO_MUCH_OUTPUT == finished.end
@@ -244,7 +246,7 @@ def test_a_child_that_prints_for_ever_is_ended(children: SystemChildren, smartct
     assert finished.seconds < 10
 
 
-def test_a_child_that_prints_for_ever_and_ignores_sigterm_is_killed(
+def test_a_child_that_prints_endlessly_and_ignores_sigterm_is_killed(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     path = smartctl.does("sda", "trap '' TERM PIPE\nwhile :; do echo x; done")
@@ -252,7 +254,7 @@ def test_a_child_that_prints_for_ever_and_ignores_sigterm_is_killed(
     assert End.TOO_MUCH_OUTPUT == only(children).end
 
 
-def test_a_child_that_somebody_kills_says_by_which_signal(
+def test_the_signal_that_ended_a_child_is_reported(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     children.start("sda", [smartctl.program, smartctl.dies("sda", "SEGV")], 10)
@@ -283,7 +285,7 @@ def test_fifty_run_side_by_side(children: SystemChildren, smartctl: StandIn) -> 
     assert time.monotonic() - begun < 25
 
 
-def test_one_that_hangs_holds_up_no_other(children: SystemChildren, smartctl: StandIn) -> None:
+def test_a_child_that_hangs_delays_no_other(children: SystemChildren, smartctl: StandIn) -> None:
     children.start("hangs", [smartctl.program, smartctl.hangs("sda")], 1000)
     good = smartctl.says("sdb")
     for number in range(10):
@@ -292,7 +294,7 @@ def test_one_that_hangs_holds_up_no_other(children: SystemChildren, smartctl: St
     assert 1 == children.running
 
 
-def test_one_that_may_not_be_killed_is_stuck_and_collected_when_it_ends(
+def test_a_child_that_must_not_be_killed_is_stuck_until_it_ends(
     children: SystemChildren, smartctl: StandIn, tmp_path: Path
 ) -> None:
     """Its pipe is emptied meanwhile, or it would never come to its end."""
@@ -314,7 +316,7 @@ def test_one_that_may_not_be_killed_is_stuck_and_collected_when_it_ends(
     assert Path(f"{go}.done").exists(), "it came to its end"
 
 
-def test_one_that_may_not_be_killed_may_print_for_ever(
+def test_a_child_that_must_not_be_killed_may_print_endlessly(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     path = smartctl.does("sda", "head -c 400000 /dev/zero; exit 5")
@@ -324,7 +326,7 @@ def test_one_that_may_not_be_killed_may_print_for_ever(
     assert len(finished.output) <= 100_000
 
 
-def test_one_that_does_not_die_is_given_up_and_collected_when_it_ends(
+def test_a_child_that_does_not_die_is_abandoned_and_collected_when_it_ends(
     children_that_do_not_die: SystemChildren, smartctl: StandIn
 ) -> None:
     """As one in uninterruptible sleep."""
@@ -348,7 +350,7 @@ def test_one_that_does_not_die_is_given_up_and_collected_when_it_ends(
 
 
 @pytest.mark.real
-def test_one_in_uninterruptible_sleep_is_given_up(
+def test_a_child_in_uninterruptible_sleep_is_abandoned(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""
@@ -390,7 +392,7 @@ def test_a_wait_for_nothing_ends_in_time(children: SystemChildren) -> None:
     assert 0.05 <= time.monotonic() - begun < 2
 
 
-def test_closing_ends_what_runs(smartctl: StandIn) -> None:
+def test_closing_ends_the_running_children(smartctl: StandIn) -> None:
     before = open_files()
     children = quick()
     children.start("a", [smartctl.program, smartctl.hangs("sda")], 1000)
@@ -404,7 +406,7 @@ def test_closing_ends_what_runs(smartctl: StandIn) -> None:
     assert before == open_files()
 
 
-def test_closing_takes_less_than_a_second_whatever_time_a_child_has(smartctl: StandIn) -> None:
+def test_closing_takes_less_than_a_second_for_any_time_limit(smartctl: StandIn) -> None:
     children = SystemChildren(SystemClock())
     children.start("a", [smartctl.program, smartctl.hangs("sda")], 0.05)
     children.start("b", [smartctl.program, smartctl.hangs("sdb")], 1000)
@@ -416,7 +418,9 @@ def test_closing_takes_less_than_a_second_whatever_time_a_child_has(smartctl: St
     assert [] == [pid for pid in pids if is_there(pid)]
 
 
-def test_closing_leaves_what_may_not_be_killed(smartctl: StandIn, tmp_path: Path) -> None:
+def test_closing_does_not_end_a_child_that_must_not_be_killed(
+    smartctl: StandIn, tmp_path: Path
+) -> None:
     """It goes on to its end, though nobody reads what it prints."""
     go = tmp_path / "go"
     script = f"while [ ! -e {go} ]; do sleep 0.02; done; echo lost; echo > {go}.done"
@@ -445,7 +449,7 @@ def test_the_three_lowest_descriptors_are_left_to_the_child() -> None:
     assert 0 == os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
-def test_a_child_that_somebody_else_collected_is_not_waited_for(smartctl: StandIn) -> None:
+def test_a_child_collected_elsewhere_is_not_waited_for(smartctl: StandIn) -> None:
     children = quick()
     children.start("sda", [smartctl.program, smartctl.says("sda")], 10)
     (pid,) = ours("SDRZ")
@@ -456,7 +460,7 @@ def test_a_child_that_somebody_else_collected_is_not_waited_for(smartctl: StandI
     children.close()
 
 
-def test_what_may_not_be_killed_is_known_until_it_has_ended(smartctl: StandIn) -> None:
+def test_a_child_that_must_not_be_killed_stays_in_stuck_until_it_ends(smartctl: StandIn) -> None:
     """Also where we have ended all others; nobody hears how it ended."""
     children = quick()
     slow = smartctl.does("sda", "sleep 1.2\n")

@@ -1,4 +1,4 @@
-"""Running programs, with real ones."""
+"""Tests of running one real program to its end."""
 
 import os
 import time
@@ -18,33 +18,33 @@ def test_what_a_program_prints_is_returned() -> None:
     assert "of use\n" == SystemRunner().run(sh("echo of use; echo of none >&2"), 5.0)
 
 
-def test_an_exit_status_is_a_failure_where_nobody_asks_for_it() -> None:
+def test_run_raises_for_an_exit_status_other_than_0() -> None:
     with pytest.raises(CommandError, match=r"/bin/sh: failed with status 4"):
         SystemRunner().run(sh("exit 4"), 5.0)
 
 
 @pytest.mark.parametrize("status", [0, 1, 4, 64, 255])
-def test_an_exit_status_comes_with_the_output_where_it_says_more(status: int) -> None:
+def test_complete_returns_the_output_and_the_exit_status(status: int) -> None:
     assert Completed("all\n", status) == SystemRunner().complete(sh(f"echo all; exit {status}"), 5)
 
 
-def test_a_program_that_a_signal_ended_is_told_from_one_that_failed() -> None:
+def test_a_program_ended_by_a_signal_differs_from_a_failed_one() -> None:
     assert Completed("", -9) == SystemRunner().complete(sh("kill -9 $$"), 5.0)
     with pytest.raises(CommandError, match="killed by signal 9"):
         SystemRunner().run(sh("kill -9 $$"), 5.0)
 
 
 @pytest.mark.parametrize("argv", [["no-such-program"], ["/proc"], ["/bin/echo", "\0"]])
-def test_what_cannot_be_started_is_one_error(argv: list[str]) -> None:
+def test_a_program_that_cannot_be_started_raises_command_error(argv: list[str]) -> None:
     with pytest.raises(CommandError):
         SystemRunner().complete(argv, 5.0)
 
 
-def test_bytes_that_are_no_utf_8_are_kept_readable() -> None:
+def test_bytes_that_are_not_utf_8_are_escaped() -> None:
     assert "a\\xff\n" == SystemRunner().run(sh(r"printf 'a\377\n'"), 5.0)
 
 
-def test_a_program_gets_no_input_and_the_c_locale_and_nothing_else_of_ours(
+def test_a_program_has_no_input_and_only_path_and_the_c_locale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OURS", "secret")
@@ -59,7 +59,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_a_program_out_of_time_goes_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_timeout_kills_a_program_and_all_that_it_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     script = f"trap '' TERM; sleep 60 & echo $$ $! > {pids}; echo begun; wait"
     began = time.monotonic()
@@ -73,7 +73,7 @@ def test_a_program_out_of_time_goes_with_all_that_it_started(tmp_path: Path) -> 
     assert [True, True] == [gone(pid) for pid in left]
 
 
-def test_a_program_that_closes_its_output_and_stays_is_out_of_time_too() -> None:
+def test_a_program_that_closes_its_output_and_stays_times_out() -> None:
     with pytest.raises(CommandError, match="did not end within"):
         SystemRunner().complete(sh("exec >&-; sleep 60"), 0.3)
 

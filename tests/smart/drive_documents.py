@@ -1,4 +1,4 @@
-"""The drives of a host, told of by documents that a test makes."""
+"""A drive registry that receives poll documents from a test."""
 
 import json
 from dataclasses import replace

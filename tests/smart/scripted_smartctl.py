@@ -1,4 +1,4 @@
-"""A smartctl on a fake clock, for tests of what asks drives; what it says is set drive by drive."""
+"""A simulated smartctl on a fake clock. A test sets its output for each drive."""
 
 import json
 from collections.abc import Hashable, Mapping, Sequence

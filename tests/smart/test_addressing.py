@@ -39,7 +39,7 @@ from exporter.smart.smartctl import Address
         ("jmb39x-q,0,s33,force+sat", "jmb39x-q,0,s33,force"),
     ],
 )
-def test_the_slot_is_what_tells_drives_of_one_path_apart(kind: str, slot: str) -> None:
+def test_the_slot_distinguishes_drives_of_one_path(kind: str, slot: str) -> None:
     assert slot == addressing.slot(Address("/dev/sda", kind))
 
 
@@ -57,19 +57,19 @@ def test_the_slot_is_what_tells_drives_of_one_path_apart(kind: str, slot: str) -
         ("cciss,7-7", ["cciss,7"]),
     ],
 )
-def test_a_range_stands_for_several_drives(kind: str, kinds: list[str]) -> None:
+def test_a_range_expands_to_several_drives(kind: str, kinds: list[str]) -> None:
     expected = [Address("/dev/sg2", each) for each in kinds]
     assert expected == list(addressing.expanded("/dev/sg2", kind))
 
 
 @pytest.mark.parametrize("kind", ["cciss,3-0", "cciss,0-256", "areca,1-99/1-99", "cciss,0-9999"])
-def test_a_range_that_is_none_is_a_mistake(kind: str) -> None:
+def test_an_invalid_range_is_a_configuration_error(kind: str) -> None:
     with pytest.raises(ConfigError, match=f"{kind}.* of /dev/sg2 .*write a range upwards"):
         list(addressing.expanded("/dev/sg2", kind))
 
 
 @given(st.text(alphabet="cis,/+-0123456789", max_size=20))
-def test_any_type_is_some_drives_or_a_mistake(kind: str) -> None:
+def test_any_type_gives_drives_or_a_configuration_error(kind: str) -> None:
     try:
         found = list(addressing.expanded("/dev/sg2", kind))
     except ConfigError:
@@ -78,7 +78,7 @@ def test_any_type_is_some_drives_or_a_mistake(kind: str) -> None:
     assert len(found) == len(set(found))
 
 
-def test_a_path_that_sys_does_not_know_is_its_own_place() -> None:
+def test_a_path_that_is_not_in_sys_is_its_own_attachment_point() -> None:
     assert AttachmentPoint("/dev/twa0", "3ware,1") == addressing.attachment_point(
         Address("/dev/twa0", "3ware,1"), DeviceNodes()
     )
@@ -127,13 +127,13 @@ def test_two_wwns_are_two_drives_whatever_their_serial_numbers() -> None:
     assert not is_same_drive(disk("sda", wwn=WWN_1, serial="S1"), slot(1, wwn=WWN_2, serial="S1"))
 
 
-def test_a_wwn_that_all_drives_of_a_maker_have_is_no_proof() -> None:
+def test_a_wwn_shared_by_all_drives_of_a_maker_is_ignored() -> None:
     assert not is_same_drive(
         disk("sda", wwn=WWN_1, serial="S1"), disk("sdb", wwn=WWN_1, serial="S2")
     )
 
 
-def test_without_wwns_a_serial_number_tells_behind_a_controller() -> None:
+def test_without_wwns_the_serial_number_identifies_drives_behind_a_controller() -> None:
     """QEMU's disk behind megasas is in the scan twice."""
     who: dict[str, Any] = {"serial": "S1", "model": "X700", "capacity_bytes": 1 << 40}
     assert is_same_drive(disk("sdb", **who), slot(0, **who))
@@ -142,12 +142,12 @@ def test_without_wwns_a_serial_number_tells_behind_a_controller() -> None:
     assert not is_same_drive(disk("sdb", **who), slot(0, **who | {"capacity_bytes": 1 << 41}))
 
 
-def test_disks_with_one_serial_number_stay_two() -> None:
+def test_disks_with_equal_serial_numbers_are_two_drives() -> None:
     assert not is_same_drive(disk("sda", serial="0123"), disk("sdb", serial="0123"))
     assert not is_same_drive(disk("sda", serial="0123", wwn=WWN_1), disk("sdb", serial="0123"))
 
 
-def test_without_any_name_nothing_is_the_same() -> None:
+def test_without_wwn_and_serial_number_no_two_drives_are_the_same() -> None:
     assert not is_same_drive(disk("sda", model="X"), slot(0, model="X"))
 
 
@@ -156,13 +156,13 @@ def test_two_slots_of_one_controller_are_two_drives() -> None:
     assert not is_same_drive(slot(0, wwn=WWN_1), slot(1, wwn=WWN_1))
 
 
-def test_a_wwn_that_nobody_filled_in_is_none() -> None:
+def test_an_unset_wwn_is_none() -> None:
     for text in ("", "naa.5000000000000000", "eui.0000000000000000", "naa.ffffffffffffffff", "0"):
         assert usable_wwn(text) is None
     assert "naa.5002538f00000001" == usable_wwn("NAA.5002538F00000001 ")
 
 
-def test_the_address_that_says_most_stands_for_a_drive() -> None:
+def test_the_address_with_the_most_data_is_used() -> None:
     sda, other = disk("sda", 10, wwn=WWN_1), slot(0, 10, wwn=WWN_1)
     more = slot(0, 12, wwn=WWN_1)
     assert [["/dev/sda sat", "/dev/bus/6 megaraid,0"]] == groups(other, sda)
@@ -177,7 +177,7 @@ def test_drives_come_in_the_order_of_their_first_address() -> None:
     assert expected == groups(*answers)
 
 
-def test_what_resembles_two_drives_hides_neither_and_is_hidden_by_none() -> None:
+def test_a_drive_that_matches_two_others_stays_separate() -> None:
     answers = [
         disk("sda", wwn=WWN_1, serial="0123"),
         disk("sdb", wwn=WWN_2, serial="0123"),

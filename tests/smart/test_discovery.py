@@ -1,4 +1,4 @@
-"""Which drives there are to ask."""
+"""Tests of finding the drives to poll."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def perc(sys: Sys) -> list[Scanned]:
     ]
 
 
-def test_what_the_scan_finds_is_asked(sys: Sys) -> None:
+def test_drives_of_the_scan_are_candidates(sys: Sys) -> None:
     trees.nvme(sys)
     expected = (
         Candidate(Address("/dev/sda", "scsi"), "0000:03:00.0", Protocol.SCSI, volume=True),
@@ -55,7 +55,7 @@ def test_what_the_scan_finds_is_asked(sys: Sys) -> None:
     assert expected == look(sys, *perc(sys), row("/dev/nvme0", "nvme", "NVMe"))
 
 
-def test_what_neither_scan_nor_sys_shows_is_no_drive(sys: Sys) -> None:
+def test_a_path_in_neither_scan_nor_sys_is_no_candidate(sys: Sys) -> None:
     assert () == look(sys)
 
 
@@ -92,7 +92,7 @@ def test_a_drive_on_a_link_of_its_own_is_no_volume(sys: Sys) -> None:
     ]
 
 
-def test_what_smartctl_calls_a_controllers_is_a_volume(sys: Sys) -> None:
+def test_a_device_that_smartctl_attributes_to_a_controller_is_a_volume(sys: Sys) -> None:
     problem = "DELL or MegaRaid controller, please try adding '-d megaraid,N'"
     (found,) = look(sys, row("/dev/sda", "scsi", "SCSI", problem))
     assert found.volume
@@ -172,7 +172,7 @@ def test_a_configured_name_is_followed_to_the_node(sys: Sys) -> None:
     assert expected == addresses(sys, drives=drives)
 
 
-def test_a_range_that_is_none_is_a_mistake(sys: Sys) -> None:
+def test_an_invalid_range_is_a_configuration_error(sys: Sys) -> None:
     with pytest.raises(ConfigError):
         look(sys, drives=(("/dev/sg1", "cciss,4-0"),))
 
@@ -206,7 +206,7 @@ def test_patterns_leave_configured_drives_alone(sys: Sys) -> None:
     assert [("/dev/sdb", "sat")] == addresses(sys, *perc(sys), exclude=".", drives=drives)
 
 
-def test_what_asks_by_writing_is_never_tried_unasked(sys: Sys) -> None:
+def test_types_that_write_to_the_device_must_be_configured(sys: Sys) -> None:
     rows = [row("/dev/sdb", "jmb39x,0", "ATA"), row("/dev/sdc", "sat+jms56x,1", "ATA")]
     assert [] == addresses(sys, *rows)
     drives = (("/dev/sdb", "jmb39x,0"),)

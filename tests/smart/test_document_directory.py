@@ -1,4 +1,4 @@
-"""The directory between the two halves, on a real file system."""
+"""Tests of the directory of poll documents, on a real file system."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -60,12 +60,12 @@ def test_only_what_changed_is_read_again(place: Path) -> None:
     assert {NAME, DAILY} == texts(reader).keys()
 
 
-def test_a_directory_that_nobody_made_is_not_there(tmp_path: Path) -> None:
+def test_a_directory_that_was_never_created_is_not_available(tmp_path: Path) -> None:
     with pytest.raises(NotAvailable):
         DocumentReader(tmp_path / "none").read_heartbeat()
 
 
-def test_a_directory_that_vanishes_is_made_anew_by_the_writer(place: Path) -> None:
+def test_the_writer_creates_a_deleted_directory_again(place: Path) -> None:
     writer, reader = DocumentWriter(place), DocumentReader(place)
     writer.write(POLL)
     for file in place.iterdir():
@@ -77,7 +77,7 @@ def test_a_directory_that_vanishes_is_made_anew_by_the_writer(place: Path) -> No
     assert {NAME, DAILY} == texts(reader).keys()
 
 
-def test_drives_that_are_no_more_are_swept_away(place: Path) -> None:
+def test_documents_of_removed_drives_are_deleted(place: Path) -> None:
     writer = DocumentWriter(place)
     writer.write(POLL)
     writer.write(HEARTBEAT)
@@ -86,26 +86,26 @@ def test_drives_that_are_no_more_are_swept_away(place: Path) -> None:
     assert [HEARTBEAT_FILE] == os.listdir(place)
 
 
-def test_a_half_written_file_is_not_looked_at(place: Path) -> None:
+def test_a_half_written_file_is_not_read(place: Path) -> None:
     (place / f".{NAME}.new").write_text("half")
     assert {} == texts(DocumentReader(place))
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o646, 0o777])
-def test_what_others_can_write_is_not_believed(place: Path, mode: int) -> None:
+def test_a_file_writable_by_others_is_refused(place: Path, mode: int) -> None:
     DocumentWriter(place).write(POLL)
     (place / NAME).chmod(mode)
     assert {NAME} == refusals(DocumentReader(place)).keys()
 
 
-def test_a_directory_that_others_can_write_is_not_believed(place: Path) -> None:
+def test_a_directory_that_others_can_write_is_refused(place: Path) -> None:
     place.chmod(0o777)
     with pytest.raises(ReadError, match="other users than its owner can write it: not trusted"):
         DocumentReader(place).read_heartbeat()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_what_somebody_else_wrote_is_not_believed(place: Path) -> None:
+def test_a_file_of_another_owner_is_refused(place: Path) -> None:
     DocumentWriter(place).write(POLL)
     os.chown(place / NAME, 65534, 65534)
     assert "belongs to user 65534" in refusals(DocumentReader(place))[NAME]
@@ -123,13 +123,13 @@ def test_a_link_is_not_followed(place: Path, tmp_path: Path) -> None:
         DocumentReader(tmp_path / "link").read_heartbeat()
 
 
-def test_a_second_name_of_a_file_is_not_believed(place: Path, tmp_path: Path) -> None:
+def test_a_hard_link_is_refused(place: Path, tmp_path: Path) -> None:
     DocumentWriter(place).write(POLL)
     os.link(place / NAME, tmp_path / "other")
     assert "it has several names" in refusals(DocumentReader(place))[NAME]
 
 
-def test_a_pipe_holds_nobody_up(place: Path) -> None:
+def test_a_pipe_does_not_block_the_reader(place: Path) -> None:
     os.mkfifo(place / NAME, 0o600)
     assert "not a regular file" in refusals(DocumentReader(place))[NAME]
 
@@ -174,7 +174,7 @@ def test_a_directory_that_others_can_write_is_not_written_to(place: Path, mode: 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
-def test_somebody_elses_directory_is_not_written_to(place: Path) -> None:
+def test_a_directory_of_another_owner_is_not_written_to(place: Path) -> None:
     os.chown(place, 65534, 65534)
     with pytest.raises(PermissionError, match="it belongs to user 65534: not written"):
         DocumentWriter(place).write(POLL)
@@ -188,7 +188,7 @@ def test_a_link_to_a_directory_is_not_written_to(place: Path, tmp_path: Path) ->
     assert [] == os.listdir(place)
 
 
-def test_a_directory_has_one_writer_also_when_it_is_made_anew(place: Path) -> None:
+def test_a_directory_has_one_writer_also_after_it_was_created_again(place: Path) -> None:
     first, second = DocumentWriter(place), DocumentWriter(place)
     first.hold()
     with pytest.raises(BlockingIOError):

@@ -1,4 +1,4 @@
-"""What a drive is called, and the block devices that it stands under."""
+"""Tests of device labels, and of the block devices in front of hidden drives."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is still known of a drive from its earlier documents: logs of the day, units, wear."""
+"""Tests of the values kept from earlier documents of a drive: daily logs, units, wear."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -36,12 +36,12 @@ def test_a_drive_has_its_block_devices_name_and_its_own_serial_number(known: Kno
     assert Endurance(0.42, EnduranceSource.NVME_LOG) == drive.health.endurance
 
 
-def test_what_was_not_asked_yet_is_not_shown(known: Known) -> None:
+def test_a_drive_that_was_not_polled_yet_is_not_shown(known: Known) -> None:
     known.call(SDA, NVME)
     assert {} == known.watched()
 
 
-def test_a_drive_that_fails_keeps_its_values_as_long_as_they_are_not_too_old(
+def test_a_failing_drive_keeps_its_values_until_they_are_too_old(
     known: Known,
 ) -> None:
     """Four intervals of a minute."""
@@ -56,7 +56,7 @@ def test_a_drive_that_fails_keeps_its_values_as_long_as_they_are_not_too_old(
         assert has_health == (drive.health is not None)
 
 
-def test_health_is_told_of_one_drive_as_long_as_it_is_on_the_page(known: Known) -> None:
+def test_health_of_returns_the_health_of_a_shown_drive(known: Known) -> None:
     known.answer(NVME, nvme("FW000000"))
     known.call(NVME)
     assert known.watched()["nvme0n1"].health == known.drives.health_of("nvme0n1") is not None
@@ -66,8 +66,8 @@ def test_health_is_told_of_one_drive_as_long_as_it_is_on_the_page(known: Known) 
     assert known.watched()["nvme0n1"].health is known.drives.health_of("nvme0n1") is None
 
 
-def test_a_drive_that_is_asked_ever_less_often_stays_on_the_page(known: Known) -> None:
-    """One that hangs is asked an hour later; meanwhile it has failed."""
+def test_a_drive_that_is_polled_less_often_stays_on_the_page(known: Known) -> None:
+    """A drive that hangs is polled again an hour later; meanwhile it has failed."""
     known.answer(NVME, nvme("FW000000"))
     known.call(NVME)
     known.answer(NVME, result="timed_out")
@@ -77,7 +77,7 @@ def test_a_drive_that_is_asked_ever_less_often_stays_on_the_page(known: Known) -
         assert [("nvme0n1", "FW000000", False)] == known.labels()
 
 
-def test_what_nobody_polls_any_more_is_shown_no_more(known: Known) -> None:
+def test_a_drive_that_is_no_longer_polled_disappears(known: Known) -> None:
     known.answer(NVME, nvme("FW000000"))
     known.call(NVME)
     known.clock.advance(240)
@@ -100,7 +100,7 @@ def test_a_clock_that_was_ahead_makes_no_later_poll_old(known: Known, seconds: f
     assert known.clock.wall() == known.watched()["nvme0n1"].last_success_unix_time
 
 
-def test_what_is_dated_in_the_future_is_not_believed_for_ever(known: Known) -> None:
+def test_a_document_from_the_future_expires(known: Known) -> None:
     known.answer(NVME, nvme("FW000000"), began_at=known.clock.wall() + 1e6)
     known.call(NVME, at=known.clock.wall() + 1e6)
     assert {} == known.watched()
@@ -115,14 +115,14 @@ def test_an_older_document_of_another_source_changes_nothing(known: Known) -> No
     assert [("nvme0n1", "FW000000", True)] == known.labels()
 
 
-def test_a_document_of_no_instant_leaves_no_trace_in_the_history(tmp_path: Path) -> None:
+def test_a_document_without_a_valid_time_adds_no_history(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.answer(NVME, nvme("FW000000"), began_at=9e11)
     known.call(NVME)
     assert known.watched()["nvme0n1"].health is None
 
 
-def test_a_swapped_drive_is_two_one_there_and_one_missing(known: Known) -> None:
+def test_a_swapped_drive_gives_one_present_and_one_missing_drive(known: Known) -> None:
     known.answer(SDA, ata("S00001"))
     known.call(SDA)
     known.clock.advance(900)
@@ -132,7 +132,7 @@ def test_a_swapped_drive_is_two_one_there_and_one_missing(known: Known) -> None:
     assert known.drives.watched()[1].is_missing
 
 
-def test_a_drive_that_sleeps_is_up_and_tells_what_it_told_but_not_its_temperature(
+def test_a_drive_in_standby_is_up_and_keeps_all_values_but_the_temperature(
     known: Known,
 ) -> None:
     known.answer(SDA, ata("S00001"))
@@ -149,7 +149,7 @@ def test_a_drive_that_sleeps_is_up_and_tells_what_it_told_but_not_its_temperatur
     assert 70_000 * 3600.0 + 30 * 60 == drive.health.power_on_seconds
 
 
-def test_a_drive_asleep_from_the_start_is_called_as_the_kernel_says(known: Known) -> None:
+def test_a_drive_in_standby_since_the_start_has_the_kernels_identity(known: Known) -> None:
     """It must not become another series when it wakes."""
     known.disks = {"sda": DeviceIdentity(serial="S00001", model="Flashworks S500")}
     known.answer(
@@ -160,7 +160,7 @@ def test_a_drive_asleep_from_the_start_is_called_as_the_kernel_says(known: Known
     assert "Flashworks S500" == known.watched()["sda"].identity.model
 
 
-def test_a_drive_asleep_from_the_start_is_else_called_as_it_was_known(
+def test_a_drive_in_standby_since_the_start_has_the_identity_of_the_inventory(
     known: Known, tmp_path: Path
 ) -> None:
     slot = ("/dev/bus/6", "megaraid,3")
@@ -174,7 +174,7 @@ def test_a_drive_asleep_from_the_start_is_else_called_as_it_was_known(
     assert [("bus/6:megaraid,3", "S00003", True)] == again.labels()
 
 
-def test_a_drive_that_never_answered_is_called_as_the_kernel_says(known: Known) -> None:
+def test_a_drive_that_never_answered_has_the_kernels_identity(known: Known) -> None:
     known.disks = {"sda": DeviceIdentity(serial="S00001")}
     known.answer(SDA, result="no_answer", message="no such device")
     known.call(SDA)
@@ -190,7 +190,7 @@ def test_a_report_without_a_serial_number_is_still_the_drive_that_the_kernel_kno
     assert [("sda", "S00001", True)] == known.labels()
 
 
-def test_a_drive_that_vanished_is_missed_over_a_restart(known: Known, tmp_path: Path) -> None:
+def test_a_missing_drive_stays_missing_after_a_restart(known: Known, tmp_path: Path) -> None:
     known.answer(SDA, ata("S00001"))
     known.answer(NVME, nvme("FW000000"))
     known.call(SDA, NVME)
@@ -205,7 +205,7 @@ def test_a_drive_that_vanished_is_missed_over_a_restart(known: Known, tmp_path: 
     assert "ssd-exporter forget S00001" in gone.message
 
 
-def test_a_drive_that_comes_back_is_missed_no_more(known: Known) -> None:
+def test_a_drive_that_returns_is_not_missing(known: Known) -> None:
     known.answer(SDA, ata("S00001"))
     for drives in ((SDA,), (), (SDA,)):
         known.call(*drives)
@@ -214,7 +214,7 @@ def test_a_drive_that_comes_back_is_missed_no_more(known: Known) -> None:
     assert [("sda", "S00001", True)] == known.labels()
 
 
-def test_a_drive_whose_poller_began_anew_is_not_gone(known: Known) -> None:
+def test_a_drive_stays_present_when_its_poller_restarts(known: Known) -> None:
     """An agent that starts has not looked for SATA drives yet."""
     known.answer(SDA, ata("S00001"), is_daily=True)
     known.answer(NVME, nvme("FW000000"))
@@ -247,7 +247,7 @@ def test_a_missing_drive_can_be_forgotten_and_one_that_is_there_cannot(
     assert [True] == saved, "nothing was asked for"
 
 
-def test_nothing_is_forgotten_before_the_first_complete_look(known: Known, tmp_path: Path) -> None:
+def test_nothing_is_forgotten_before_the_first_complete_scan(known: Known, tmp_path: Path) -> None:
     known.answer(SDA, ata("S00001"))
     known.call(SDA)
     again = Known(tmp_path, inventory=kept(known))
@@ -261,7 +261,7 @@ def test_nothing_is_forgotten_before_the_first_complete_look(known: Known, tmp_p
     assert [] == again.drives.to_state()
 
 
-def test_a_request_stays_where_the_inventory_cannot_be_saved(known: Known, tmp_path: Path) -> None:
+def test_a_request_remains_if_the_inventory_cannot_be_saved(known: Known, tmp_path: Path) -> None:
     def full() -> None:
         raise OSError(28, "No space left on device")
 
@@ -274,7 +274,7 @@ def test_a_request_stays_where_the_inventory_cannot_be_saved(known: Known, tmp_p
     assert 1 == len(forgetting.requests(tmp_path))
 
 
-def test_somebody_is_told_when_a_drive_comes_goes_or_is_another(known: Known) -> None:
+def test_the_callback_runs_when_a_drive_appears_disappears_or_changes(known: Known) -> None:
     told: list[int] = []
     known.drives.on_change(lambda: told.append(len(told)))
     known.answer(SDA, ata("S00001"))
@@ -389,7 +389,7 @@ class Host:
         self.drives.update(Heartbeat(now, 15.0, now, there, there if stuck else ()))
 
     def call_without_a_look(self) -> None:
-        """As a poller does that has just begun."""
+        """A heartbeat as of a poller that has just started."""
         self.drives.update(Heartbeat(self.clock.wall(), 15.0))
 
     def seen(self) -> WatchedDrive | None:
@@ -402,10 +402,10 @@ def host(tmp_path: Path) -> Host:
 
 
 @pytest.mark.parametrize(("result", "stuck"), [("timed_out", False), ("stuck", True)])
-def test_a_drive_that_hangs_stays_on_the_page_until_it_is_asked_again(
+def test_a_drive_that_hangs_stays_on_the_page_until_the_next_poll(
     host: Host, result: str, stuck: bool
 ) -> None:
-    """That may take an hour; one whose process cannot be ended is never asked again."""
+    """The next poll may be an hour later. A stuck drive is not polled again."""
     host.poll(result)
     host.call(stuck=stuck)
     for _ in range(240):
@@ -425,8 +425,8 @@ def test_without_a_poller_a_drive_is_shown_until_its_last_poll_is_too_old(host: 
     assert host.seen() is None
 
 
-def test_a_poller_that_is_started_again_leaves_what_is_there_on_the_page(host: Host) -> None:
-    """A drive that hangs may hold the first look up for half a minute."""
+def test_present_drives_stay_on_the_page_when_the_poller_restarts(host: Host) -> None:
+    """A drive that hangs may delay the first scan by half a minute."""
     host.poll("success")
     host.call()
     host.clock.advance(1.0)
@@ -439,7 +439,7 @@ def test_a_poller_that_is_started_again_leaves_what_is_there_on_the_page(host: H
     assert host.seen() is None
 
 
-def test_a_poller_that_never_finds_a_drive_again_does_not_keep_it_on_the_page(host: Host) -> None:
+def test_a_drive_that_a_new_poller_does_not_find_disappears(host: Host) -> None:
     host.poll("success")
     host.call()
     for _ in range(17):

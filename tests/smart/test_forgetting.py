@@ -1,4 +1,4 @@
-"""How a running daemon is told to forget a missing drive."""
+"""Tests of the requests to a running daemon to forget a missing drive."""
 
 import os
 import signal
@@ -75,7 +75,7 @@ def test_several_requests_are_all_there(tmp_path: Path) -> None:
     assert 2 == forgetting.fulfil(inventory_of("S1", "S2", "S3"), forgetting.requests(tmp_path))
 
 
-def test_a_request_is_an_empty_file_of_nobody_elses(tmp_path: Path) -> None:
+def test_a_request_is_an_empty_private_file(tmp_path: Path) -> None:
     forgetting.request(tmp_path, "bus/6:megaraid,3")
     assert ["forget-bus%2F6%3Amegaraid%2C3"] == os.listdir(tmp_path)
     found = (tmp_path / "forget-bus%2F6%3Amegaraid%2C3").stat()
@@ -83,7 +83,7 @@ def test_a_request_is_an_empty_file_of_nobody_elses(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["elsewhere", "file"])
-def test_a_link_that_lies_in_wait_is_not_followed(tmp_path: Path, target: str) -> None:
+def test_a_prepared_link_is_not_followed(tmp_path: Path, target: str) -> None:
     """Root may ask in the directory of an ordinary user's daemon."""
     forgetting.request(tmp_path, "S2")
     (name,) = forgetting.requests(tmp_path)
@@ -95,7 +95,7 @@ def test_a_link_that_lies_in_wait_is_not_followed(tmp_path: Path, target: str) -
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_a_pipe_that_lies_in_wait_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_prepared_pipe_does_not_block(tmp_path: Path) -> None:
     forgetting.request(tmp_path, "S2")
     (name,) = forgetting.requests(tmp_path)
     (tmp_path / name).unlink()
@@ -116,7 +116,9 @@ def test_a_directory_that_is_gone_is_an_error_of_the_system(tmp_path: Path) -> N
         forgetting.request(tmp_path / "gone", "S1")
 
 
-def test_what_cannot_be_removed_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_request_that_cannot_be_removed_is_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "forget-S1").mkdir()
     forgetting.remove(tmp_path, [*forgetting.requests(tmp_path), "forget-S2"])
     assert "cannot be removed" in caplog.text

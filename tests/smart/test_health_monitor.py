@@ -28,7 +28,7 @@ BOTH = [("sda", "S00001", True), ("nvme0n1", "FW000000", True)]
 
 @pytest.mark.parametrize("source", [SmartSource.AUTO, SmartSource.DIRECTORY])
 @pytest.mark.parametrize("status", [ROOT, NOBODY])
-def test_what_a_living_agent_says_is_taken_also_by_who_could_ask_himself(
+def test_documents_of_a_live_agent_are_used_also_by_a_privileged_process(
     tmp_path: Path, source: SmartSource, status: str
 ) -> None:
     daemon = watching(tmp_path, source, status)
@@ -39,7 +39,7 @@ def test_what_a_living_agent_says_is_taken_also_by_who_could_ask_himself(
     assert [] == daemon.smartctl.calls
 
 
-def test_who_is_told_to_asks_himself_whatever_an_agent_says(tmp_path: Path) -> None:
+def test_source_exec_polls_also_beside_a_live_agent(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.EXEC)
     daemon.agent_says(daemon.document(SDA, result="timed_out"))
     assert BOTH == daemon.step(5).seen()
@@ -47,13 +47,13 @@ def test_who_is_told_to_asks_himself_whatever_an_agent_says(tmp_path: Path) -> N
     assert "" == daemon.problem
 
 
-def test_without_an_agent_who_has_the_rights_asks_himself(tmp_path: Path) -> None:
+def test_without_an_agent_a_privileged_process_polls(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     assert BOTH == daemon.step(5).seen()
     assert daemon.watch.polls_itself
 
 
-def test_without_an_agent_and_rights_it_is_said_that_nobody_asks(tmp_path: Path) -> None:
+def test_without_agent_and_privileges_the_problem_is_reported(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     assert [] == daemon.step(3).seen()
     assert "no process polls the drives" in daemon.problem
@@ -61,14 +61,14 @@ def test_without_an_agent_and_rights_it_is_said_that_nobody_asks(tmp_path: Path)
     assert [] == daemon.smartctl.calls
 
 
-def test_who_is_told_to_read_asks_nobody_though_he_could(tmp_path: Path) -> None:
+def test_source_directory_never_polls_also_with_privileges(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.DIRECTORY, ROOT)
     assert [] == daemon.step(3).seen()
     assert "is ssd-smart-agent running?" in daemon.problem
     assert not daemon.watch.polls_itself
 
 
-def test_an_agent_that_falls_silent_is_stood_in_for_until_it_speaks_again(tmp_path: Path) -> None:
+def test_the_process_polls_while_the_agent_is_stopped(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
     daemon.step()
@@ -93,7 +93,7 @@ def test_no_drive_leaves_the_page_while_the_source_changes(tmp_path: Path) -> No
         assert BOTH == daemon.step().seen()
 
 
-def test_a_silent_agents_drives_are_shown_until_they_are_too_old(tmp_path: Path) -> None:
+def test_drives_of_a_stopped_agent_are_shown_until_too_old(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.DIRECTORY)
     daemon.agent_says(daemon.document(SDA))
     assert 1 == len(daemon.step().seen())
@@ -104,7 +104,7 @@ def test_a_silent_agents_drives_are_shown_until_they_are_too_old(tmp_path: Path)
     assert [] == daemon.step().seen()
 
 
-def test_the_agents_problem_is_ours(tmp_path: Path) -> None:
+def test_the_problem_of_the_agent_is_reported(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     daemon.agent_says(daemon.document(SDA), problem="scanning for drives failed: no such program")
     assert "scanning for drives failed: no such program" in daemon.step().problem
@@ -112,7 +112,7 @@ def test_the_agents_problem_is_ours(tmp_path: Path) -> None:
     assert "" == daemon.step().problem
 
 
-def test_our_own_problem_is_said_too(tmp_path: Path) -> None:
+def test_the_problem_of_the_own_poller_is_reported(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.EXEC)
     daemon.smartctl.scan = scripted_smartctl.MISSING
     assert "install smartmontools" in daemon.step(4).problem
@@ -122,14 +122,14 @@ def test_our_own_problem_is_said_too(tmp_path: Path) -> None:
     assert "" == daemon.step(4).problem
 
 
-def test_a_heartbeat_of_the_future_is_no_life(tmp_path: Path) -> None:
+def test_a_heartbeat_from_the_future_does_not_count(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     daemon.agent_says(daemon.document(SDA))
     daemon.clock.step_wall(-3600)
     assert daemon.step().watch.polls_itself
 
 
-def test_a_directory_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path) -> None:
+def test_a_missing_directory_is_a_problem_until_it_exists_again(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.DIRECTORY)
     daemon.agent_says(daemon.document(SDA))
     daemon.step()
@@ -142,7 +142,7 @@ def test_a_directory_that_vanishes_is_a_problem_until_it_is_back(tmp_path: Path)
     assert 1 == len(daemon.seen())
 
 
-def test_what_lies_there_from_before_a_reboot_is_not_taken_for_new(tmp_path: Path) -> None:
+def test_documents_from_before_a_reboot_are_not_current(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     daemon.agent_says(daemon.document(SDA))
     daemon.clock.advance(86_400)
@@ -150,7 +150,7 @@ def test_what_lies_there_from_before_a_reboot_is_not_taken_for_new(tmp_path: Pat
     assert daemon.problem
 
 
-def test_a_daemon_that_starts_reads_what_the_last_daily_set_told(tmp_path: Path) -> None:
+def test_a_new_daemon_reads_the_last_daily_documents(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     daemon.agent.write(daemon.document(SDA, is_daily=True))
     daemon.clock.advance(900)
@@ -162,7 +162,7 @@ def test_a_daemon_that_starts_reads_what_the_last_daily_set_told(tmp_path: Path)
     assert 17 == health.error_log_entries
 
 
-def test_it_can_be_woken_while_it_changes_its_source(tmp_path: Path) -> None:
+def test_wake_works_during_a_change_of_source(tmp_path: Path) -> None:
     """The survey's thread wakes it; what it would wake may be closed at that moment."""
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     problems: list[BaseException] = []
@@ -188,7 +188,7 @@ def test_it_can_be_woken_while_it_changes_its_source(tmp_path: Path) -> None:
     daemon.watch.close()
 
 
-def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_again(
+def test_a_stuck_drive_is_not_polled_after_a_reload(
     tmp_path: Path,
 ) -> None:
     daemon = watching(tmp_path, SmartSource.EXEC)
@@ -204,14 +204,14 @@ def test_a_drive_that_is_stuck_is_left_alone_also_by_settings_that_are_read_agai
     assert all(children.is_closed for children in daemon.children)
 
 
-def test_a_directory_that_cannot_be_looked_at_keeps_nobody_from_asking(tmp_path: Path) -> None:
+def test_an_unreadable_directory_does_not_prevent_polling(tmp_path: Path) -> None:
     """As below one that may not be entered, which root does not know."""
     daemon = Watching(tmp_path, SmartSource.AUTO, ROOT, f"{'x' * 300}/run")
     assert BOTH == daemon.step(5).seen()
 
 
 def refused(name: str, daemon: Watching) -> str:
-    """The problem, as long as the file lies there; what others say is taken meanwhile."""
+    """The problem while the file exists. Documents of other drives are still read."""
     problems = {daemon.step().problem for _ in range(3)}
     assert 1 == len(problems), "it is not forgotten after the first look"
     daemon.agent_says(daemon.document(NVME), drives=(SDA, NVME))
@@ -226,7 +226,7 @@ def sda_file(daemon: Watching) -> Path:
     return daemon.directory / file_name(*SDA, is_daily=False)
 
 
-def test_a_document_that_others_could_write_is_not_believed(tmp_path: Path) -> None:
+def test_a_document_writable_by_others_is_refused(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     file = sda_file(daemon)
     file.chmod(0o666)
@@ -260,7 +260,7 @@ def test_a_document_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         b"[" * 100_000,
     ],
 )
-def test_a_document_that_is_none_is_said_and_costs_its_own_drive(
+def test_an_invalid_document_is_reported_and_affects_only_its_drive(
     tmp_path: Path, text: bytes
 ) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
@@ -280,7 +280,7 @@ def test_a_document_that_is_none_is_said_and_costs_its_own_drive(
         ("path", None),
     ],
 )
-def test_a_document_with_a_value_of_another_kind_is_refused(
+def test_a_document_with_a_value_of_a_wrong_type_is_refused(
     tmp_path: Path, field: str, value: object
 ) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
@@ -290,7 +290,7 @@ def test_a_document_with_a_value_of_another_kind_is_refused(
     assert f"{file.name}: document: {field}" in refused(file.name, daemon)
 
 
-def test_a_directory_that_others_could_write_is_not_believed(tmp_path: Path) -> None:
+def test_a_directory_writable_by_others_is_refused(tmp_path: Path) -> None:
     daemon = watching(tmp_path, SmartSource.AUTO)
     daemon.agent_says(daemon.document(SDA))
     daemon.directory.chmod(0o777)
@@ -307,7 +307,7 @@ def test_a_directory_that_others_could_write_is_not_believed(tmp_path: Path) -> 
         (b" " * (LARGEST_BYTES + 1), "larger than"),
     ],
 )
-def test_a_heartbeat_that_is_not_believed_says_why(
+def test_a_refused_heartbeat_is_reported_with_the_reason(
     tmp_path: Path, source: SmartSource, text: bytes, why: str
 ) -> None:
     daemon = watching(tmp_path, source)

@@ -1,4 +1,4 @@
-"""The drives ever seen here."""
+"""Tests of the inventory of all drives that were ever present."""
 
 import json
 from typing import Any
@@ -80,7 +80,7 @@ def test_it_is_missing_over_a_reboot_too() -> None:
     assert {("sda", "S1", False), ("sdb", "S2", True)} == shown(again)
 
 
-def test_before_a_look_is_complete_nothing_is_missing() -> None:
+def test_before_a_complete_scan_nothing_is_missing() -> None:
     """After a start the drives answer one by one."""
     again = rebooted(with_two())
     again.update([silent("sda")], 2000.0, complete=False)
@@ -103,7 +103,7 @@ def test_a_drive_that_does_not_answer_is_the_one_last_seen_there() -> None:
     assert {"S1": 2000.0, "S2": 1000.0} == {d.serial: d.last_seen_unix_time for d in again.drives}
 
 
-def test_who_is_at_an_address_is_known_before_it_answers() -> None:
+def test_the_drive_at_an_address_is_known_before_it_answers() -> None:
     again = rebooted(with_two())
     again.update([silent("sdb")], 2000.0, complete=True)
     assert [None, "S2", None] == [
@@ -113,7 +113,7 @@ def test_who_is_at_an_address_is_known_before_it_answers() -> None:
     ]
 
 
-def test_only_a_complete_look_tells_what_is_missing() -> None:
+def test_only_a_complete_scan_determines_missing_drives() -> None:
     again = rebooted(with_two())
     again.update([], 2000.0, complete=False)
     assert not again.is_complete
@@ -122,7 +122,7 @@ def test_only_a_complete_look_tells_what_is_missing() -> None:
     assert again.is_complete
 
 
-def test_what_never_answered_is_not_missed() -> None:
+def test_a_drive_that_never_answered_is_not_missing() -> None:
     """A volume, or a bridge that smartctl does not know."""
     inventory = Inventory()
     inventory.update([silent("sdd")], 1000.0, complete=True)

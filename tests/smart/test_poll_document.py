@@ -53,11 +53,11 @@ ANY_JSON = st.recursive(
 )
 
 
-def test_a_poll_comes_out_as_it_went_in() -> None:
+def test_a_poll_document_is_parsed_as_it_was_written() -> None:
     assert parse_poll_document(encoded(POLL)) == POLL
 
 
-def test_a_heartbeat_comes_out_as_it_went_in() -> None:
+def test_a_heartbeat_is_parsed_as_it_was_written() -> None:
     assert parse_heartbeat(encoded(ROLL)) == ROLL
 
 
@@ -83,7 +83,7 @@ def test_a_heartbeat_comes_out_as_it_went_in() -> None:
     ],
     ids=range(16),
 )
-def test_what_is_no_document_is_refused(text: bytes) -> None:
+def test_an_invalid_document_is_refused(text: bytes) -> None:
     with pytest.raises(ParseError, match="document: "):
         parse_poll_document(text)
 
@@ -126,7 +126,7 @@ def test_no_two_drives_share_a_file() -> None:
 
 
 @given(st.text(), st.text())
-def test_a_files_name_is_harmless_whatever_the_drive_is_called(path: str, kind: str) -> None:
+def test_a_file_name_is_safe_for_any_drive_name(path: str, kind: str) -> None:
     name = file_name(path, kind, is_daily=False)
     assert name.isascii()
     assert len(name) < 100
@@ -158,7 +158,7 @@ def document(finished: Finished) -> PollDocument:
 
 
 def of(status: int, *messages: str, **more: object) -> PollDocument:
-    """What becomes of a call that ended so, and said this."""
+    """The document of a run with this exit status and these messages."""
     rows = [{"string": text, "severity": "error"} for text in messages]
     whole = {"smartctl": {"exit_status": status, "messages": rows}, **more}
     return document(Finished("sda", End.EXITED, status, json.dumps(whole).encode()))
@@ -180,14 +180,14 @@ def test_each_bit_has_a_name() -> None:
 
 
 @pytest.mark.parametrize("mode", ["STANDBY", "STANDBY_Y", "STANDBY (OS)", "STANDBY BY TIMER"])
-def test_a_drive_in_standby_was_left_alone(mode: str) -> None:
+def test_a_drive_in_standby_has_the_result_standby(mode: str) -> None:
     message = f"Device is in {mode} mode, exit(3)"
     became = of(3, message)
     assert (PollResult.STANDBY, message) == (became.result, became.message)
 
 
-def test_a_drive_that_cannot_say_its_power_mode_is_not_asleep() -> None:
-    """smartctl says SLEEP of every drive that fails the question: dead, or no right to ask."""
+def test_a_drive_without_power_mode_is_not_in_standby() -> None:
+    """If smartctl cannot query the power mode (failed drive, no privileges) it prints SLEEP."""
     became = of(3, "Device is in SLEEP mode, exit(3)")
     assert PollResult.NO_ANSWER == became.result
     assert "CAP_SYS_RAWIO" in became.message
@@ -219,7 +219,9 @@ def test_a_drive_that_cannot_say_its_power_mode_is_not_asleep() -> None:
         (1, "=======> UNRECOGNIZED OPTION: bogus", PollResult.BAD_REQUEST),
     ],
 )
-def test_a_call_that_failed_says_why(status: int, message: str, expected: PollResult) -> None:
+def test_a_failed_run_is_reported_with_the_reason(
+    status: int, message: str, expected: PollResult
+) -> None:
     became = of(status, message, "=======> VALID ARGUMENTS ARE: ata, scsi <=======")
     assert expected == became.result
     assert message in became.message
@@ -233,14 +235,14 @@ def test_a_drive_that_did_not_identify_itself_gave_no_answer() -> None:
     assert "did not identify itself" in became.message
 
 
-def test_a_smartctl_before_7_is_told_from_a_broken_one() -> None:
+def test_a_smartctl_before_7_has_the_result_too_old() -> None:
     text = b"smartctl 6.6 2017-11-05 r4594 [x86_64-linux]\n\n=======> UNRECOGNIZED OPTION: json=c\n"
     became = document(Finished("sda", End.EXITED, 1, text))
     assert PollResult.TOO_OLD == became.result
     assert "smartctl 6.6 is too old; version 7.0 or newer is required" in became.message
 
 
-def test_what_is_no_json_is_unreadable_with_what_it_said() -> None:
+def test_output_that_is_not_json_is_unreadable_and_reported() -> None:
     became = document(Finished("sda", End.EXITED, 1, b"", b"sudo: a password is required\n"))
     assert PollResult.UNREADABLE == became.result
     assert "a password is required" in became.message

@@ -1,4 +1,4 @@
-"""When which drive is asked, under a clock and with children that a test controls."""
+"""Tests of the schedule of polls, with a fake clock and simulated child processes."""
 
 import itertools
 import os
@@ -96,7 +96,7 @@ def test_drives_begin_as_far_apart_as_is_best_and_are_looked_at_together() -> No
     assert 1 == len({at for at, _ in polling.polls})
 
 
-def test_who_wakes_the_poller_does_not_wait_for_what_others_say() -> None:
+def test_a_wake_is_handled_before_other_results_are_gathered() -> None:
     polling = Polling(only_for("sda", ends(End.EXITED, seconds=0.09, status=0)))
     polling.poll.set_targets(target(name, 900) for name in ("sda", "sdb"))
     polling.poll.wake()
@@ -106,7 +106,7 @@ def test_who_wakes_the_poller_does_not_wait_for_what_others_say() -> None:
     assert pytest.approx(0.04) == polling.clock.monotonic() - began
 
 
-def test_no_more_processes_run_than_may() -> None:
+def test_the_number_of_processes_is_limited() -> None:
     polling = Polling(processes=3, processes_per_adapter=4)
     polling.poll.set_targets(target(f"sd{number}", 900) for number in range(20))
     assert 20 == len(polling.go_on(1))
@@ -299,7 +299,7 @@ def test_new_drives_are_asked_at_once_and_others_keep_their_moments() -> None:
     assert 1 == len(polling.began("sda")) - len(before)
 
 
-def test_a_drive_that_is_gone_is_not_asked_and_not_heard_of() -> None:
+def test_a_removed_drive_is_not_polled_or_reported() -> None:
     polling = Polling(ends(End.EXITED, seconds=5.0, status=0))
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
     list(polling.poll.step(1.0))
@@ -309,7 +309,7 @@ def test_a_drive_that_is_gone_is_not_asked_and_not_heard_of() -> None:
     assert {"/dev/sdb"} == {poll.path for poll in done}
 
 
-def test_where_who_took_an_answer_fails_over_it_the_other_drives_are_asked_again() -> None:
+def test_a_consumer_that_stops_early_does_not_stop_the_polls() -> None:
     polling = Polling(ends(End.EXITED, seconds=1.0, status=0))
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
     polls = polling.poll.step(5.0)
@@ -418,7 +418,7 @@ def test_a_scan_that_is_stuck_holds_up_no_poll_and_is_not_joined_by_another() ->
     assert polling.poll.start_scan(30)
 
 
-def test_closing_ends_what_runs() -> None:
+def test_closing_ends_the_running_children() -> None:
     polling = Polling()
     polling.poll.close()
     assert polling.children.is_closed
@@ -454,7 +454,7 @@ def test_the_work_is_linear_to_1000_drives() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_whatever_drives_do_and_come_and_go_the_bounds_hold(data: st.DataObject) -> None:
+def test_bounds_hold_for_any_sequence_of_drives_and_results(data: st.DataObject) -> None:
     """FakeChildren says where a drive is asked twice at a time, or while it is stuck."""
     how = st.sampled_from(
         [answers, standby, ends(End.TIMED_OUT), ends(End.STUCK), ends(End.NOT_STARTED, 0.001)]

@@ -17,7 +17,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-def test_it_is_a_list_sorted_by_moment_of_which_each_item_has_one(
+def test_the_queue_is_sorted_by_time_with_one_time_per_item(
     steps: list[tuple[str, str, float]],
 ) -> None:
     queue: DueQueue[str] = DueQueue()
@@ -39,7 +39,7 @@ def test_it_is_a_list_sorted_by_moment_of_which_each_item_has_one(
 
 
 @pytest.mark.parametrize("now", [0.0, 1e9])
-def test_where_nothing_is_due_nothing_is_taken(now: float) -> None:
+def test_take_returns_none_if_nothing_is_due(now: float) -> None:
     queue: DueQueue[str] = DueQueue()
     assert queue.take(now) is None
     assert queue.soonest() is None
@@ -52,14 +52,14 @@ def taken(queue: AdapterQueue[str]) -> list[str]:
     return items
 
 
-def test_items_leave_in_the_order_in_which_they_came() -> None:
+def test_items_leave_in_the_order_of_arrival() -> None:
     queue = AdapterQueue[str](10, 10)
     for adapter, item in (("x", "1"), ("y", "2"), ("x", "3"), ("z", "4")):
         queue.put(adapter, item)
     assert ["1", "2", "3", "4"] == taken(queue)
 
 
-def test_a_busy_adapter_holds_up_its_own_only() -> None:
+def test_a_busy_adapter_delays_only_its_own_items() -> None:
     queue = AdapterQueue[str](10, 2)
     for item in ("a1", "a2", "a3", "a4", "b1"):
         queue.put(item[0], item)
@@ -71,7 +71,7 @@ def test_a_busy_adapter_holds_up_its_own_only() -> None:
     assert (1, 3 - 1) == (queue.waiting, queue.running)
 
 
-def test_no_more_run_than_may() -> None:
+def test_the_number_of_running_items_is_limited() -> None:
     queue = AdapterQueue[str](3, 2)
     for item in ("a1", "a2", "a3", "b1", "c1"):
         queue.put(item[0], item)

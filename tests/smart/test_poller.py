@@ -1,4 +1,4 @@
-"""Who is asked, what is passed on, and what holds when looking for drives fails."""
+"""Tests of the poller: its drives, its documents, and failed scans."""
 
 import itertools
 from pathlib import Path
@@ -185,16 +185,16 @@ def test_a_scan_that_ends_well_takes_the_problem_back(sys: Sys, smartctl: Smartc
     assert [("/dev/sda", "sat"), ("/dev/nvme0", "nvme")] == asked.listed
 
 
-def test_a_scan_that_cannot_be_ended_is_said_and_keeps_nobody_busy(
-    sys: Sys, smartctl: Smartctl
-) -> None:
+def test_a_stuck_scan_is_reported_and_delays_nothing(sys: Sys, smartctl: Smartctl) -> None:
     smartctl.scan = scripted_smartctl.STUCK
     smartctl.says("/dev/sda", "", ata("S00001"))
     asked = Asking(sys, smartctl, rescan_seconds=60.0).go_on(200)
     assert 1 == len(asked.rolls[-1].stuck)
     before = asked.steps
     asked.go_on(600)
-    assert asked.steps - before < 300, "nobody looks ten times a second whether it has gone"
+    assert asked.steps - before < 300, (
+        "the poller does not check ten times a second whether it has ended"
+    )
     asked.children.let_go("scan")
     smartctl.scan = scripted_smartctl.rows(SATA, NVME)
     asked.go_on(60)
@@ -291,7 +291,7 @@ def test_a_drive_taken_for_a_volume_is_missed_once_it_has_answered(sys: Sys) -> 
     assert ("no_answer", 1) == (last.result, last.counts["success"])
 
 
-def test_a_drive_that_has_gone_is_not_listed_and_not_heard_of(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_removed_drive_is_not_listed_or_reported(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(5)
     smartctl.scan = scripted_smartctl.rows(NVME)
     asked.look_again()
@@ -301,7 +301,7 @@ def test_a_drive_that_has_gone_is_not_listed_and_not_heard_of(sys: Sys, smartctl
     assert before == len(asked.go_on(2000).of("/dev/sda"))
 
 
-def test_a_drive_that_comes_back_is_asked_at_once_and_counted_anew(
+def test_a_drive_that_returns_is_polled_at_once_with_new_counts(
     sys: Sys, smartctl: Smartctl
 ) -> None:
     asked = Asking(sys, smartctl).go_on(5)
@@ -312,7 +312,7 @@ def test_a_drive_that_comes_back_is_asked_at_once_and_counted_anew(
     assert [{"success": 1}] * 2 == [document.counts for document in asked.of("/dev/sda")]
 
 
-def test_a_disk_that_sleeps_keeps_who_it_is(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_disk_in_standby_keeps_its_identity(sys: Sys, smartctl: Smartctl) -> None:
     """It is not woken to be asked, and stays the drive whose other address is hidden."""
     asked = Asking(sys, smartctl, interval_seconds=60.0).go_on(5)
     listed = asked.listed
@@ -362,7 +362,7 @@ def test_a_drive_may_have_settings_of_its_own(sys: Sys, smartctl: Smartctl) -> N
     assert 7.0 == asked.go_on(60).documents[-1].seconds
 
 
-def test_what_is_left_out_is_not_asked(sys: Sys, smartctl: Smartctl) -> None:
+def test_an_excluded_drive_is_not_polled(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl, exclude="^/dev/sd").go_on(5)
     assert [] == asked.smartctl.asked("/dev/sda")
     assert [("/dev/nvme0", "nvme")] == asked.listed
@@ -382,14 +382,14 @@ def test_a_drive_whose_process_cannot_be_ended_is_listed_as_stuck(
     assert "success" == asked.of("/dev/sda")[-1].result
 
 
-def test_somebody_may_wake_it(sys: Sys, smartctl: Smartctl) -> None:
+def test_another_thread_can_wake_the_poller(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(5)
     asked.polling.wake()
     asked.polling.close()
     assert asked.children.is_closed
 
 
-def test_looks_that_somebody_asks_for_are_half_a_minute_apart(sys: Sys, smartctl: Smartctl) -> None:
+def test_requested_scans_are_at_least_half_a_minute_apart(sys: Sys, smartctl: Smartctl) -> None:
     """A drive that comes and goes brings an event each time, and each look opens all drives."""
     asked = Asking(sys, smartctl)
     for _ in range(120):
@@ -400,9 +400,7 @@ def test_looks_that_somebody_asks_for_are_half_a_minute_apart(sys: Sys, smartctl
     assert [0.0, 1.0, 31.0, 61.0, 91.0] == pytest.approx(apart, abs=1.01)
 
 
-def test_a_disk_that_the_kernel_shows_is_looked_for_though_nobody_says_so(
-    sys: Sys, smartctl: Smartctl
-) -> None:
+def test_a_new_disk_in_sys_starts_a_scan_without_a_request(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(60)
     trees.sata(sys, "sdb", 2)
     node_trees.dev(sys, "sdb")
@@ -492,7 +490,9 @@ def test_a_drive_that_is_stuck_is_not_asked_by_the_next_poller_either(
     assert ["success"] == [document.result for document in after.of("/dev/sda")]
 
 
-def test_what_must_not_be_killed_runs_once_whoever_asks(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_process_that_must_not_be_killed_runs_once_for_both_pollers(
+    sys: Sys, smartctl: Smartctl
+) -> None:
     """A second smartctl would restore the sector that the first one has written."""
     bridge = (("/dev/sdb", "jmb39x,0"),)
     smartctl.says("/dev/sdb", "jmb39x,0", scripted_smartctl.printed(ata("S00009"), 300.0))

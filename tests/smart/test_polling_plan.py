@@ -1,4 +1,4 @@
-"""What the settings say of asking drives reaches who asks them."""
+"""Tests of deriving the polling plan from the settings."""
 
 from dataclasses import fields, replace
 

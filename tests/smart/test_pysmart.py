@@ -19,7 +19,7 @@ PROTOCOLS = tuple(smartctl_texts.PAIRS)
 
 
 def printed(program: str, **env: str) -> str:
-    """What a Python of its own prints: what an import does is done once a process."""
+    """The output of a new Python process: an import has its effects once in a process."""
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), **env},
@@ -31,7 +31,7 @@ def printed(program: str, **env: str) -> str:
 
 
 @pytest.mark.parametrize("language", ["", "de_DE.UTF-8"])
-def test_its_import_leaves_language_and_loggers_as_they_were(language: str) -> None:
+def test_the_import_restores_language_and_logger_class(language: str) -> None:
     program = (
         "import logging, os; from exporter.smart import pysmart; pysmart.parse_device([], 'ATA');"
         "print(os.environ.get('LANG', 'none'), logging.getLoggerClass().__name__,"
@@ -41,7 +41,7 @@ def test_its_import_leaves_language_and_loggers_as_they_were(language: str) -> N
     assert f"{language or 'none'} Logger []" == printed(program, **env)
 
 
-def test_the_command_line_starts_without_it() -> None:
+def test_the_command_line_does_not_import_pysmart() -> None:
     program = (
         "import sys; import exporter.cli, exporter.commands.self_test,"
         " exporter.commands.pysmart_comparison;"
@@ -50,7 +50,7 @@ def test_the_command_line_starts_without_it() -> None:
     assert "[]" == printed(program)
 
 
-def test_without_it_the_reader_is_told_what_to_install(tmp_path: Any) -> None:
+def test_without_pysmart_the_error_names_the_package_to_install(tmp_path: Any) -> None:
     (tmp_path / "pySMART.py").write_text("raise ImportError('not here')")
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
@@ -80,7 +80,7 @@ def test_a_fresh_device_does_not_repeat_the_messages_of_the_last() -> None:
     assert first == second
 
 
-def test_a_protocol_that_it_does_not_know_is_an_error_of_ours() -> None:
+def test_an_unsupported_protocol_is_a_parse_error() -> None:
     with pytest.raises(ParseError, match="does not support the protocol 'USB'"):
         pysmart.parse_device([], "USB")
 
@@ -96,7 +96,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_whatever_it_raises_is_one_error(name: str) -> None:
+def test_exceptions_of_pysmart_become_a_parse_error(name: str) -> None:
     protocol, good, bad = BROKEN[name]
     text = smartctl_texts.PAIRS[protocol][0]()
     assert good in text
@@ -144,13 +144,13 @@ def test_a_report_without_text_has_no_second_opinion(report: dict[str, object]) 
         second_opinion(report)
 
 
-def test_a_report_that_does_not_say_its_protocol_has_none_either() -> None:
+def test_a_report_without_protocol_is_a_parse_error() -> None:
     with pytest.raises(ParseError, match="protocol"):
         second_opinion({"smartctl": {"output": ["smartctl 7.4"]}, "device": {"protocol": 1}})
 
 
-def test_a_hostile_self_test_log_takes_no_time() -> None:
-    """Its expressions try all ways to part a line by gaps: here are as many as a line holds."""
+def test_a_hostile_self_test_log_is_parsed_in_bounded_time() -> None:
+    """pySMART's expressions backtrack over the gaps; these lines have the maximum of gaps."""
     worst = ["# 1" + "  a" * 160 + "!", "# 1" + " " * 480 + "x", "#1  " + "a   " * 15 + "["] * 20
     lines = ["", "", "", "", "SMART Self-test log", *worst]
     began = time.process_time()

@@ -1,4 +1,4 @@
-"""How smartctl is called, and what can be read of what it prints."""
+"""Tests of the arguments of smartctl and of parsing its output."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""What the history's file survives: kill -9, a full disk, lost rights, all kinds of rubbish."""
+"""Tests of the wear history file: kill -9, a full disk, missing rights, invalid contents."""
 
 import contextlib
 import logging
@@ -53,13 +53,13 @@ def aside(path: Path) -> list[Path]:
     return sorted(path.parent.glob("history.sqlite.kept-*"))
 
 
-def test_the_file_is_nobody_elses_to_read_and_alone(path: Path) -> None:
+def test_the_file_is_readable_by_its_owner_only_and_has_no_companions(path: Path) -> None:
     written(path, 1)
     assert [path] == list(path.parent.iterdir())
     assert 0o600 == path.stat().st_mode & 0o777
 
 
-def test_somebody_else_may_read_while_it_is_open(path: Path) -> None:
+def test_another_process_may_read_while_it_is_open(path: Path) -> None:
     history = WearHistory.open(path)
     history.record(KEY, day(1))
     history.flush()
@@ -252,7 +252,7 @@ def test_a_command_beside_the_daemon_reads_and_changes_nothing(path: Path) -> No
 
 
 @pytest.mark.parametrize("content", [None, b"", b"rubbish" * 1000])
-def test_a_command_neither_makes_nor_mends_the_file(
+def test_a_command_neither_creates_nor_repairs_the_file(
     path: Path, caplog: pytest.LogCaptureFixture, content: bytes | None
 ) -> None:
     """Else root's `check` leaves a file that the daemon may not write."""

@@ -1,4 +1,4 @@
-"""What history keeps of each drive's wear: which looks make rows, and what time does to them."""
+"""Tests of the wear history: which observations add rows, and when rows are deleted."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -178,7 +178,7 @@ def test_a_clock_that_is_ahead_for_a_round_drops_no_year(
     assert 301 == len(kept(history, tmp_path))
 
 
-def test_what_no_drive_means_is_not_kept(history: WearHistory, tmp_path: Path) -> None:
+def test_implausible_values_are_not_stored(history: WearHistory, tmp_path: Path) -> None:
     """NVMe counts in 128 bits; a garbled report says anything."""
     history.record(
         KEY, WearObservation(MORNING, float("nan"), float("inf"), -1.0, 1 << 127, -(1 << 70))
@@ -186,7 +186,7 @@ def test_what_no_drive_means_is_not_kept(history: WearHistory, tmp_path: Path) -
     assert (WearObservation(MORNING),) == kept(history, tmp_path)
 
 
-def test_what_is_dated_at_no_instant_is_refused(history: WearHistory) -> None:
+def test_an_observation_with_an_invalid_time_is_refused(history: WearHistory) -> None:
     for at in (float("nan"), float("inf"), -1.0):
         with pytest.raises(ValueError, match="is not a valid instant"):
             history.record(KEY, replace(look(0), at=at))

@@ -1,4 +1,4 @@
-"""A history on a disk that hangs holds nobody up."""
+"""Tests of the wear recorder: a disk that hangs delays no other thread."""
 
 import threading
 from typing import cast
@@ -38,7 +38,7 @@ def seen(day: float) -> WearObservation:
     return WearObservation(day * DAY, day * DAY, 0.1, 0.01)
 
 
-def test_who_tells_and_who_looks_do_not_wait_for_a_history_that_hangs() -> None:
+def test_record_and_remaining_do_not_wait_for_a_history_that_hangs() -> None:
     history = HangingHistory()
     wear = WearRecorder(lambda: cast("WearHistory", history), WearoutRules())
     wear.record(KEY, seen(1), None)

@@ -1,4 +1,4 @@
-"""A daemon that hears of its drives, and the agent whose directory it may read."""
+"""A daemon that reads poll documents, and the agent that writes them."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Children that run in no time but a fake clock's, and do what a test wants of each."""
+"""Simulated child processes on a fake clock. A test sets the end of each."""
 
 from collections.abc import Callable, Hashable, Sequence
 

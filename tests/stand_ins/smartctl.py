@@ -1,4 +1,4 @@
-"""A smartctl that does with each drive what a test wants of it.
+"""A program that replaces smartctl. A test sets its behaviour for each drive.
 
 A shell script, for it starts in 1 ms where Python takes 20. The last argument names the drive;
 what it does then is a shell script of its own beside it.
