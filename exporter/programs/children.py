@@ -321,5 +321,5 @@ class SystemChildren:
             limit = self._max_output_bytes
             return f"{child.program} printed more than {limit} bytes; its output is dropped"
         if status is None:
-            return f"{child.program}: its exit status is lost, because SIGCHLD is ignored"
+            return f"{child.program}: its exit status was lost (SIGCHLD ignored?)"
         return f"{child.program} was killed by signal {-status}" if status < 0 else ""
