@@ -28,8 +28,8 @@ class WriteFalloffRules:
     """Defines a saturating write and a falloff.
 
     busy_ratio, read_share: an interval is a saturating write if the device is at least this busy
-        and reads are less than this share of the bytes. There is no limit for the queue depth: a
-        single synchronous writer saturates the device with one request in flight.
+        and reads are less than this share of the bytes. The queue depth has no limit,
+        because a single synchronous writer saturates the device with one request in flight.
     rest_seconds: the burst ends after this time without such an interval.
     reference_bytes, reference_samples, reference_seconds: the reference throughput is computed from
         the first intervals of the burst near or above their 75th percentile. They cover this many

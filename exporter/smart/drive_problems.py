@@ -29,7 +29,7 @@ _CRITICAL_WARNINGS = {
     "volatile_backup": "the power-loss backup of its write cache has failed",
 }
 
-#: Texts of the other bits of that byte. A temperature alone is no risk for the data.
+#: Texts of the other bits of that byte. A temperature alone does not endanger the data.
 _WARNINGS = {
     "temperature": "it reports a temperature outside its limits",
     "persistent_memory": "its persistent memory region is unreliable or read-only",

@@ -152,6 +152,7 @@ class DocumentSource:
 
     @property
     def polls_itself(self) -> bool:
+        """True if this process runs smartctl itself, False if it reads the agent's documents."""
         return self._poller is not None
 
     def rescan_soon(self) -> None:

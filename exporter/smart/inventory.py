@@ -114,10 +114,12 @@ class Inventory:
 
     @property
     def drives(self) -> tuple[KnownDrive, ...]:
+        """All drives that were ever seen and not forgotten."""
         return tuple(self._drives)
 
     @property
     def missing(self) -> tuple[KnownDrive, ...]:
+        """The drives that the last complete scan did not find."""
         return tuple(drive for drive in self._drives if drive.missing)
 
     def named(self, name: str) -> tuple[KnownDrive, ...]:
