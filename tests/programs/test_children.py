@@ -36,19 +36,19 @@ def quick(
 
 @pytest.fixture(params=[os.pidfd_open, no_pidfd], ids=["pidfd", "no pidfd"])
 def children(request: pytest.FixtureRequest) -> Iterator[SystemChildren]:
-    """Each test leaves no process behind and no open file."""
+    """Yields the children, then asserts that the test left no zombie process and no open file."""
     before = open_files()
     children = quick(request.param)
     yield children
     children.close()
     assert before == open_files()
-    assert [] == ours("Z")
+    assert [] == child_pids("Z")
 
 
 @pytest.fixture
 def children_that_do_not_die() -> Iterator[SystemChildren]:
     def send(group: int, number: int) -> None:
-        """Nothing comes of it."""
+        """Sends no signal."""
 
     children = quick(send=send)
     yield children
@@ -64,9 +64,9 @@ def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def ours(states: str) -> list[int]:
-    """Our children in these states of /proc/PID/stat."""
-    found = []
+def child_pids(states: str) -> list[int]:
+    """Returns the pids of the child processes in one of these states of /proc/PID/stat."""
+    pids = []
     for pid in os.listdir("/proc"):
         try:
             stat = Path("/proc", pid, "stat").read_text() if pid.isdigit() else ""
@@ -74,8 +74,8 @@ def ours(states: str) -> list[int]:
             continue
         fields = stat.rpartition(")")[2].split()
         if fields and int(fields[1]) == os.getpid() and fields[0] in states:
-            found.append(int(pid))
-    return found
+            pids.append(int(pid))
+    return pids
 
 
 def is_there(pid: int) -> bool:
@@ -90,7 +90,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 
 def all_of(children: Children, count: int, timeout: float = 20.0) -> dict[object, Finished]:
-    """What became of so many children, by key."""
+    """Waits for `count` children and returns their results by key."""
     done: dict[object, Finished] = {}
     until = time.monotonic() + timeout
     while len(done) < count and (left := until - time.monotonic()) > 0:
@@ -103,9 +103,7 @@ def only(children: Children) -> Finished:
     return finished
 
 
-def test_what_a_program_prints_and_its_exit_status_come_back(
-    children: SystemChildren, smartctl: StandIn
-) -> None:
+def test_output_and_exit_status_are_returned(children: SystemChildren, smartctl: StandIn) -> None:
     path = smartctl.does("sda", "echo out; echo err >&2; exit 68")
     children.start("sda", [smartctl.program, "--json=c", path], 10)
     finished = only(children)
@@ -116,29 +114,29 @@ def test_what_a_program_prints_and_its_exit_status_come_back(
     assert 0 == children.running
 
 
-def test_three_may_start_at_once_and_the_next_when_each_had_a_cpu_for_a_moment(
+def test_three_children_start_at_once_and_the_next_one_after_a_delay(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
-    begun = time.monotonic()
+    started = time.monotonic()
     for key in range(3):
         assert children.next_start <= time.monotonic()
         children.start(key, [smartctl.program, smartctl.does("sda", "")], 10)
-    assert begun + 0.012 <= children.next_start < time.monotonic() + 0.012
+    assert started + 0.012 <= children.next_start < time.monotonic() + 0.012
     assert {0, 1, 2} == all_of(children, 3).keys()
 
 
 def test_a_child_that_keeps_filling_its_pipe_is_not_delayed(smartctl: StandIn) -> None:
-    children = SystemChildren(SystemClock())  # with its own bound on the output
+    children = SystemChildren(SystemClock())  # with the default limit of the output
     pieces = "for _ in 1 2 3 4 5 6 7 8 9 10 11 12; do head -c 65536 /dev/zero; sleep 0.03; done\n"
     children.start(1, [smartctl.program, smartctl.does("sda", pieces)], 20)
     finished = only(children)
     assert 12 * 65536 == len(finished.output)
-    # A look every quarter of a second takes three.
+    # Reading the pipe only every 0.25 s would take 3 s.
     assert finished.seconds < 2
     children.close()
 
 
-def test_those_that_end_while_more_are_gathered_come_together(
+def test_children_that_end_within_the_gather_time_are_returned_together(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     for key, script in ((1, ""), (2, "sleep 0.05")):
@@ -150,21 +148,21 @@ def test_a_wake_ends_the_gathering(children: SystemChildren, smartctl: StandIn) 
     children.start(1, [smartctl.program, smartctl.does("sda", "sleep 5")], 10)
     reading, writing = os.pipe()
     os.write(writing, b"x")
-    begun = time.monotonic()
+    started = time.monotonic()
     assert [] == children.wait(10, reading, gather=5.0)
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - started < 2
     os.close(reading)
     os.close(writing)
 
 
-def test_output_larger_than_a_pipe_comes_back_whole(
+def test_output_larger_than_a_pipe_is_returned_completely(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     children.start(1, [smartctl.program, smartctl.does("sda", "head -c 99000 /dev/zero")], 10)
     assert bytes(99_000) == only(children).output
 
 
-def test_it_has_no_input_the_c_locale_and_a_process_group_of_its_own(
+def test_a_child_has_no_input_the_c_locale_and_its_own_process_group(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     script = 'cat; echo "$LC_ALL $HOME-"; cut -d" " -f5 /proc/$$/stat; echo $$; ls /proc/$$/fd'
@@ -177,15 +175,15 @@ def test_it_has_no_input_the_c_locale_and_a_process_group_of_its_own(
     assert [] == [file for file in files if 3 <= int(file) < 10]
 
 
-def test_signals_that_python_ignores_are_not_ignored_by_a_child(
+def test_a_child_does_not_inherit_the_signals_that_python_ignores(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
-    """One that may not be killed keeps SIGPIPE ignored, so that it outlives us."""
+    """A child that must not be killed ignores SIGPIPE, so that it can outlive this process."""
     path = smartctl.does("sda", "grep SigIgn /proc/self/status")
     children.start("a", [smartctl.program, path], 10)
     children.start("b", [smartctl.program, path], 10, may_kill=False)
     done = all_of(children, 2)
-    # Above 31 are those that the C library keeps for itself.
+    # The C library reserves signals above 31.
     ignored = {key: int(done[key].output.split()[1], 16) % (1 << 31) for key in ("a", "b")}
     pipe = 1 << (signal.SIGPIPE - 1)
     assert {"a": 0, "b": pipe} == ignored
@@ -200,7 +198,7 @@ def test_a_program_that_cannot_be_run_is_reported(children: SystemChildren, prog
     assert "cannot be run" in finished.message
 
 
-def test_a_child_that_takes_too_long_is_ended(children: SystemChildren, smartctl: StandIn) -> None:
+def test_a_child_is_ended_at_its_timeout(children: SystemChildren, smartctl: StandIn) -> None:
     children.start("sda", [smartctl.program, smartctl.does("sda", "exec sleep 1000")], 0.1)
     finished = only(children)
     assert (End.TIMED_OUT, -signal.SIGTERM) == (finished.end, finished.status)
@@ -216,8 +214,10 @@ def test_a_child_that_ignores_sigterm_is_killed(
     assert frozenset() == children.stuck()
 
 
-def test_what_a_child_started_ends_with_it(children: SystemChildren, smartctl: StandIn) -> None:
-    """Be it killed or not, and though the pipe is still held open."""
+def test_processes_that_a_child_started_end_with_it(
+    children: SystemChildren, smartctl: StandIn
+) -> None:
+    """Whether the child is killed or exits, even if its own child still holds the pipe open."""
     script = "sleep 1000 & echo $!; [ $1 = wait ] && wait; exit 0"
     path = smartctl.does("sda", script)
     children.start("a", [smartctl.program, "wait", path], 0.3)
@@ -263,7 +263,7 @@ def test_the_signal_that_ended_a_child_is_reported(
     assert "signal 11" in finished.message
 
 
-def test_a_child_that_closes_its_output_is_waited_for(
+def test_a_child_that_closes_its_output_is_awaited(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
     path = smartctl.does("sda", "echo all; exec >&- 2>&-; sleep 0.3; exit 7")
@@ -272,8 +272,8 @@ def test_a_child_that_closes_its_output_is_waited_for(
     assert (7, b"all\n") == (finished.status, finished.output)
 
 
-def test_fifty_run_side_by_side(children: SystemChildren, smartctl: StandIn) -> None:
-    begun = time.monotonic()
+def test_fifty_children_run_in_parallel(children: SystemChildren, smartctl: StandIn) -> None:
+    started = time.monotonic()
     for number in range(50):
         path = smartctl.does(f"sd{number}", f"sleep 1; echo {number}")
         children.start(number, [smartctl.program, path], 60)
@@ -282,7 +282,7 @@ def test_fifty_run_side_by_side(children: SystemChildren, smartctl: StandIn) -> 
     assert {number: f"{number}\n".encode() for number in range(50)} == {
         key: finished.output for key, finished in done.items()
     }
-    assert time.monotonic() - begun < 25
+    assert time.monotonic() - started < 25
 
 
 def test_a_child_that_hangs_delays_no_other(children: SystemChildren, smartctl: StandIn) -> None:
@@ -297,7 +297,7 @@ def test_a_child_that_hangs_delays_no_other(children: SystemChildren, smartctl: 
 def test_a_child_that_must_not_be_killed_is_stuck_until_it_ends(
     children: SystemChildren, smartctl: StandIn, tmp_path: Path
 ) -> None:
-    """Its pipe is emptied meanwhile, or it would never come to its end."""
+    """Its pipe is still read. Otherwise the child would block and never end."""
     go = tmp_path / "go"
     script = f"while [ ! -e {go} ]; do sleep 0.02; done; head -c 300000 /dev/zero; echo > {go}.done"
     children.start("sda", [smartctl.program, smartctl.does("sda", script)], 0.1, may_kill=False)
@@ -309,11 +309,11 @@ def test_a_child_that_must_not_be_killed_is_stuck_until_it_ends(
     assert [] == children.wait(0.1)
     assert frozenset({"sda"}) == children.stuck()
     go.touch()
-    begun = time.monotonic()
-    assert [] == children.wait(10), "it was reported already"
-    assert time.monotonic() - begun < 5, "its end is noticed"
+    started = time.monotonic()
+    assert [] == children.wait(10), "already reported"
+    assert time.monotonic() - started < 5, "the end of the child was not detected"
     assert frozenset() == children.stuck()
-    assert Path(f"{go}.done").exists(), "it came to its end"
+    assert Path(f"{go}.done").exists(), "the child was interrupted"
 
 
 def test_a_child_that_must_not_be_killed_may_print_endlessly(
@@ -329,14 +329,14 @@ def test_a_child_that_must_not_be_killed_may_print_endlessly(
 def test_a_child_that_does_not_die_is_abandoned_and_collected_when_it_ends(
     children_that_do_not_die: SystemChildren, smartctl: StandIn
 ) -> None:
-    """As one in uninterruptible sleep."""
+    """Like a process in uninterruptible sleep."""
     children = children_that_do_not_die
-    begun = time.monotonic()
+    started = time.monotonic()
     children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.1)
-    (pid,) = ours("SDR")
+    (pid,) = child_pids("SDR")
     finished = only(children)
     assert (End.STUCK, None) == (finished.end, finished.status)
-    assert 0.5 <= time.monotonic() - begun < 5
+    assert 0.5 <= time.monotonic() - started < 5
     assert "hangs in the kernel" in finished.message
     assert str(pid) in finished.message
     assert (frozenset({"sda"}), 0) == (children.stuck(), children.running)
@@ -353,7 +353,7 @@ def test_a_child_that_does_not_die_is_abandoned_and_collected_when_it_ends(
 def test_a_child_in_uninterruptible_sleep_is_abandoned(
     children: SystemChildren, smartctl: StandIn
 ) -> None:
-    """A frozen process takes no signal, SIGKILL neither, until it is thawed (cgroup v1)."""
+    """A frozen process (cgroup v1) handles no signal, not even SIGKILL, until it is thawed."""
     group = Path("/sys/fs/cgroup/freezer", f"ssd-exporter-{os.getpid()}")
     try:
         group.mkdir()
@@ -361,11 +361,11 @@ def test_a_child_in_uninterruptible_sleep_is_abandoned(
         lacking(f"no freezer on this machine: {e}")
     try:
         children.start("sda", [smartctl.program, smartctl.hangs("sda")], 0.3)
-        (pid,) = ours("SDR")
+        (pid,) = child_pids("SDR")
         (group / "cgroup.procs").write_text(str(pid))
         (group / "freezer.state").write_text("FROZEN")
         assert End.STUCK == only(children).end
-        assert [pid] == ours("D")
+        assert [pid] == child_pids("D")
         (group / "freezer.state").write_text("THAWED")
         assert [] == children.wait(10)
         assert frozenset() == children.stuck()
@@ -379,17 +379,17 @@ def test_a_wake_ends_the_wait(children: SystemChildren, smartctl: StandIn) -> No
     wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
     children.start("sda", [smartctl.program, smartctl.hangs("sda")], 1000)
     os.eventfd_write(wake, 1)
-    begun = time.monotonic()
+    started = time.monotonic()
     assert [] == children.wait(60, wake)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - started < 5
     os.close(wake)
 
 
-def test_a_wait_for_nothing_ends_in_time(children: SystemChildren) -> None:
-    begun = time.monotonic()
+def test_a_wait_without_children_ends_at_its_timeout(children: SystemChildren) -> None:
+    started = time.monotonic()
     assert [] == children.wait(0.05)
     assert [] == children.wait(0.0)
-    assert 0.05 <= time.monotonic() - begun < 2
+    assert 0.05 <= time.monotonic() - started < 2
 
 
 def test_closing_ends_the_running_children(smartctl: StandIn) -> None:
@@ -397,11 +397,11 @@ def test_closing_ends_the_running_children(smartctl: StandIn) -> None:
     children = quick()
     children.start("a", [smartctl.program, smartctl.hangs("sda")], 1000)
     children.start("b", [smartctl.program, smartctl.does("sdb", "exec sleep 1000")], 1000)
-    pids = ours("SDR")
+    pids = child_pids("SDR")
     assert 2 == len(pids)
-    begun = time.monotonic()
+    started = time.monotonic()
     children.close()
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - started < 3
     assert [] == [pid for pid in pids if is_there(pid)]
     assert before == open_files()
 
@@ -410,35 +410,35 @@ def test_closing_takes_less_than_a_second_for_any_time_limit(smartctl: StandIn) 
     children = SystemChildren(SystemClock())
     children.start("a", [smartctl.program, smartctl.hangs("sda")], 0.05)
     children.start("b", [smartctl.program, smartctl.hangs("sdb")], 1000)
-    pids = ours("SDR")
+    pids = child_pids("SDR")
     assert [] == children.wait(0.5)  # SIGTERM has been sent to one of them
-    begun = time.monotonic()
+    started = time.monotonic()
     children.close()
-    assert time.monotonic() - begun < 0.8
+    assert time.monotonic() - started < 0.8
     assert [] == [pid for pid in pids if is_there(pid)]
 
 
 def test_closing_does_not_end_a_child_that_must_not_be_killed(
     smartctl: StandIn, tmp_path: Path
 ) -> None:
-    """It goes on to its end, though nobody reads what it prints."""
+    """They run to their end, although their output is no longer read."""
     go = tmp_path / "go"
     script = f"while [ ! -e {go} ]; do sleep 0.02; done; echo lost; echo > {go}.done"
     children = quick()
     children.start("sda", [smartctl.program, smartctl.does("sda", script)], 1000, may_kill=False)
     children.start("sdb", [smartctl.program, smartctl.does("sdb", script)], 0.05, may_kill=False)
     assert "sdb" == only(children).key
-    begun = time.monotonic()
+    started = time.monotonic()
     children.close()
-    assert time.monotonic() - begun < 1, "it is not waited for"
+    assert time.monotonic() - started < 1, "close waited for the child"
     go.touch()
     wait_until(Path(f"{go}.done").exists)
     for _ in range(2):
         os.wait()
 
 
-def test_the_three_lowest_descriptors_are_left_to_the_child() -> None:
-    """Where we were started with them closed, our pipes must not take their places."""
+def test_pipes_do_not_use_the_three_lowest_descriptors() -> None:
+    """Even if the exporter was started with descriptors 0 to 2 closed."""
     pid = os.fork()
     if pid == 0:
         os.closerange(0, 3)
@@ -452,7 +452,7 @@ def test_the_three_lowest_descriptors_are_left_to_the_child() -> None:
 def test_a_child_collected_elsewhere_is_not_waited_for(smartctl: StandIn) -> None:
     children = quick()
     children.start("sda", [smartctl.program, smartctl.says("sda")], 10)
-    (pid,) = ours("SDRZ")
+    (pid,) = child_pids("SDRZ")
     os.waitpid(pid, 0)
     finished = only(children)
     assert (End.EXITED, None) == (finished.end, finished.status)
@@ -461,7 +461,7 @@ def test_a_child_collected_elsewhere_is_not_waited_for(smartctl: StandIn) -> Non
 
 
 def test_a_child_that_must_not_be_killed_stays_in_stuck_until_it_ends(smartctl: StandIn) -> None:
-    """Also where we have ended all others; nobody hears how it ended."""
+    """Their results are not returned."""
     children = quick()
     slow = smartctl.does("sda", "sleep 1.2\n")
     children.start("sda", [smartctl.program, slow], 30, may_kill=False)
@@ -470,8 +470,8 @@ def test_a_child_that_must_not_be_killed_stays_in_stuck_until_it_ends(smartctl: 
     assert frozenset({"sda"}) == children.stuck()
     assert 0 == children.running
     children.start("sdc", [smartctl.program, smartctl.says("sdc")], 30)
-    heard = []
+    returned_keys = []
     while children.stuck() or children.running:
-        heard += [finished.key for finished in children.wait(5)]
-    assert ["sdc"] == heard
+        returned_keys += [finished.key for finished in children.wait(5)]
+    assert ["sdc"] == returned_keys
     children.close()

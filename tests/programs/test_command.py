@@ -14,7 +14,7 @@ def sh(script: str) -> list[str]:
     return ["/bin/sh", "-c", script]
 
 
-def test_what_a_program_prints_is_returned() -> None:
+def test_standard_output_is_returned() -> None:
     assert "of use\n" == SystemRunner().run(sh("echo of use; echo of none >&2"), 5.0)
 
 
@@ -61,11 +61,11 @@ def gone(pid: int) -> bool:
 
 def test_a_timeout_kills_a_program_and_all_that_it_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    script = f"trap '' TERM; sleep 60 & echo $$ $! > {pids}; echo begun; wait"
-    began = time.monotonic()
+    script = f"trap '' TERM; sleep 60 & echo $$ $! > {pids}; echo started; wait"
+    started = time.monotonic()
     with pytest.raises(CommandError, match=r"did not end within 0.3 s"):
         SystemRunner().complete(sh(script), 0.3)
-    assert time.monotonic() - began < 5.0
+    assert time.monotonic() - started < 5.0
     deadline = time.monotonic() + 5.0
     left = [int(pid) for pid in pids.read_text().split()]
     while time.monotonic() < deadline and not all(map(gone, left)):
@@ -78,23 +78,23 @@ def test_a_program_that_closes_its_output_and_stays_times_out() -> None:
         SystemRunner().complete(sh("exec >&-; sleep 60"), 0.3)
 
 
-def test_a_program_that_prints_forever_is_ended_before_its_time() -> None:
-    began = time.monotonic()
+def test_a_program_that_exceeds_the_output_limit_is_ended_before_its_timeout() -> None:
+    started = time.monotonic()
     with pytest.raises(CommandError, match="printed more than 1 MiB"):
         SystemRunner().complete(["/usr/bin/yes"], 60.0)
-    assert time.monotonic() - began < 30.0
+    assert time.monotonic() - started < 30.0
 
 
-def test_no_descriptor_and_no_child_is_left_behind() -> None:
-    def mine() -> int:
+def test_no_descriptor_and_no_child_remain() -> None:
+    def open_files() -> int:
         return len(os.listdir("/proc/self/fd"))
 
     SystemRunner().run(["/bin/true"], 5.0)
-    before = mine()
+    before = open_files()
     for _ in range(5):
         SystemRunner().complete(sh("exit 3"), 5.0)
         with pytest.raises(CommandError):
             SystemRunner().complete(["/bin/sleep", "60"], 0.01)
-    assert before == mine()
+    assert before == open_files()
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [] == [pid for pid in children if gone(int(pid))]
