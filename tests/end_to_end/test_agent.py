@@ -1,4 +1,4 @@
-"""The smart-agent as a process, and the daemon that reads what it leaves."""
+"""The smart-agent as a process, and the daemon that reads its documents."""
 
 import compileall
 import json
@@ -50,29 +50,29 @@ def log_lines(daemon: Daemon) -> list[str]:
     return [line for line in daemon.complaints if "collector smart" in line]
 
 
-def test_what_24_drives_say_arrives_on_the_page_and_the_agent_stays_small(tmp_path: Path) -> None:
-    """With reports of 20 KB, after each drive was asked at least three times."""
+def test_the_agent_polls_24_drives_for_the_page_within_its_memory_limit(tmp_path: Path) -> None:
+    """With reports of 20 KB, after at least three polls of each drive."""
     drives = MadeUpDrives(tmp_path / "drives", 24)
-    # As the packages do: who compiles when it starts keeps a megabyte of it.
+    # The packages do this, too. Compiling at the start would use 1 MB of memory.
     compileall.compile_dir(Path(exporter.__file__).parent, quiet=1)
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(24)
         with daemon_of(drives, tmp_path / "daemon") as daemon:
             page = await_page(daemon, lambda page: 24 == sum(up(page).values()))
             for number in range(24):
-                who = {"device": f"rig{number}", "serial": f"RIG{'AN'[number % 2]}{number:06d}"}
+                labels = {"device": f"rig{number}", "serial": f"RIG{'AN'[number % 2]}{number:06d}"}
                 assert 30 + number % 20 == page.value(
-                    "ssd_smart_temperature_celsius", sensor="drive", **who
+                    "ssd_smart_temperature_celsius", sensor="drive", **labels
                 )
             beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
             assert pytest.approx(time.time(), abs=20) == beat
             agent.wait_until(
                 lambda: all(sum(poll["counts"].values()) >= 3 for poll in agent.polls().values()),
-                "three polls of each",
+                "three polls of each drive",
                 30 + SOON,
             )
             assert agent.resident_kilobytes() <= MAX_RESIDENT_KILOBYTES
-            # Without its unit, whose Nice= it has.
+            # The agent sets the priority of its unit's Nice= itself.
             assert os.getpriority(os.PRIO_PROCESS, agent.process.pid) >= 10
             polls = "ssd_smart_polls_total"
             page = await_page(
@@ -107,14 +107,14 @@ def test_the_agent_module_imports_the_standard_library_and_its_own_layer_only() 
         if not any(file.is_relative_to(place) for place in library) or "site-packages" in file.parts
     }
     assert {} == foreign
-    # Of socket only its C half is imported, for sd_notify.
+    # Only the C module of socket is imported, for sd_notify.
     unwanted = {"argparse", "http", "socket", "sqlite3", "ssl", "subprocess", "tomllib"}
     assert set() == unwanted & loaded.keys()
     layers = tuple(f"exporter.{name}" for name in ("config", "io", "metrics", "probe", "web"))
     assert [] == [name for name in loaded if name.startswith(layers)]
 
 
-def test_the_running_agent_has_no_socket_and_nothing_of_site_packages(
+def test_the_running_agent_has_no_socket_and_no_file_of_site_packages(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
@@ -128,20 +128,20 @@ def test_the_running_agent_has_no_socket_and_nothing_of_site_packages(
 def test_sigterm_ends_the_agent_within_a_second_while_drives_hang(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """Those that take no notice of SIGTERM are killed, for nobody else would."""
+    """The agent kills smartctl processes that ignore SIGTERM, because no other process would."""
     running = [drives.hangs(name) for name in ("rig1", "rig2", "rig4")]
     with agent_of(drives, tmp_path / "agent") as agent:
-        agent.wait_until(lambda: all(file.read_text() for file in running), "they hang")
-        begin = time.monotonic()
+        agent.wait_until(lambda: all(file.read_text() for file in running), "all hang")
+        stopped_at = time.monotonic()
         assert 0 == agent.stop()
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - stopped_at < 1
     for file in running:
         assert not Path("/proc", file.read_text().strip()).exists()
     assert [] == agent.complaints
 
 
-def test_sighup_reads_the_settings_again(tmp_path: Path, drives: MadeUpDrives) -> None:
-    """What it leaves alone from then on leaves the directory, and nothing else does."""
+def test_sighup_reloads_the_settings(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """The documents of drives that are now excluded are removed, and no others."""
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         process = agent.process.pid
@@ -149,11 +149,11 @@ def test_sighup_reads_the_settings_again(tmp_path: Path, drives: MadeUpDrives) -
         agent.reload()
         seen = [len(agent.polls())]
 
-        def is_swept() -> bool:
+        def is_removed() -> bool:
             seen.append(len(agent.polls()))
             return seen[-1] == 4
 
-        agent.wait_until(is_swept, "two are left out")
+        agent.wait_until(is_removed, "two are excluded")
         assert {6, 4} == set(seen)
         assert process == agent.process.pid
         assert {"/dev/rig2", "/dev/rig3"}.isdisjoint(agent.polls())
@@ -161,7 +161,7 @@ def test_sighup_reads_the_settings_again(tmp_path: Path, drives: MadeUpDrives) -
     assert [] == agent.complaints
 
 
-def test_settings_of_no_use_end_the_agent_with_a_line_that_says_why(
+def test_invalid_settings_end_the_agent_with_one_line_and_the_reason(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     config = drives.config(more="timeout_second = 3\n")
@@ -171,27 +171,29 @@ def test_settings_of_no_use_end_the_agent_with_a_line_that_says_why(
     assert "did you mean timeout_seconds?" in line
 
 
-def test_a_run_directory_that_vanishes_is_made_again(tmp_path: Path, drives: MadeUpDrives) -> None:
-    """With the one above it too that is not possible: that is said once."""
+def test_a_removed_run_directory_is_created_again(tmp_path: Path, drives: MadeUpDrives) -> None:
+    """If its parent is missing too, this is impossible, and the agent logs one warning."""
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         shutil.rmtree(drives.directory)
-        agent.wait_until(lambda: 6 == len(agent.polls()), "written anew", 15 + SOON)
+        agent.wait_until(
+            lambda: 6 == len(agent.polls()), "the documents are written again", 15 + SOON
+        )
         assert [] == agent.complaints
         shutil.rmtree(drives.directory.parent)
-        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so", 15 + SOON)
+        agent.wait_until(lambda: len(agent.complaints) > 0, "the warning", 15 + SOON)
         time.sleep(10)
         (complaint,) = agent.complaints
         assert f"{drives.directory} cannot be written: No such file or directory" in complaint
         drives.directory.parent.mkdir()
-        agent.wait_until(lambda: "can be written again" in agent.log, "it is healed", 30 + SOON)
+        agent.wait_until(lambda: "can be written again" in agent.log, "the recovery", 30 + SOON)
         assert 6 == len(agent.polls())
         assert 1 == agent.log.count("can be written again")
 
 
 @contextmanager
 def small_disk(directory: Path, kilobytes: int) -> Iterator[Callable[[int], None]]:
-    """A disk in memory, and what makes it larger."""
+    """Mounts a tmpfs and yields a function that sets its size in KiB."""
     directory.mkdir()
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,mode=0750", "rig", directory], check=True
@@ -208,15 +210,15 @@ def small_disk(directory: Path, kilobytes: int) -> Iterator[Callable[[int], None
 
 
 @needs_root
-def test_a_run_directory_that_is_full_costs_what_does_not_fit_and_one_line(
+def test_a_full_run_directory_loses_only_documents_that_do_not_fit(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """The NVMe drives' reports and the heartbeat fit, those of the SATA drives do not."""
+    """The NVMe documents and the heartbeat fit, SATA documents do not. One warning is logged."""
     with small_disk(drives.directory, 44) as resize, agent_of(drives, tmp_path / "agent") as agent:
-        agent.wait_until(lambda: 6 == len(agent.heartbeat()["drives"]), "its heartbeat")
-        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so")
+        agent.wait_until(lambda: 6 == len(agent.heartbeat()["drives"]), "the heartbeat")
+        agent.wait_until(lambda: len(agent.complaints) > 0, "the warning")
         with daemon_of(drives, tmp_path / "daemon") as daemon:
-            # Half a minute: each is asked anew, the short ones are written, the long ones not.
+            # Within half a minute each drive is polled again. Only short documents can be written.
             agent.wait_until(
                 lambda: any(sum(p["counts"].values()) >= 3 for p in agent.polls().values()),
                 "three polls",
@@ -226,14 +228,14 @@ def test_a_run_directory_that_is_full_costs_what_does_not_fit_and_one_line(
             assert "cannot be written: No space left on device" in complaint
             assert [] == list(drives.directory.glob(".*"))
             assert "can be written again" not in agent.log
-            there = len(agent.polls())
-            assert 0 < there < 6
-            page = await_page(daemon, lambda page: there == sum(up(page).values()))
+            written = len(agent.polls())
+            assert 0 < written < 6
+            page = await_page(daemon, lambda page: written == sum(up(page).values()))
             resize(4096)
             page = await_page(daemon, lambda page: 6 == sum(up(page).values()), 15 + SOON)
             assert 1 == page.value("ssd_collector_success", collector="smart")
         assert [] == daemon.complaints
-        agent.wait_until(lambda: "can be written again" in agent.log, "it says that too")
+        agent.wait_until(lambda: "can be written again" in agent.log, "the recovery")
 
 
 def forge_owner(file: Path) -> str:
@@ -262,13 +264,13 @@ def forge_second_name(file: Path) -> str:
     "forge",
     [pytest.param(forge_owner, marks=needs_root), forge_mode, forge_link, forge_second_name],
 )
-def test_a_forged_document_is_refused_and_said(
+def test_a_forged_document_is_rejected_and_logged(
     tmp_path: Path, drives: MadeUpDrives, forge: Callable[[Path], str]
 ) -> None:
-    """As long as it is there; then the drive's own word counts again."""
+    """The drive keeps its values while the forged document exists, and recovers afterwards."""
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
-        agent.kill()  # or it would soon write over what we forge
+        agent.kill()  # otherwise it would overwrite the forged document
     with daemon_of(drives, tmp_path / "daemon") as daemon:
         await_page(daemon, lambda page: 6 == sum(up(page).values()))
         (file,) = drives.directory.glob("drive-dev-rig3-*[!y].json")
@@ -297,7 +299,7 @@ def test_a_forged_document_is_refused_and_said(
         assert "recovered; the last problem was" in daemon.log
 
 
-def test_a_directory_that_others_can_write_is_not_believed_at_all(
+def test_no_document_of_a_directory_that_others_can_write_is_trusted(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
@@ -315,53 +317,53 @@ def test_a_directory_that_others_can_write_is_not_believed_at_all(
         assert f"{drives.directory}: other users than its owner can write it: not trusted" in line
 
 
-def test_when_the_agent_is_killed_its_heartbeat_stands_and_the_values_vanish_in_time(
+def test_values_of_a_killed_agent_are_removed_when_they_are_too_old(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """Its last words are those of 55 s ago: the shortest that values may be shown is a minute."""
-    begun = time.time() - 55
+    """Its last documents are 55 s old; the shortest maximum age is 60 s."""
+    polled_at = time.time() - 55
     writer = DocumentWriter(drives.directory)
-    there = []
+    drives_in_heartbeat = []
     for number in range(2):
         report = smart_reports.of(number)
         path, kind = report["device"]["name"], report["device"]["type"]
-        there.append((path, kind))
+        drives_in_heartbeat.append((path, kind))
         counts = {"success": 9}
         writer.write(
-            PollDocument(path, kind, "success", begun, 0.1, 10.0, counts=counts, report=report)
+            PollDocument(path, kind, "success", polled_at, 0.1, 10.0, counts=counts, report=report)
         )
-    writer.write(Heartbeat(begun, 15.0, begun, tuple(there)))
+    writer.write(Heartbeat(polled_at, 15.0, polled_at, tuple(drives_in_heartbeat)))
     config = drives.config("directory", "max_age_intervals = 1\n")
     with Daemon(tmp_path / "daemon", *drives.flags, config=config) as daemon:
         page = await_page(daemon, lambda page: {"rig0": 1.0, "rig1": 1.0} == up(page))
         assert 1 == page.value("ssd_collector_success", collector="smart")
         assert 2 == len(list(page.find("ssd_smart_healthy")))
         page = await_page(daemon, lambda page: not up(page), 5 + SOON)
-        assert time.time() - begun > 60
+        assert time.time() - polled_at > 60
         assert [] == [name for name, _ in page.samples if name.startswith("ssd_ata_attribute")]
         assert [] == list(page.find("ssd_smart_healthy"))
         beat = page.value("ssd_smart_agent_heartbeat_timestamp_seconds")
-        assert pytest.approx(begun, abs=0.01) == beat
+        assert pytest.approx(polled_at, abs=0.01) == beat
         await_page(daemon, lambda page: 0 == page.value("ssd_collector_success", collector="smart"))
         (line,) = log_lines(daemon)
         assert "the agent stopped writing; is it running?" in line
 
 
-def test_a_mistake_in_settings_that_are_read_again_ends_nothing(
+def test_a_reload_of_invalid_settings_keeps_the_old_ones(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
-    """It is said, and the settings before it hold; then those that are mended do."""
+    """The error is logged. A second reload applies the corrected settings."""
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         agent.config.write_text(drives.config() + "exclud = 1\n")
         agent.reload()
-        agent.wait_until(lambda: len(agent.complaints) > 0, "it says so")
+        agent.wait_until(lambda: len(agent.complaints) > 0, "the error")
         (complaint,) = agent.complaints
         assert "the previous settings remain active" in complaint
         assert "did you mean exclude?" in complaint
         agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
         agent.reload()
-        agent.wait_until(lambda: len(agent.polls()) == 4, "two are left out")
+        agent.wait_until(lambda: len(agent.polls()) == 4, "two are excluded")
         assert 0 == agent.stop()
 
 
@@ -374,24 +376,24 @@ def test_a_reload_reads_the_settings_once(tmp_path: Path, drives: MadeUpDrives) 
         agent.reload()
         agent.config.write_text(drives.config() + 'exclude = "rig[23]"\n')
         agent.config.unlink()
-        agent.wait_until(lambda: len(agent.polls()) == 4, "two are left out")
+        agent.wait_until(lambda: len(agent.polls()) == 4, "two are excluded")
         assert 0 == agent.stop()
     assert [] == agent.complaints
 
 
-def test_a_shower_of_sighups_ends_nothing(tmp_path: Path, drives: MadeUpDrives) -> None:
+def test_the_agent_survives_many_sighups(tmp_path: Path, drives: MadeUpDrives) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         for _ in range(100):
             agent.reload()
             time.sleep(0.02)
-        begun = time.time()
-        agent.wait_until(lambda: agent.heartbeat()["at"] > begun, "it lives", 15 + SOON)
+        started_at = time.time()
+        agent.wait_until(lambda: agent.heartbeat()["at"] > started_at, "a new heartbeat", 15 + SOON)
         assert 0 == agent.stop()
     assert [] == agent.complaints
 
 
-def test_a_sighup_takes_no_stop_back(tmp_path: Path, drives: MadeUpDrives) -> None:
+def test_a_sighup_does_not_cancel_a_stop(tmp_path: Path, drives: MadeUpDrives) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
         agent.settled(6)
         agent.process.terminate()
@@ -399,7 +401,7 @@ def test_a_sighup_takes_no_stop_back(tmp_path: Path, drives: MadeUpDrives) -> No
         assert 0 == agent.process.wait(SOON)
 
 
-def test_a_second_agent_of_one_directory_says_so_and_ends(
+def test_a_second_agent_of_a_directory_logs_an_error_and_ends(
     tmp_path: Path, drives: MadeUpDrives
 ) -> None:
     with agent_of(drives, tmp_path / "agent") as agent:
@@ -446,7 +448,9 @@ def test_a_reload_can_move_the_documents_to_another_directory(
         agent.settled(6)
         # The lock of the first directory is released.
         with agent_of(drives, tmp_path / "second") as second:
-            second.wait_until(lambda: f"it writes to {old}" in second.log, "it starts")
+            second.wait_until(
+                lambda: f"it writes to {old}" in second.log, "the start of the second agent"
+            )
             assert 0 == second.stop()
         assert 0 == agent.stop()
     assert [] == agent.complaints
@@ -470,7 +474,9 @@ def test_a_reload_into_the_directory_of_another_agent_changes_nothing(
         (complaint,) = agent.complaints
         assert f"another smart-agent writes to {elsewhere}" in complaint
         reloaded_at = time.time()
-        agent.wait_until(lambda: agent.heartbeat()["at"] > reloaded_at, "it goes on", 15 + SOON)
+        agent.wait_until(
+            lambda: agent.heartbeat()["at"] > reloaded_at, "a new heartbeat", 15 + SOON
+        )
 
 
 def test_settings_for_thousands_of_drives_are_accepted(
