@@ -4,31 +4,33 @@ from collections.abc import Iterator
 
 from tests.end_to_end.alerting_stage import Act, Until
 
-#: Milliseconds of a second in which a device is busy: one that is always so, and then some, for
-#: what is written 25 times a second is late by up to so much.
+#: Busy time of an always busy device, in milliseconds per second. It exceeds 1000 because the
+#: counters are written 25 times a second, and each write may be late.
 _BUSY = 1080
 
-#: Full and waited for: 8 writes a second of a second each, too few to be a latency. None is in
-#: flight when somebody looks, for a test that waits for its CPU would be a drive that hangs.
+#: A saturated device: 8 writes per second of 1 s each, too few for a latency alert. No request is
+#: in flight in a sample. Otherwise a test that waits for a CPU would look like a hanging drive.
 FULL = {"writes": 8, "write_sectors": 256, "write_ms": 8000, "io_ms": _BUSY}
 
-#: As full, with 40 writes a second of 0.2 s each.
+#: Equally saturated, with 40 writes per second of 0.2 s each.
 FULL_AND_SLOW = {"writes": 40, "write_sectors": 1280, "write_ms": 8000, "io_ms": _BUSY}
 
-#: Requests in flight, and none comes back.
+#: Requests are in flight, and none completes.
 STALLED = {"in_flight": 31, "io_ms": _BUSY}
 
-#: A writer that takes all there is, with the cache and without: a fifth of the speed.
+#: A writer that saturates the drive, with the write cache and without it (a fifth of the speed).
 WITH_CACHE = {"writes": 4120, "write_sectors": 1_054_720, "write_ms": 8000, "io_ms": _BUSY}
 WITHOUT_CACHE = {"writes": 856, "write_sectors": 219_136, "write_ms": 8000, "io_ms": _BUSY}
 
-#: In which Alertmanager has looked at a group again: five minutes by the factor.
+#: Alertmanager processes a group again within this time: `group_interval` (five minutes) divided
+#: by `FACTOR`, and a margin.
 GROUP_SECONDS = 6.0
 
-#: After which the slow requests to come are not the hundredth of an hour's: SSDLatencySpikes.
+#: After this time, the slow requests of a scene are less than 1 % of the requests of a (shortened)
+#: hour, so SSDLatencySpikes does not fire.
 MANY_REQUESTS_SECONDS = 20.0
 
-#: The part of an NVMe drive's report.
+#: Prefix of the keys of the health log in the report of an NVMe drive.
 LOG = "nvme_smart_health_information_log__"
 
 

@@ -54,7 +54,7 @@ def fails_in_every_way(act: Act) -> Iterator[Until]:
         "SSDSpareExhausted",
         "SSDTemperatureCritical",
     )
-    # What is over before the drive is replaced is over unheard.
+    # Alerts that end before the drive is replaced send no notification.
     act.host.counters.loads("nvme1n1")
     act.host.drives.says("nvme1", **failing)
     yield act.is_over("SSDDiskStalled", "SSDTemperatureCritical", "SSDSpareExhausted")

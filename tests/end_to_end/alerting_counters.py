@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.hosts import growth
 
-#: How often the counters are written, of a host at rest and of one on which something happens.
+#: Intervals in seconds at which the counters are written: with the normal load, and during a fault.
 CALM_SECONDS, STEP_SECONDS = 0.5, 0.04
 
 _IDLE: Mapping[str, growth.Gains] = {

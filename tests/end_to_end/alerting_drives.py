@@ -103,7 +103,7 @@ class Drives:
     def _own(self, drive: str, report: dict[str, Any]) -> dict[str, Any]:
         """Returns a report with the identity that the kernel reports for this drive."""
         report["device"]["name"] = report["device"]["info_name"] = f"/dev/{drive}"
-        # They say who a drive is, too.
+        # These keys also identify the drive.
         for name in ("wwn", "nvme_namespaces"):
             report.pop(name, None)
         if drive.startswith("nvme"):

@@ -20,7 +20,7 @@ _SLOT = "devices/pci0000:00/0000:00:02.1"
 def saturated(act: Act) -> Iterator[Until]:
     yield act.after(MANY_REQUESTS_SECONDS)
     yield from fills(act)
-    # The job has ended, and nothing else is done.
+    # The job has ended, and the drive is idle.
     act.host.counters.loads("nvme1n1", io_ms=0)
     act.host.counters.waits()
     yield act.is_resolved("SSDDiskSaturatedSevere")
@@ -64,7 +64,7 @@ def hung(act: Act) -> Iterator[Until]:
 
 
 def media(act: Act) -> Iterator[Until]:
-    # Growth is against what was there at a full ten seconds: ten minutes by the factor.
+    # The rule compares with the value at a full ten seconds (ten minutes divided by `FACTOR`).
     yield act.after(12)
     act.host.drives.says("nvme1", **{f"{LOG}media_errors": 3})
     yield act.fires("SSDMediaErrors")
@@ -73,7 +73,7 @@ def media(act: Act) -> Iterator[Until]:
 
 
 def reallocated(act: Act) -> Iterator[Until]:
-    # And here at a full minute: an hour by the factor.
+    # This rule compares with the value at a full minute (an hour divided by `FACTOR`).
     minute = time.time() // 60
     yield Until("a full minute", lambda: time.time() > 60 * (minute + 1) + 1)
     act.host.drives.counts("sda", attribute=5, more=8)

@@ -11,7 +11,7 @@ from tests.end_to_end.alerting_drives import Drives
 from tests.hosts import growth
 from tests.hosts.host import FOLDERS, copy_files
 
-#: The shortest that the settings take: the exporter itself is not shortened.
+#: The shortest intervals that the settings accept, because the exporter itself is not shortened.
 CONFIG = """
 [survey]
 interval_seconds = 5
@@ -26,10 +26,11 @@ rescan_seconds = 60
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A machine of tests/hosts: its folder, and what it does all day.
+    """A host of tests/hosts, and its normal load.
 
-    reports: drives by their path's last part, and the file of what smartctl prints of each.
-    disks: what diskstats gains in a second. breaks: the drive that a fault is of.
+    folder: the name in tests/hosts. reports: the file with the output of smartctl, by the last part
+    of the drive's path. disks: the normal increase of diskstats per second. breaks: the drive that
+    fails.
     """
 
     folder: str
@@ -65,7 +66,7 @@ NVME = Kind(
     "nvme1",
 )
 
-#: One drive with all on it.
+#: One drive with the system and the database.
 SATA = Kind(
     "mysql-sata-5.15",
     {"sda": "smart-sata/smartctl/sda-sat"},
@@ -93,19 +94,22 @@ class Host:
         return (*told, f"--smartctl.path={self.drives.program}")
 
     def mounts(self, mountpoint: str, options: str) -> None:
-        """From now on a filesystem is mounted with these options, "ro" or "rw" first."""
+        """Remounts a filesystem with these options; the first one is "ro" or "rw"."""
         mount = re.compile(rf"( {re.escape(mountpoint)} )\S+( .* )\S+$", re.MULTILINE)
         new = partial(mount.sub, rf"\g<1>{options}\g<2>{options}")
         for file in sorted(self.place.glob("proc/*/mountinfo")):
             replace_whole(file, new(file.read_text()))
 
     def attribute(self, path: str, value: str) -> None:
-        """From now on a file of /sys says this."""
+        """Sets the content of a file of /sys."""
         replace_whole(self.place / "sys" / path, f"{value}\n")
 
 
 def another_disk(host: Host) -> str:
-    """Adds a second disk, so that one can be removed: a host without disks is another fault."""
+    """Adds a second disk, because removing the only disk of a host would be another fault.
+
+    Returns no further settings.
+    """
     place = host.place / "sys/devices/virtual/block/vda"
     place.mkdir(parents=True)
     for name, value in {"dev": "252:0", "size": "2048"}.items():

@@ -25,11 +25,11 @@ class Held:
 
 
 class Alertmanager:
-    """A context manager that holds an Alertmanager with a configuration's text.
+    """A context manager that runs an Alertmanager; `config` is the text of its configuration.
 
     Raises:
-        RuntimeError: it ended before it was ready; its own words are in the text.
-        TimeoutError: it is not ready in thirty seconds.
+        RuntimeError: it ended before it was ready; the message contains its log.
+        TimeoutError: it was not ready within thirty seconds.
     """
 
     _process: subprocess.Popen[bytes]
@@ -74,11 +74,11 @@ class Alertmanager:
 
     @property
     def complaints(self) -> list[str]:
-        """What it logged as a warning or an error."""
+        """Returns the logged warnings and errors."""
         return [line for line in self._log.read_text().splitlines() if " level=info " not in line]
 
     def holds(self, instance: str) -> list[Held]:
-        """The alerts of a host that fire, inhibited ones too."""
+        """Returns the firing alerts of a host, including inhibited ones."""
         asked = urllib.parse.urlencode({"filter": f'instance="{instance}"'})
         with urllib.request.urlopen(
             f"http://{self.address}/api/v2/alerts?{asked}", timeout=10

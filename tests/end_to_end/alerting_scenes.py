@@ -7,7 +7,7 @@ from tests.end_to_end import alerting_faults as faults
 from tests.end_to_end.alerting_host import NVME, SATA, Host, another_disk
 from tests.end_to_end.alerting_stage import Event, Scene
 
-#: Others use the machine that tests run on, and it may be full.
+#: Disables the gate: the machine may be busy with other work, and its disk may be full.
 _PROBE = """
 [probe]
 directory = "{directory}"
@@ -30,12 +30,15 @@ guard_pressure_ratio = 1
 
 
 def _once(receiver: str, alert: str, device: str) -> tuple[Event, ...]:
-    """An alert that fires and is resolved, with one notification for each."""
+    """Returns the two events of an alert that fires once and is resolved once."""
     return tuple(Event(receiver, alert, device, status) for status in ("firing", "resolved"))
 
 
 def _probed(host: Host) -> str:
-    """A probe directory on the data's file system of this host, and a stand-in fio."""
+    """Creates a probe directory on the file system of the data, and a stand-in fio.
+
+    Returns the settings of the probe.
+    """
     directory = host.place / "probes"
     directory.mkdir()
     (host.place / "rootfs/run/lock").mkdir(parents=True)
@@ -88,7 +91,7 @@ SCENES: tuple[Scene, ...] = (
         "probe",
         NVME,
         faults.probe,
-        # The exporter probes every minute at most: by the factor that is one failure of an hour.
+        # The exporter probes at most once a minute, so it fails once per (shortened) hour.
         tuple(
             Event("chat", alert, device, status)
             for status in ("firing", "resolved")

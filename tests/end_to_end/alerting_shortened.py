@@ -1,25 +1,25 @@
 """The files of alerts/ with their time shortened, so that a test sees an hour's alert in a minute.
 
-One factor for everything that Prometheus and Alertmanager wait for: the groups' intervals, `for`
-and `keep_firing_for`, the ranges, steps and offsets of expressions and of the queries within
-texts, `group_wait` and its like, and the thresholds that are a part of such a range (`OF_A_RANGE`).
-Nothing else changes: what the exporter measures (latencies, shares, counts, the ages of its own
-rounds, dates to come) is as long as ever, for the exporter is not shortened.
+All times that Prometheus and Alertmanager wait for are divided by one factor: the intervals of
+groups, `for` and `keep_firing_for`, the ranges, steps and offsets in expressions and in the queries
+of texts, `group_wait` and similar keys, and the thresholds that are part of such a range
+(`OF_A_RANGE`). Values that the exporter measures keep their length, because the exporter is not
+shortened: latencies, ratios, counts, the ages of its own polls, and dates in the future.
 
-Documents are what yaml.safe_load makes of a file; none is changed in place.
+Documents are the results of yaml.safe_load. No document is changed in place.
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
 
-#: A minute becomes a second.
+#: All times are divided by this number: a minute becomes a second.
 FACTOR = 60
 
-#: A range with fewer scrapes in it can do without a value that a longer one has.
+#: Minimum number of scrapes in a range. With fewer, a range may lack a value that it needs.
 LEAST_SCRAPES = 4
 
-#: Thresholds of seconds within a range or since a moment that Prometheus's clock tells.
+#: Thresholds in seconds that relate to a range or to the clock of Prometheus.
 OF_A_RANGE = frozenset(
     f"ssd:threshold:{name}"
     for name in (
@@ -49,10 +49,10 @@ _OF_ROUTES = ("group_wait", "group_interval", "repeat_interval")
 
 
 def milliseconds(duration: str) -> int:
-    """Of a duration as Prometheus and Alertmanager spell it.
+    """Returns the milliseconds of a duration in the format of Prometheus and Alertmanager.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a duration.
     """
     if not re.fullmatch(_DURATION, duration):
         raise ValueError(f"{duration!r} is no duration")
@@ -64,7 +64,7 @@ def duration(text: str, factor: int) -> str:
     """Returns a duration divided by the factor.
 
     Raises:
-        ValueError: it is none, or would be no whole number of milliseconds.
+        ValueError: it is not a duration, or the result is not a whole number of milliseconds.
     """
     shortened, rest = divmod(milliseconds(text), factor)
     if rest:
@@ -73,10 +73,10 @@ def duration(text: str, factor: int) -> str:
 
 
 def expression(promql: str, factor: int, scrape_seconds: float) -> str:
-    """An expression with its ranges, subqueries and offsets shortened; what is quoted stays.
+    """Returns an expression with shortened ranges, subqueries and offsets; strings do not change.
 
     Raises:
-        ValueError: a range would hold fewer than four scrapes.
+        ValueError: a range would contain fewer than `LEAST_SCRAPES` scrapes.
     """
 
     def one(found: re.Match[str]) -> str:

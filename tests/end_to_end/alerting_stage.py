@@ -1,6 +1,7 @@
-"""Exporters on living hosts, Debian's Prometheus with the rules, its Alertmanager, a receiver.
+"""Exporters on simulated hosts, Debian's Prometheus and Alertmanager, and a webhook receiver.
 
-Everything is of alerts/, with its time shortened by `FACTOR`; `perform` lets the scenes happen.
+Rules and routes are those of alerts/, with their times divided by `FACTOR`. `perform` plays the
+scenes.
 """
 
 import time
@@ -24,15 +25,15 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.prometheus import Prometheus
 from tests.end_to_end.webhook import Notice, Receiver, receiving
 
-#: Four of them are the shortest range of the rules, two minutes by `FACTOR`.
+#: Four intervals fit into the shortest range of the rules, which is two minutes before shortening.
 SCRAPE_SECONDS = 0.5
 
-#: How far Prometheus looks back for a value, five minutes, by `FACTOR`.
+#: The maximum age of a value that Prometheus uses: the default of five minutes divided by `FACTOR`.
 _LOOKBACK = "--query.lookback-delta=5s"
 
 _LOOK_SECONDS = 0.25
 
-#: Exporters that start at the same time; there may be two cores.
+#: Number of exporters that start at the same time, because the machine may have only two cores.
 _AT_A_TIME = 3
 
 
@@ -168,7 +169,7 @@ def stage(directory: Path, scenes: Sequence[Scene]) -> Iterator[Stage]:
     """Starts all processes and waits until every host is scraped and every rule is evaluated."""
     with ExitStack() as stack:
         receiver = stack.enter_context(receiving())
-        # Before the hosts live: to read YAML takes a second, in which their counters would stand.
+        # Before the counters advance: reading YAML takes a second, in which they would not advance.
         _write_rules(directory / "rules")
         manager = Alertmanager(directory / "alertmanager", _routes(receiver.address))
         stack.enter_context(manager)

@@ -1,11 +1,11 @@
-"""Every fault of a host's drives, from the kernel's files to the notification, and its end.
+"""Every fault of a drive, from the kernel's files to the notification, and its resolution.
 
-Each scene has a host of its own, and all are played at the same time, once for all of the tests:
-two and a half minutes. `alerting_shortened` says how an hour becomes a minute.
+Each scene has its own host. All scenes run at the same time, once for all tests, in two and a half
+minutes. `alerting_shortened` describes how an hour becomes a minute.
 
-What takes days, or what files cannot do, is shown by promtool alone (tests/alerts): the date of
-wear-out, medians of a week and more, errors on two days, a whole day's saturation, and smartctl in
-the kernel's uninterruptible sleep (SSDCommandStuck).
+Rules that need days, or faults that files cannot simulate, are tested by promtool only
+(tests/alerts): the date of wear-out, medians of a week and more, errors on two days, saturation
+during a whole day, and smartctl in uninterruptible sleep (SSDCommandStuck).
 """
 
 from collections.abc import Iterator
@@ -20,14 +20,15 @@ from tests.required import lacking
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(420)]
 
-#: The longest takes two minutes.
+#: Timeout of the scenes, in seconds. The longest scene takes two minutes.
 LONGEST_SECONDS = 200.0
 
-#: It takes a fifth of two cores. What has to wait so long for a core has lost most of a minute of
-#: the rules, and says nothing of them.
+#: If the counters did not advance for this time, in seconds, a failure of the test is not valid,
+#: because the machine is too busy: 0.7 s are most of a minute of the rules. The test needs a fifth
+#: of two cores.
 TOO_BUSY_SECONDS = 0.7
 
-#: What the project promises to find, and the scene that shows it.
+#: The faults that the project promises to detect, and the scene that tests each.
 FAULTS = {
     "disk saturated": "saturated",
     "disk stalled": "stalled",
@@ -61,7 +62,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         stood_still = max(act.host.counters.stood_still_seconds for act in found.acts)
         as_told = all(list(act.scene.events) == act.events for act in found.acts)
         if not as_told and stood_still > TOO_BUSY_SECONDS:
-            lacking(f"the machine is too busy: nothing ran for {stood_still:.1f} s")
+            lacking(
+                f"the machine is too busy: the counters did not advance for {stood_still:.1f} s"
+            )
         yield found
 
 
@@ -77,8 +80,8 @@ def test_every_fault_has_a_scene() -> None:
 def test_exactly_the_expected_alerts_fire_once_and_resolve(played: Stage, scene: Scene) -> None:
     act = act_of(played, scene.name)
     state = (
-        f"heard: {act.events}, waiting for: {act.waits_for!r}, the counters stood still for"
-        f" {act.host.counters.stood_still_seconds:.1f} s, the exporter says:"
+        f"events: {act.events}, waiting for: {act.waits_for!r}, the counters did not advance for"
+        f" {act.host.counters.stood_still_seconds:.1f} s, the exporter logged:"
         f" {act.daemon.complaints}"
     )
     assert "" == act.waits_for, state
@@ -115,8 +118,8 @@ def test_only_the_worst_alert_of_a_degrading_disk_is_sent(played: Stage) -> None
 
 def test_a_failing_drive_inhibits_its_other_alerts(played: Stage) -> None:
     held = act_of(played, "failing").inhibited
-    of_it = {"SSDDiskStalled", "SSDMediaErrors", "SSDMediaErrorsRepeated", "SSDSpareExhausted"}
-    assert of_it | {"SSDTemperatureCritical"} <= held.keys()
+    alerts = {"SSDDiskStalled", "SSDMediaErrors", "SSDMediaErrorsRepeated", "SSDSpareExhausted"}
+    assert alerts | {"SSDTemperatureCritical"} <= held.keys()
     assert {True} == {"SSDDriveFailing" in by for by in held.values()}
 
 
@@ -126,7 +129,7 @@ def test_a_host_that_is_down_inhibits_its_other_alerts(played: Stage) -> None:
 
 
 def test_no_rule_fails_and_no_program_logs_an_error(played: Stage) -> None:
-    """Also while drives are lost and replaced, when a join may find two matches instead of one."""
+    """Even while drives are lost and replaced, when a join may find two matches instead of one."""
     assert 0 == played.prometheus.counts("prometheus_rule_evaluation_failures_total")
     assert 0 < played.prometheus.counts("prometheus_rule_evaluations_total")
     assert [] == played.prometheus.complaints
