@@ -108,7 +108,7 @@ class Agent:
             time.sleep(0.02)
 
     def resident_kilobytes(self) -> int:
-        """VmRSS."""
+        """Returns the resident memory of the process in KiB (VmRSS)."""
         found = _RSS.search(Path("/proc", str(self.process.pid), "status").read_text())
         if found is None:
             raise AssertionError("the agent has ended")

@@ -19,7 +19,7 @@ _STOP_SECONDS = 10.0
 _SERVES = re.compile(r"serves https?://127\.0\.0\.1:(\d+)/")
 _SAMPLES = re.compile(r"^ssd_sampler_samples_total (\d+)$", re.MULTILINE)
 
-#: What tells a service about its manager: of the one that the tests run under, nothing.
+#: Variables of a service manager. They are removed, because the tests may run in a service.
 _OF_A_MANAGER = frozenset(
     {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM", "STATE_DIRECTORY"}
 )

@@ -31,7 +31,7 @@ class Host:
         return f"--path.procfs={self.proc}", f"--path.sysfs={self.sys.root}"
 
     def disk(self, name: str, number: int) -> None:
-        """A disk of which the kernel says next to nothing; `name` is that of diskstats."""
+        """Adds a disk with few attributes in /sys; `name` is the name in diskstats."""
         directory = name.replace("/", "!")
         place = f"devices/virtual/block/{directory}"
         self.sys.write(place, {"dev": f"259:{number}", "size": "2048"})
@@ -39,7 +39,7 @@ class Host:
         self.sys.link(f"class/block/{directory}", place)
 
     def write(self, name: str, text: str) -> None:
-        """Replace a file of /proc whole: a reader sees the old one or the new one."""
+        """Replaces a file of /proc atomically: a reader gets the old or the new content."""
         new = self.proc / "new"
         new.write_bytes(os.fsencode(text))
         (self.proc / name).parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +49,7 @@ class Host:
         self.write("1/mountinfo", mountinfo)
 
     def diskstats(self, names: Iterable[str], operations: int = 0) -> None:
-        """A row of each device, as iostats.rst has it, after so many reads and writes of 4 KiB."""
+        """Writes a row per device (iostats.rst) with `operations` reads and writes of 4 KiB."""
         n = operations
         counts = f"{n} 0 {8 * n} {n} {n} 0 {8 * n} {n} 0 {n} {2 * n} 0 0 0 0 0 0"
         rows = [f"{259:4} {number:7} {name} {counts}\n" for number, name in enumerate(names)]

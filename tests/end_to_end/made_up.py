@@ -13,8 +13,8 @@ from tests.stand_ins.smartctl import StandIn
 
 VERSION = "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0] (local build)"
 
-#: The shortest intervals that the settings take; a second for a drive, so that one that hangs is
-#: known soon.
+#: The shortest intervals that the settings accept. The timeout is one second, so that a hanging
+#: drive is detected soon.
 CONFIG = """
 [smart]
 source = "{source}"

@@ -1,4 +1,4 @@
-"""A page of metrics, parsed as by a scraper."""
+"""A parsed page of metrics."""
 
 import re
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 
 Labels = frozenset[tuple[str, str]]
 
-#: OpenMetrics 1.0 has buckets count whole things, and prometheus_client's parser insists on it;
-#: those that seconds weigh have fractions, which 2.0 allows
-#: (https://github.com/prometheus/OpenMetrics/issues/309) and Prometheus has always taken.
+#: Bucket counts of the histograms that are weighted by seconds. They have fractions, which
+#: OpenMetrics 1.0 and the parser of prometheus_client reject. OpenMetrics 2.0 allows them, and
+#: Prometheus accepts them (https://github.com/prometheus/OpenMetrics/issues/309).
 _FRACTION_OF_SECONDS = re.compile(
     r"^(ssd_disk_(?:busy_ratio|queue_depth)_(?:bucket|count)\{.*\} \d+)\.\d+$", re.MULTILINE
 )
@@ -26,12 +26,12 @@ class Page:
 
     @classmethod
     def parse(cls, text: str, *, openmetrics: bool = False) -> "Page":
-        """What prometheus_client's parser makes of the text.
+        """Parses a page with the parser of prometheus_client.
 
-        In OpenMetrics the histograms weighted by seconds come cut down to whole ones.
+        With `openmetrics`, the counts of histograms weighted by seconds are rounded down.
 
         Raises:
-            ValueError: the text is no page, or has a series twice.
+            ValueError: the text is not a page, or contains a series twice.
         """
         parse = (
             openmetrics_parser.text_string_to_metric_families
@@ -52,25 +52,29 @@ class Page:
         return cls(samples, kinds)
 
     def find(self, name: str, **labels: str) -> Iterator[tuple[dict[str, str], float]]:
-        """The labels and the value of each series of that name with at least these labels."""
-        asked = labels.items()
-        for (found, its_labels), value in self.samples.items():
-            if found == name and asked <= its_labels:
-                yield dict(its_labels), value
+        """Yields labels and value of each series with this name and at least these labels."""
+        wanted = labels.items()
+        for (sample_name, sample_labels), value in self.samples.items():
+            if sample_name == name and wanted <= sample_labels:
+                yield dict(sample_labels), value
 
     def value(self, name: str, **labels: str) -> float:
-        """The value of the one series that has these labels."""
+        """Returns the value of the only series with at least these labels.
+
+        Raises:
+            AssertionError: there is no such series, or more than one.
+        """
         values = [value for _, value in self.find(name, **labels)]
         if len(values) != 1:
             raise AssertionError(f"{name}{labels}: {len(values)} series, not one")
         return values[0]
 
     def labels(self, name: str, label: str) -> set[str]:
-        """The values of one label."""
+        """Returns the values of a label in all series with this name."""
         return {labels[label] for labels, _ in self.find(name)}
 
     def verdict(self, device: str) -> list[str]:
-        """The causes that the page names as the bottleneck of a device."""
+        """Returns the causes whose `ssd_io_bottleneck` is 1 for a device."""
         return [
             labels["cause"]
             for labels, value in self.find("ssd_io_bottleneck", device=device)

@@ -35,13 +35,13 @@ class Series(NamedTuple):
 
 
 class Prometheus:
-    """A context manager that holds a Prometheus, which scrapes `target` ("host:port").
+    """A context manager that runs a Prometheus, which scrapes `target` ("host:port").
 
-    config: the text of its configuration, where that is to be another. flags: more of its own.
+    config: the text of another configuration. flags: additional flags of Prometheus.
 
     Raises:
-        RuntimeError: it ended before it was ready; its own words are in the text.
-        TimeoutError: it is not ready in thirty seconds.
+        RuntimeError: it ended before it was ready; the message contains its log.
+        TimeoutError: it was not ready within thirty seconds.
     """
 
     _process: subprocess.Popen[bytes]
@@ -105,30 +105,30 @@ class Prometheus:
         return found[0].largest
 
     def over(self, expression: str, start: float, end: float) -> list[Series]:
-        """The expression's values once a second."""
+        """Evaluates an expression at every second between two Unix times."""
         asked = {"query": expression, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": "1"}
         found = self._ask("query_range", **asked)["result"]
         return [Series(each["metric"], list(map(_point, each["values"]))) for each in found]
 
     def counts(self, name: str) -> float:
-        """The sum of one of its own counters."""
+        """Returns the sum of a counter that Prometheus exports about itself."""
         with urllib.request.urlopen(f"http://{self._address}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
         values = [line.rpartition(" ")[2] for line in lines if re.match(rf"{name}[{{ ]", line)]
         if not values:
-            raise AssertionError(f"{name}: it does not count that")
+            raise AssertionError(f"{name}: prometheus has no such counter")
         return sum(map(float, values))
 
     def kinds(self) -> dict[str, str]:
-        """The type of each family of the target, as scraped."""
+        """Returns the type of each scraped family, by name."""
         found = self._ask("targets/metadata")
         return {each["metric"]: each["type"] for each in found}
 
     def wait_for(self, expression: str, seconds: float = 20.0) -> float:
-        """Wait until the expression has a result, and give the unix time of then.
+        """Waits until the expression has a result, and returns the Unix time of that moment.
 
         Raises:
-            TimeoutError: it has none in so many seconds.
+            TimeoutError: it has no result within this number of seconds.
         """
         until = time.monotonic() + seconds
         while not self.query(expression, now := time.time()):

@@ -14,7 +14,8 @@ from tests.end_to_end.host import Host
 from tests.end_to_end.page import Page
 from tests.linux import trees
 
-#: None of them is excluded by its name; in /proc/diskstats a name ends at the next white space.
+#: Names that the default settings do not exclude. They have no white space, which ends a name in
+#: /proc/diskstats.
 NAMES = (
     'sd"quoted"',
     "sd'quoted'",
@@ -84,8 +85,8 @@ def test_two_thousand_devices_with_special_names_make_a_valid_page(tmp_path: Pat
 
 
 def test_names_with_line_breaks_affect_only_their_own_samples(tmp_path: Path) -> None:
-    """In a model, a mountpoint and a mapped device's name they are shown; a row of diskstats that
-    one breaks is lost.
+    """Models, mountpoints and names of mapped devices keep their line breaks. A row of diskstats
+    with a line break in its name is skipped.
     """
     host = Host(tmp_path)
     model, mountpoint = 'X "7"\n\\T\x01', '/srv/a "b"\nc\\d'
@@ -104,12 +105,12 @@ def test_names_with_line_breaks_affect_only_their_own_samples(tmp_path: Path) ->
     assert {mountpoint} == page.labels("ssd_mount_info", "mountpoint")
     assert 0 == page.value("ssd_collector_success", collector="disk")
     assert page.value("ssd_collector_errors_total", collector="disk", reason="parse") > 0
-    # One line a message, whatever stands in it.
+    # Every log message is one line.
     for line in daemon.log.splitlines():
         assert line.startswith("ts=")
 
 
-@pytest.mark.parametrize("renewed", [False, True], ids=["the same", "made anew"])
+@pytest.mark.parametrize("renewed", [False, True], ids=["same disk", "new disk"])
 def test_a_device_that_flaps_ten_times_a_second_costs_no_page_and_no_memory(
     tmp_path: Path, renewed: bool
 ) -> None:
@@ -133,7 +134,7 @@ def test_a_device_that_flaps_ten_times_a_second_costs_no_page_and_no_memory(
     config = "sampler.interval_seconds = 0.1"
     with Daemon(tmp_path / "daemon", *host.flags, config=config) as daemon:
         pages, resident = [], []
-        # Not in step with the sampler, which would see it always or never.
+        # Not a divisor of the sampling interval: otherwise each sample could show the same state.
         with repeatedly(flap, 0.047):
             until = time.monotonic() + 6
             while time.monotonic() < until:

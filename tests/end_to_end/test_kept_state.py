@@ -8,7 +8,7 @@ import pytest
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.host import Host
 
-#: The state file's version after this release's.
+#: A state file of a later version.
 FUTURE = '{"version": 999, "drives": []}'
 
 
@@ -62,9 +62,9 @@ def test_damaged_values_in_the_state_do_not_prevent_the_start(tmp_path: Path, st
 def test_iowait_does_not_decrease_over_a_restart_even_if_the_kernel_counter_does(
     tmp_path: Path,
 ) -> None:
-    """proc_stat(5) says that it may; Prometheus would count all of it once more.
+    """The kernel counter may decrease (proc_stat(5)). Prometheus would count all of it again.
 
-    After kill -9 it is not known what was said last: it begins at 0, which is a reset of nothing.
+    After kill -9 the last exported value is unknown, so the counter restarts at 0.
     """
     host = Host(tmp_path)
     host.write("sys/kernel/random/boot_id", "2f5c1d0e-0000-4000-8000-000000000001\n")

@@ -1,6 +1,6 @@
 """kill -9 of the daemon and the agent at random moments.
 
-20 times here; as often as SSD_ROUNDS in the environment says.
+The environment variable SSD_ROUNDS sets the number of rounds; the default is 20.
 """
 
 import json
@@ -21,13 +21,13 @@ from tests.rig import smart_reports
 ROUNDS = int(os.environ.get("SSD_ROUNDS", "20"))
 DRIVES = 6
 
-#: From before the daemon serves until it has read everything, and further on.
+#: Maximum time between two kills, in seconds. The start of the daemon is shorter.
 LATEST_SECONDS = 1.5
 
-#: The two things that a drive says differ by its age.
+#: The ages of the drive in its two reports, which differ in every tested value.
 AGES = (0, 5000)
 
-#: A drive that was here on the first day and is so no more.
+#: Serial number of a drive that is removed before the first kill.
 GONE = "RIGN000099"
 
 
@@ -60,13 +60,13 @@ def check_kept(state: Path, known: set[str]) -> None:
         serials = {drive["serial"] for drive in kept.get("inventory") or []}
         assert known <= serials
         known |= serials
-    assert [] == list(state.glob("*.kept-*")), "nothing was found broken"
+    assert [] == list(state.glob("*.kept-*")), "a file was set aside as damaged"
 
 
 class Scene:
-    """The agent, the daemon that reads what it leaves, and drives with two things to say.
+    """The agent, the daemon that reads its documents, and drives with two reports each.
 
-    whole: what a page that nobody disturbs shows of each drive, once for each thing.
+    whole: the values of each drive on an undisturbed page, once per report.
     """
 
     def __init__(self, root: Path) -> None:
@@ -81,7 +81,7 @@ class Scene:
         self.pages = self.shown = 0
 
     def learn(self) -> None:
-        """Let each drive say the one thing, then the other; between them a drive is pulled."""
+        """Fills `whole` with the values of both reports. Between them, a drive is removed."""
         for age in AGES:
             for number in range(DRIVES):
                 self.drives.says(f"rig{number}", smart_reports.of(number, age))
@@ -100,7 +100,7 @@ class Scene:
             self.drives.says(f"rig{number}", *(smart_reports.of(number, age) for age in AGES))
 
     def watch(self, seconds: float) -> None:
-        """Every page that there is meanwhile shows of a drive what it said, or nothing."""
+        """Asserts that each page shows all values of one report of a drive, or none."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if not self.daemon.is_serving():
@@ -114,7 +114,7 @@ class Scene:
                 self.shown += bool(shown)
 
     def kill(self, *victims: Agent | Daemon) -> None:
-        """At one moment; what they left is whole, and they are started again."""
+        """Sends SIGKILL to all victims at once, and asserts that all documents are valid JSON."""
         for victim in victims:
             assert victim.process.poll() is None, victim.log
             victim.process.send_signal(signal.SIGKILL)

@@ -11,7 +11,7 @@ from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 from tests.end_to_end.programs import need
 
-#: What Prometheus 2.42 sends.
+#: The Accept header of Prometheus 2.42.
 PROMETHEUS = (
     "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
     "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -55,7 +55,7 @@ def test_the_accept_header_selects_the_format(daemon: Daemon, accept: str, kind:
 def test_both_formats_have_the_same_series(daemon: Daemon) -> None:
     text = Page.parse(daemon.get("/metrics").body.decode())
     both = Page.parse(daemon.get("/metrics", Accept=OPENMETRICS).body.decode(), openmetrics=True)
-    # What a page itself reads for the first time appears on the next one.
+    # Values that the first page creates appear on the second one.
     assert set(text.samples) == set(both.samples)
     assert len(text.samples) > 200
 
@@ -99,7 +99,7 @@ def test_promtool_accepts_the_page(tmp_path: Path, flags: tuple[str, ...]) -> No
     said = subprocess.run(
         ["promtool", "check", "metrics"], input=page, capture_output=True, check=False
     )
-    # Node_exporter's own names are as node_exporter chose them.
+    # promtool objects to some names of node_exporter, which are kept for compatibility.
     about = [line for line in said.stderr.decode().splitlines() if not line.startswith("node_")]
     assert [] == about
     assert b"" == said.stdout

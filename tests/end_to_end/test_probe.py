@@ -1,6 +1,6 @@
-"""Real fio under a real daemon: the scheduled profiles, and kill -9 in the middle of them.
+"""Real fio under a real daemon: the scheduled profiles, and kill -9 during a probe.
 
-5 rounds of it here; as many as SSD_PROBE_ROUNDS in the environment says.
+The environment variable SSD_PROBE_ROUNDS sets the number of rounds; the default is 5.
 """
 
 import json
@@ -25,7 +25,7 @@ ROUNDS = int(os.environ.get("SSD_PROBE_ROUNDS", "5"))
 PROFILES = ("fsync", "page_read", "page_write")
 STEADY = "ssd_probe_steady_state_info"
 
-#: Others use the machine that tests run on, and it may be full.
+#: Disables the gate: the machine may be busy with other work, and its disk may be full.
 GATE = """
 [probe.gate]
 host_uptime_seconds = 0
@@ -96,14 +96,14 @@ def fios(directory: Path) -> list[int]:
     return found
 
 
-#: Of each profile after its first run, and of the drive.
+#: Families of each profile and of the drive after the first run.
 FAMILIES = (
     *("runs_total", "skipped_total", "last_run_timestamp_seconds", "duration_seconds"),
     *("last_success_timestamp_seconds", "last_latency_seconds", "latency_seconds_count"),
     *("steady_state_info", "info"),
 )
 OF_THE_DRIVE = ("running", "written_bytes_total", "write_budget_bytes")
-#: After five.
+#: Families after five runs.
 JUDGED = ("steady_state", "steady_range_ratio", "steady_slope_ratio", "steady_state_info")
 
 
@@ -135,12 +135,13 @@ def test_every_scheduled_profile_has_its_families_and_is_judged_after_five_runs(
     ((_, budget),) = page.find("ssd_probe_write_budget_bytes", period="day")
     ((_, left),) = page.find("ssd_probe_write_budget_remaining_bytes", period="day")
     assert budget - written == left
-    # The file, 200 writes of 4 KiB, 100 of 16 KiB, and at least as much for the filesystem.
+    # The charge is at least twice the file, 200 writes of 4 KiB and 100 of 16 KiB: the rest is the
+    # reserve for the filesystem.
     assert written >= 2 * (8_388_608 + 200 * 4096 + 100 * 16_384)
 
     phases = {labels["profile"]: labels["phase"] for labels, _ in page.find(STEADY)}
     assert dict.fromkeys(PROFILES, "too_few") == phases
-    # A read that lost its time in the host, as on a host without a free CPU, is no round.
+    # A run that lost its time to other processes, as on a host without a free CPU, is not a round.
     expected = set(PROFILES) - limited
     assert expected >= {"fsync"}
     for name in JUDGED:
@@ -185,7 +186,7 @@ def test_kill_9_leaves_no_fio_process_and_all_bytes_charged(
         while fios(directory):
             assert time.monotonic() < until, f"fio lives on, seed {seed}"
             time.sleep(0.02)
-        # What was set aside counts as spent, as long as nobody has settled it.
+        # Reserved bytes count as spent until the next start settles them.
         owed = _spent(place / "state")
     with Daemon(place, *flags, config=settings(directory)) as daemon:
         await_page(daemon, has_run, 60.0)
@@ -195,7 +196,7 @@ def test_kill_9_leaves_no_fio_process_and_all_bytes_charged(
 def _await_fio(directory: Path) -> None:
     until = time.monotonic() + 20.0
     while not fios(directory):
-        assert time.monotonic() < until, "no probe has begun"
+        assert time.monotonic() < until, "no probe has started"
         time.sleep(0.01)
 
 

@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 SLOT, HOUR = 300.0, 3600.0
 
-#: As many operations as ever, in less time; and a small file, or its filling would be all.
+#: The default number of operations at a higher rate. The file is small, because otherwise most of
+#: the written bytes would fill it.
 FASTER = dict.fromkeys(ON_BY_DEFAULT, ProfileSettings(rate_iops=1000, size_bytes=8 * MIB))
 
 
@@ -35,5 +36,5 @@ def test_the_device_writes_between_half_of_the_charge_and_the_charge(tmp_path: P
     succeeded = {name: runs[device, name, "success"] for name in ON_BY_DEFAULT}
     assert {"fsync": 12, "page_read": 12, "page_write": 4} == succeeded
     assert written <= charged <= 2.2 * written
-    # Nothing but the probes wrote: their own word, which is half of what is charged at least.
+    # Only the probes wrote. Their own bytes are half of the charge.
     assert written >= 8 * MIB + 12 * 200 * 4096 + 4 * 100 * 16_384

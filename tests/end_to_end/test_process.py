@@ -24,7 +24,7 @@ class Manager:
         self.path = path
 
     def heard(self, seconds: float = 5.0) -> list[str]:
-        """The states of the next message; none is TimeoutError."""
+        """Returns the states of the next message. Raises TimeoutError if none arrives."""
         self._socket.settimeout(seconds)
         return self._socket.recv(4096).decode().split("\n")
 
@@ -70,7 +70,7 @@ def test_it_notifies_the_watchdog_at_least_twice_per_timeout(tmp_path: Path) -> 
         begin = time.monotonic()
         for _ in range(6):
             assert ["WATCHDOG=1"] == manager.heard(0.6)
-        assert time.monotonic() - begin > 0.6  # but does not chatter
+        assert time.monotonic() - begin > 0.6  # but not more often
 
 
 def test_the_watchdog_of_another_process_is_not_notified(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_reload_applies_new_settings_and_notifies_the_manager(tmp_path: Path) 
         daemon.signal(signal.SIGHUP)
         reloading, stamp = manager.heard_besides_watchdog()
         assert "RELOADING=1" == reloading
-        # With it systemd tells this reload from an earlier one (Type=notify-reload).
+        # It distinguishes this reload from an earlier one (systemd's Type=notify-reload).
         name, _, microseconds = stamp.partition("=")
         assert "MONOTONIC_USEC" == name
         assert before <= int(microseconds) <= time.monotonic_ns() // 1000
@@ -133,7 +133,7 @@ def test_it_ends_within_a_second_although_clients_hold_connections(
     with Daemon(tmp_path) as daemon:
         idle = [socket.create_connection(("127.0.0.1", daemon.port)) for _ in range(20)]
         for link in idle[:10]:
-            link.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")  # and never the end of it
+            link.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n")  # without the end of the request
         daemon.page()
         begin = time.monotonic()
         daemon.signal(number)
@@ -148,7 +148,7 @@ def test_it_ends_within_a_second_although_clients_hold_connections(
 
 
 def test_sigterm_ends_the_daemon_at_whichever_thread_it_arrives(tmp_path: Path) -> None:
-    # As where it comes just before the main thread begins to wait: it is not the one that wakes.
+    # Like a signal that arrives just before the main thread starts to wait, and does not wake it.
     with Daemon(tmp_path) as daemon:
         process = daemon.process.pid
         threads = [int(task.name) for task in Path("/proc", str(process), "task").iterdir()]

@@ -23,13 +23,13 @@ pytestmark = pytest.mark.real
 WRITE_IOPS = 400
 BUSY_SECONDS, IDLE_SECONDS = 9, 6
 
-#: Of rate(): the daemon is back within two of its scrapes, and half of a window stays.
+#: Window of rate(), in seconds. A restart costs at most two scrapes, so half of the window remains.
 WINDOW_SECONDS = 6
 
-#: rate() extrapolates to the ends of its window, by up to a scrape at each of them.
+#: Factor by which rate() may overestimate: it extrapolates by up to one scrape at both ends.
 EXTRAPOLATED = 1 + 2 / WINDOW_SECONDS
 
-#: What the daemon counts itself, from zero at each start.
+#: Prefixes of counters that the daemon itself counts, from zero at each start.
 OWN = (
     "ssd_sampler_",
     "ssd_cpu_softirq_saturated_seconds_total",
@@ -152,8 +152,8 @@ def test_prometheus_sees_increasing_counters_and_correct_quantiles(
         at,
     )
     assert pytest.approx(sum(per_second) / len(per_second), abs=1.5 / seconds) == mean
-    # A fifth from each end and in the middle of either level: a second more or less of one does
-    # not move these into the other.
+    # These quantiles are far from the boundary of the two levels, so that one second more or less
+    # does not matter.
     for quantile in (0.2, 0.6, 0.9):
         expected = per_second[int(quantile * len(per_second))]
         least, most = bucket(expected)
@@ -164,11 +164,11 @@ def test_prometheus_sees_increasing_counters_and_correct_quantiles(
 
 
 def test_restarts_cause_no_spike_in_any_rate(scene: Scene) -> None:
-    """By SIGKILL and by SIGTERM, while fio keeps every counter of the disk running.
+    """Restarts by SIGKILL and by SIGTERM, while fio increases all counters of the disk.
 
-    A rate over a restart stays within what it was before, whatever the daemon counts from zero or
-    goes on with. What else the host does meanwhile may grow, but a count of the kernel's must not
-    step back: each step would be an increase from zero to Prometheus.
+    A rate over a restart must not exceed the rate before it, both for counters that restart at zero
+    and for those that continue. A counter of the kernel must not decrease, because Prometheus would
+    treat its whole value as an increase.
     """
     prometheus, life = scene.prometheus, WINDOW_SECONDS
     with demand(scene.disk):
@@ -199,7 +199,7 @@ def test_restarts_cause_no_spike_in_any_rate(scene: Scene) -> None:
             if series in again:
                 rates[f"{name}{sorted(each.labels.items())}"] = calm.get(series, 0.0), each.largest
 
-    # The first second of a process is work of its own, and no more than a second.
+    # A starting process needs CPU time of its own, at most one second per second.
     start = next(name for name in rates if name.startswith("process_cpu_seconds_total"))
     assert rates.pop(start)[1] <= 1
     spikes = {
@@ -209,6 +209,6 @@ def test_restarts_cause_no_spike_in_any_rate(scene: Scene) -> None:
     }
     assert {} == spikes
     own = {name.partition("[")[0] for name in rates}
-    # idle and iowait step back in the kernel, so after SIGKILL they begin at 0: see never_back.py.
+    # The kernel's idle and iowait may decrease, so the daemon counts them from 0 after SIGKILL.
     of_kernel = {name for name in own if not name.startswith(OWN)} - {"ssd_cpu_seconds_total"}
     assert set() == of_kernel

@@ -15,13 +15,13 @@ from tests.rig.nvme_shim import Health
 
 pytestmark = pytest.mark.real
 
-UNIT = 512_000  # 1000 blocks of 512 bytes, whatever the drive's own
+UNIT = 512_000  # 1000 blocks of 512 bytes, independent of the drive's block size
 CAPACITY = 1_920_383_410_176
-#: No machine has so many.
+#: A number that exists on no machine.
 DEVICE, PATH = "nvme1657", "/dev/nvme1657"
 WHO = {"serial": "SHIM00SERIAL01"}
 
-#: No two numbers are the same. Set are spare, reliability and volatile backup.
+#: All numbers differ. The critical warnings are spare, reliability and volatile backup.
 HEALTH = Health(
     critical_warning=0b10101,
     temperature=37,
@@ -37,7 +37,7 @@ HEALTH = Health(
     power_on_hours=7_017,
     unsafe_shutdowns=819,
     media_errors=921,
-    # More than 64 bits would hold.
+    # Exceeds 64 bits.
     error_log_entries=(1 << 70) + 1,
     warning_minutes=127,
     critical_minutes=31,

@@ -21,8 +21,10 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 MEMORY = Path("/dev/shm")
 
-#: As fast at first, so many bytes long, and then; so much is back after a rest.
+#: The simulated write cache: bytes per second while it has room, its size in bytes, and bytes per
+#: second when it is full.
 FAST, CACHE_BYTES, SLOW = 40_000_000, 300_000_000, 12_000_000
+#: Bytes that are free again after a rest of this many seconds.
 BACK_BYTES, REST_SECONDS = 160_000_000, 1.5
 
 
@@ -38,7 +40,7 @@ def large_disk() -> Iterator[SlowDisk]:
 
 
 def slc(disk: SlowDisk, place: Path, *arguments: str) -> Ended:
-    """In the control group of the disk, whose filesystem is mounted at `place`/mnt."""
+    """Runs the command in the cgroup of the disk, whose filesystem is mounted at `place`/mnt."""
     (place / "root/run/lock").mkdir(parents=True)
     (place / "state").mkdir()
     (place / "config.toml").write_text(GATE)
@@ -81,7 +83,9 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
     assert "cliff" == data["result"]
     assert pytest.approx(CACHE_BYTES, rel=0.1) == data["cache_bytes"]
     assert pytest.approx(SLOW / FAST, rel=0.1) == data["falloff_ratio"]
-    assert data["written_bytes"] < 0.9 * (448 << 20), "it stops soon after"
+    assert data["written_bytes"] < 0.9 * (448 << 20), (
+        "the run did not stop soon after the end of the cache"
+    )
     (rung,) = data["recovery"]
     assert pytest.approx(BACK_BYTES, rel=0.15) == rung["recovered_bytes"]
     assert rung["others_bytes"] is None
@@ -94,7 +98,7 @@ def test_slc_finds_the_end_of_the_cache_and_its_recovery(
 def test_slc_finds_no_cache_on_a_disk_of_constant_speed(
     large_disk: SlowDisk, tmp_path: Path
 ) -> None:
-    """A cache has at most a third of a disk of 576 MiB."""
+    """On a disk of 576 MiB, a cache has at most a third of its size."""
     with mounted(large_disk, tmp_path / "mnt"):
         large_disk.throttle(write_bps=FAST)
         ended = slc(large_disk, tmp_path, "--bytes=220MiB")

@@ -49,7 +49,7 @@ def test_a_new_slc_result_is_exported_and_a_damaged_one_is_skipped(
 
 
 def has_run(page: Page) -> bool:
-    """A run that stops because it found the end is neither failed nor aborted."""
+    """Returns True after one run that stopped at the end of the cache with the result success."""
     found = page.find("ssd_probe_runs_total", profile="slc", result="success")
     return [1.0] == [value for _, value in found]
 
@@ -57,7 +57,7 @@ def has_run(page: Page) -> bool:
 def test_the_scheduled_slc_profile_finds_the_end_of_the_cache(
     tmp_path: Path, slow_disk: SlowDisk
 ) -> None:
-    """In one slot with the other profiles. The disk has 64 MiB, so all sizes are small."""
+    """It runs beside the other scheduled profiles. All sizes fit on a disk of 64 MiB."""
     (tmp_path / "root/run/lock").mkdir(parents=True)
     config = f"""
         {OFTEN}

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
 WRITE_IOPS = 400
 
-#: libaio fills the queue; psync's threads are those whose waiting the kernel's pressure sees.
+#: libaio fills the queue. The threads of psync wait for I/O, which the kernel counts as pressure.
 DEMAND = (Job(depth=16), Job(engine="psync", depth=16))
 IN_FLIGHT = 32
 
@@ -79,8 +79,8 @@ def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
     assert ["device"] == slow.verdict(device)
     waited = "ssd_pressure_io_waiting_seconds_total"
     assert slow.value(waited) - begun.value(waited) > 0.1 * 7
-    # How much of it there is depends on what else the CPUs do meanwhile: the kernel counts it only
-    # on a CPU that is idle.
+    # Compared with the kernel's value, because iowait depends on other work: the kernel counts it
+    # only on an idle CPU.
     iowait = [page.value("ssd_cpu_seconds_total", mode="iowait") for page in (begun, slow)]
     assert pytest.approx(iowait_slow - iowait_begun, abs=0.5) == iowait[1] - iowait[0]
 
@@ -98,9 +98,9 @@ def test_all_metrics_show_a_slow_disk_and_return_to_normal_afterwards(
 def test_a_hang_of_four_seconds_counts_four_stalled_and_busy_seconds(
     slow_disk: SlowDisk, tmp_path: Path
 ) -> None:
-    """It begins before one sample and ends after another, four seconds later.
+    """The hang starts before one sample and ends after another, four seconds later.
 
-    Sampled ten times as often, the seconds are those of the hang itself.
+    A second daemon with ten samples per second measures the length of the hang itself.
     """
     device, margin = slow_disk.device, 0.25
     with ExitStack() as stack:

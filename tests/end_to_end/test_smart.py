@@ -16,10 +16,10 @@ from tests.end_to_end.page import Page
 from tests.end_to_end.waiting import SOON, await_page, up
 from tests.rig import smart_reports
 
-#: After its second a drive has two more until SIGKILL.
+#: Time until a hanging drive is down, in seconds: the timeout of 1 s, and 2 s until SIGKILL.
 KNOWN_TO_HANG = 3.0
 
-#: One that hung is asked again when twice its interval of 10 s has passed.
+#: Time until the next poll of a drive that hung, in seconds: twice its interval of 10 s.
 HEALED = 20.0 + SOON
 
 LAST_SUCCESS = "ssd_smart_last_success_timestamp_seconds"
@@ -32,7 +32,7 @@ def drives(tmp_path: Path) -> MadeUpDrives:
 
 @pytest.fixture
 def end_later() -> Iterator[list[Path]]:
-    """Files with the ids of processes that a test may leave running."""
+    """Yields a list for files with process ids. These processes are killed after the test."""
     files: list[Path] = []
     yield files
     for file in files:
@@ -49,7 +49,7 @@ def test_a_hanging_drive_affects_only_itself_until_it_answers(
     begun = time.monotonic()
     with Daemon(tmp_path / "daemon", *drives.flags, config=drives.config()) as daemon:
         page = await_page(daemon, lambda page: others == up(page))
-        # Nobody had to wait for it, not even behind it.
+        # The hanging drive delayed no other poll.
         assert time.monotonic() - begun < SOON
         took = []
         for _ in range(50):
@@ -67,7 +67,7 @@ def test_a_hanging_drive_affects_only_itself_until_it_answers(
         page = await_page(daemon, lambda page: 24 == sum(up(page).values()), HEALED)
         now = time.time()
         assert 7 == page.value("ssd_smart_media_errors_total", device="rig7", serial="RIGN000007")
-        # All the time the others were asked every 10 s.
+        # The other drives were polled every 10 s throughout.
         ages = {labels["device"]: now - at for labels, at in page.find(LAST_SUCCESS)}
         assert {} == {device: age for device, age in ages.items() if age > 10 + SOON / 2}
         assert {0.0} == {value for _, value in page.find("ssd_command_stuck")}
@@ -83,7 +83,7 @@ def growth(before: Page, after: Page) -> dict[str, float]:
             continue
         last = before.samples.get((name, labels))
         if last is not None:
-            # A counter that fell began anew. Of a series with one sample nothing is known.
+            # A counter that decreased was reset. A series with one sample has no increase.
             found[f"{name}{sorted(labels)}"] = value - last if value >= last else value
     return found
 
@@ -123,7 +123,7 @@ def test_a_replaced_drive_has_new_series_and_causes_no_increase(
         assert {} == {
             series: by for series, by in grown.items() if by and not series.startswith(asked)
         }
-    # What was taken out is missed until somebody says that it was meant.
+    # A removed drive is missing until `ssd-exporter forget`.
     for name, serial in (("rig0", "RIGA000000"), ("rig1", "RIGN000001")):
         assert 0 == later.value("ssd_device_up", device=name, serial=serial)
 
@@ -204,7 +204,7 @@ def test_sigterm_ends_the_daemon_within_a_second_while_a_poll_hangs(
         assert 0 == daemon.stop()
         assert time.monotonic() - begin < 1
     assert [] == daemon.complaints
-    # What can be ended is not left behind; it dies once the host has a moment for it.
+    # The process that reacts to SIGTERM must end, too. On a busy machine this takes a moment.
     process = Path("/proc") / heeding.read_text().strip()
     until = time.monotonic() + SOON
     while process.exists():

@@ -13,7 +13,8 @@ from tests.rig.slow_disk import SlowDisk
 pytest_plugins = ("tests.rig.fixtures",)
 pytestmark = [pytest.mark.real, pytest.mark.xdist_group("disk")]
 
-#: As fast at first, so many bytes long, and then.
+#: The simulated write cache: bytes per second while it has room, its size in bytes, and bytes per
+#: second when it is full.
 FAST, CACHE_BYTES, SLOW = 40_000_000, 480_000_000, 10_000_000
 
 WRITER = Job(pattern="write", depth=8, block_bytes=128 << 10)
@@ -26,7 +27,7 @@ def written_bytes(disk: SlowDisk) -> int:
 def wait_until_written(disk: SlowDisk, size: int) -> None:
     begun, until = written_bytes(disk), time.monotonic() + 60
     while written_bytes(disk) - begun < size:
-        assert time.monotonic() < until, "the writer is slower than the disk lets it be"
+        assert time.monotonic() < until, "the writer is slower than the disk"
         time.sleep(0.005)
 
 

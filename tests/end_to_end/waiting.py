@@ -6,8 +6,8 @@ from collections.abc import Callable
 from tests.end_to_end.daemon import Daemon
 from tests.end_to_end.page import Page
 
-#: Asking 24 drives and reading what they say takes half a second, a look at the agent's directory
-#: comes every two; the cores may be at something else.
+#: Timeout in seconds of most waits. Polling 24 drives takes half a second, and the daemon reads the
+#: agent's directory every two seconds. The rest is margin for a busy machine.
 SOON = 10.0
 
 

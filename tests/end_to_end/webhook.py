@@ -16,7 +16,7 @@ _LARGEST_BYTES = 1 << 22
 class Notice:
     """One alert in one notification.
 
-    receiver: the path that it was sent to. seconds: when it came, by the monotonic clock.
+    receiver: the path that it was sent to. seconds: the monotonic time at which it arrived.
     """
 
     receiver: str
@@ -32,13 +32,14 @@ class Notice:
 
     @property
     def event(self) -> tuple[str, str, str, str]:
-        """Where it went, what it is, of which device, and whether it fires or is resolved."""
+        """Returns receiver, alert, device and status ("firing" or "resolved")."""
         return self.receiver, self.alert, self.labels.get("device", ""), self.status
 
 
 class Receiver:
-    """`address` is its host and port; https://prometheus.io/docs/alerting/latest/configuration/
-    #webhook_config has what is sent.
+    """Stores received notifications; `address` is "host:port".
+
+    Format: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
     """
 
     def __init__(self, address: str) -> None:
@@ -47,13 +48,13 @@ class Receiver:
         self._notices: list[Notice] = []
 
     def notices(self, instance: str | None = None) -> list[Notice]:
-        """What has come so far, of one host or of all."""
+        """Returns the alerts received so far, of one host or of all."""
         with self._lock:
             found = list(self._notices)
         return [each for each in found if instance in (None, each.labels.get("instance"))]
 
     def take(self, receiver: str, notification: dict[str, Any]) -> None:
-        """Keep what is told of each of its alerts."""
+        """Stores the alerts of a notification."""
         now = time.monotonic()
         with self._lock:
             self._notices += (
@@ -82,7 +83,7 @@ def receiving() -> Iterator[Receiver]:
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Say nothing on standard error."""
+            """Suppresses the log on standard error."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     receiver = Receiver(f"127.0.0.1:{server.server_port}")

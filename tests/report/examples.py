@@ -6,7 +6,7 @@ from exporter.report.content import Band, Chart, ChartLine, Mark, Report, Table
 
 
 def write_cache() -> Report:
-    """A cliff at 38 GB."""
+    """Returns a report with the end of the write cache at 38 GB."""
     noise = random.Random(1)
     points = []
     for number in range(640):
@@ -61,7 +61,7 @@ def write_cache() -> Report:
 
 
 def steady_state() -> Report:
-    """Five rounds, of which the line falls by 6 % and the values range over 13 %."""
+    """Returns a report of five rounds: the fitted line falls by 6 %, the values range over 13 %."""
     values = (20_900.0, 20_150.0, 19_480.0, 20_420.0, 19_300.0)
     mean = sum(values) / len(values)
     chart = Chart(
@@ -102,7 +102,7 @@ def steady_state() -> Report:
 
 
 def matrix() -> Report:
-    """30 cells, with a drive that gives itself a hostile name."""
+    """Returns a report of 30 cells, of a drive with a hostile name."""
     noise = random.Random(2)
     rows = []
     for size in ("4 KiB", "16 KiB", "128 KiB"):

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from exporter.report.content import Band, Chart, ChartLine, Mark, Report, Table
 
-#: Every character there is, halves of surrogate pairs and what steers a terminal among them.
+#: All characters, including surrogates and the control characters of terminals.
 words = st.text(st.characters(exclude_categories=()), max_size=60)
 numbers = st.one_of(
     st.floats(),

@@ -5,7 +5,7 @@ import re
 
 
 class Screen(io.StringIO):
-    """What is written as a terminal gets it."""
+    """Returns the written text as the terminal receives it."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         super().__init__()
@@ -20,5 +20,5 @@ class Screen(io.StringIO):
 
 
 def without_colours(text: str) -> str:
-    """What can be seen of it; an escape sequence that sets no colour stays, and shows."""
+    """Returns the visible text: without colours, but with all other escape sequences."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)

@@ -17,7 +17,7 @@ from tests.required import lacking
 
 pytestmark = pytest.mark.real
 
-#: Run in the page, which forbids it itself: its policy is taken out for that.
+#: A script that measures the page. The policy of the page forbids scripts, so the test removes it.
 MEASURES = """<script>addEventListener("load", () => {
   const shown = [...document.querySelectorAll("figure div svg")]
     .filter(svg => svg.getBoundingClientRect().width);
@@ -44,7 +44,7 @@ POLICY = '<meta http-equiv="Content-Security-Policy" content="default-src \'none
 
 
 def close_marks() -> Report:
-    """More names than there is room for side by side."""
+    """Returns a report with more names than fit side by side."""
     points = tuple((n * 1e9, 2e9 if n < 12 else 0.4e9) for n in range(81))
     words = ("end of the write cache, 12 GB", "folding begins", "folding ends, 16 GB", "too hot")
     marks = tuple(Mark(at, name) for at, name in zip((12e9, 13e9, 16e9, 79e9), words, strict=True))
@@ -62,7 +62,7 @@ REPORTS = {
 
 
 def seen(report: Report, folder: Path, width: int, *options: str) -> dict[str, Any]:
-    """What a browser makes of the page in a window so wide."""
+    """Returns the sizes that a browser measures in a window of this width."""
     program = shutil.which("chromium")
     if program is None:
         lacking("chromium")
@@ -91,12 +91,14 @@ def test_a_page_is_legible_and_fetches_nothing(tmp_path: Path, name: str, width:
     report = REPORTS[name]()
     found = seen(report, tmp_path, width)
     assert [] == found["fetched"]
-    assert 1 == found["scripts"], "the one that measures"
+    assert 1 == found["scripts"], "the only script is the one of the test"
     assert report.title == found["title"]
-    assert found["page"] <= found["width"], "the page scrolls down only"
-    assert found["verdict"][3] < 250, "the verdict is read without scrolling"
+    assert found["page"] <= found["width"], "the page is wider than the window"
+    assert found["verdict"][3] < 250, "the verdict is not visible without scrolling"
     charts = [part for part in report.parts if isinstance(part, Chart)]
-    assert len(charts) == len(found["charts"]), "each is shown once, wide or narrow"
+    assert len(charts) == len(found["charts"]), (
+        "each chart must be shown once, in its wide or its narrow form"
+    )
     for box, lines, texts in zip(found["charts"], found["lines"], found["texts"], strict=True):
         assert box[2] - box[0] >= 300
         assert box[3] - box[1] >= 200
@@ -119,7 +121,7 @@ def overlapping(texts: list[list[Any]]) -> list[tuple[str, str]]:
         for other in texts[number + 1 :]
         if one[1] < other[3]
         and other[1] < one[3]
-        and one[2] + 2 < other[4]  # the boxes hold more than the letters
+        and one[2] + 2 < other[4]  # the boxes are larger than the letters
         and other[2] + 2 < one[4]
     ]
 

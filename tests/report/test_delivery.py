@@ -98,7 +98,9 @@ def test_a_page_that_cannot_be_written_is_said_in_one_line(
     with pytest.raises(ConfigError, match=why) as refused:
         deliver(REPORT, out, as_json=False, html=tmp_path / name)
     assert str(refused.value).isprintable()
-    assert "Write cache of nvme0n1" in out.getvalue(), "the result is not lost with the page"
+    assert "Write cache of nvme0n1" in out.getvalue(), (
+        "the result must be printed without the page, too"
+    )
     with pytest.raises(ConfigError, match=why):
         delivery.check(tmp_path / name)
 

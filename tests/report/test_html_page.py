@@ -15,12 +15,12 @@ HOSTILE = (
     "</style></script><script>alert(1)</script><img src='http://192.0.2.1/x' onerror=alert(2)>"
 )
 
-#: What may load something, and what may run something.
+#: Attributes that may load a resource or open another page.
 LOADS = {"src", "href", "srcset", "data", "action", "background", "poster", "xlink:href"}
 
 
 class Tags(HTMLParser):
-    """What a browser would find, by the rules of HTML rather than XML."""
+    """Collects tags and attributes by the rules of HTML, as a browser does."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -58,7 +58,7 @@ def test_a_terminal_shows_a_bar_that_is_gone_at_the_end(encoding: str) -> None:
 
 
 class Closed(Screen):
-    """A terminal that was closed while something was measured."""
+    """A terminal that is closed during a measurement."""
 
     def write(self, _text: str) -> int:
         raise OSError(errno.EIO, "Input/output error")

@@ -17,7 +17,7 @@ from tests.report.screens import Screen, without_colours
 
 ROOT = Path(__file__).parents[2]
 
-#: Prints the example named first; rich cannot be imported where that is named second.
+#: Prints the example of the first argument. A second argument prevents the import of rich.
 PRINTS = """
 import sys
 if sys.argv[2:] == ["without"]:
@@ -29,7 +29,7 @@ terminal.write(getattr(examples, sys.argv[1])(), sys.stdout)
 
 
 def in_terminal(*arguments: str, **environment: str) -> str:
-    """What a child writes to a terminal of its own, of 80 columns."""
+    """Returns the output of a child process on its own terminal of 80 columns."""
     ours, theirs = pty.openpty()
     variables = {**os.environ, "COLUMNS": "80", "TERM": "xterm-256color", **environment}
     argv = [sys.executable, "-c", PRINTS, *arguments]
@@ -39,7 +39,7 @@ def in_terminal(*arguments: str, **environment: str) -> str:
     try:
         while chunk := os.read(ours, 65536):
             said += chunk
-    except OSError:  # Linux says EIO where the other end is closed
+    except OSError:  # Linux returns EIO if the other end is closed
         pass
     os.close(ours)
     assert 0 == child.wait(timeout=20), said.decode()

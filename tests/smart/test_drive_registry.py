@@ -196,7 +196,7 @@ def test_a_missing_drive_stays_missing_after_a_restart(known: Known, tmp_path: P
     known.call(SDA, NVME)
     again = Known(tmp_path, inventory=kept(known))
     again.call(NVME, scanned_at=None)
-    assert [] == again.labels(), "nobody has looked yet"
+    assert [] == again.labels(), "the first scan is not complete"
     again.answer(NVME, nvme("FW000000"))
     again.call(NVME)
     assert [("nvme0n1", "FW000000", True), ("sda", "S00001", False)] == again.labels()

@@ -509,7 +509,7 @@ def test_real_processes_are_asked_and_one_that_hangs_is_told(
     done = until(poll, lambda done: len(done) == 25)
     results = Counter(each.result for each in done)
     assert {PollResult.SUCCESS: 23, PollResult.TIMED_OUT: 1, PollResult.STANDBY: 1} == results
-    assert PollResult.TIMED_OUT == done[-1].result, "nobody waited for it"
+    assert PollResult.TIMED_OUT == done[-1].result, "the poll delayed others"
     assert time.monotonic() - begun < 15
     assert all("-n standby,3" in call for call in stand_in.calls())
     poll.close()

@@ -141,7 +141,7 @@ def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 128 KiB, for whoever may mount one."""
+    """Mounts a file system of 128 KiB; skips the test if mounting is not permitted."""
     disk = tmp_path / "disk"
     disk.mkdir()
     argv = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(disk)]
@@ -152,7 +152,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def filled(disk: Path) -> Path:
-    """Whatever is deleted to make room again."""
+    """Fills the disk, and returns a file that a test can delete to free space again."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
         while True:

@@ -83,7 +83,7 @@ def test_the_last_look_follows_the_rows(history: WearHistory) -> None:
 
 
 def test_another_drive_is_another_history(history: WearHistory, tmp_path: Path) -> None:
-    """A replaced drive has another WWN, so its wear begins anew."""
+    """A replaced drive has another WWN, so it has its own history."""
     history.record(KEY, look(0, 0.9))
     history.record("naa.5002538e40ffffff", look(900, 0.0))
     assert (look(900, 0.0),) == history.observations("naa.5002538e40ffffff")
