@@ -32,7 +32,7 @@ def rows(*found: Row) -> Finished:
 
 
 def asleep(mode: str = "STANDBY") -> Finished:
-    """A disk that `-n standby,3` leaves alone: it is not asked who it is."""
+    """Output for a disk in standby with `-n standby,3`: without its identity."""
     said = reports.smartctl(f"Device is in {mode} mode, exit(3)", status=3, severity="information")
     return printed(said | reports.device("sat", "ATA"))
 

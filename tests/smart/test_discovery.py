@@ -59,13 +59,13 @@ def test_a_path_in_neither_scan_nor_sys_is_no_candidate(sys: Sys) -> None:
     assert () == look(sys)
 
 
-def test_a_drive_that_sys_does_not_show_is_an_adapter_of_its_own(sys: Sys) -> None:
+def test_a_drive_that_is_not_in_sys_is_its_own_adapter(sys: Sys) -> None:
     (found,) = look(sys, row("/dev/sdx", "scsi", "SCSI"))
     assert "/dev/sdx" == found.adapter
 
 
-def test_hidden_disks_are_asked_through_their_generic_nodes(sys: Sys) -> None:
-    """Members of a volume behind mptsas; the volume itself may answer nothing."""
+def test_hidden_disks_are_polled_through_their_generic_nodes(sys: Sys) -> None:
+    """Members of a volume behind mptsas. The volume itself may not answer."""
     node_trees.hidden_disks(sys, 2)
     expected = (
         Candidate(Address("/dev/sda", "scsi"), "0000:01:00.0", Protocol.SCSI, volume=True),
@@ -80,7 +80,7 @@ def test_a_hidden_sas_disk(sys: Sys) -> None:
     assert [Protocol.SCSI] == [each.protocol for each in look(sys)]
 
 
-def test_a_drive_on_a_link_of_its_own_is_no_volume(sys: Sys) -> None:
+def test_a_drive_with_its_own_link_is_not_a_volume(sys: Sys) -> None:
     """Not even beside a hidden one, on the same adapter."""
     trees.sas(sys, "sdc", 9)
     adapter = "devices/pci0000:00/0000:00:03.0/0000:02:00.0/host9"
@@ -101,7 +101,7 @@ def test_a_device_that_smartctl_attributes_to_a_controller_is_a_volume(sys: Sys)
 
 
 def test_nvme_controllers_beyond_the_scan_are_found(sys: Sys) -> None:
-    """smartctl lists /dev/nvme0 to /dev/nvme99; a node that /dev lacks could not be asked."""
+    """smartctl lists only /dev/nvme0 to /dev/nvme99. A controller without a node is skipped."""
     trees.nvme(sys, 99)
     trees.nvme(sys, 100)
     trees.nvme(sys, 101)
@@ -110,8 +110,8 @@ def test_nvme_controllers_beyond_the_scan_are_found(sys: Sys) -> None:
     assert [("/dev/nvme99", "nvme"), ("/dev/nvme100", "nvme")] == found
 
 
-def test_one_device_by_two_nodes_is_asked_once(sys: Sys) -> None:
-    """The disk's own node stands for it, wherever a later smartctl lists the generic one."""
+def test_one_device_with_two_nodes_is_polled_once(sys: Sys) -> None:
+    """The block device node is used, even if a later smartctl lists the generic node."""
     target = trees.sata(sys, "sda").removesuffix("/block/sda")
     node_trees.attach(sys, target)
     node_trees.generic(sys, "sg0", target)
@@ -119,7 +119,7 @@ def test_one_device_by_two_nodes_is_asked_once(sys: Sys) -> None:
     assert [("/dev/sda", "sat")] == addresses(sys, *rows)
 
 
-def test_one_slot_through_two_volumes_is_asked_once(sys: Sys) -> None:
+def test_one_slot_through_two_volumes_is_polled_once(sys: Sys) -> None:
     node_trees.raid_volumes(sys, "sda", "sdb")
     drives = (("/dev/sda", "megaraid,0-1"), ("/dev/sdb", "megaraid,0-1"))
     expected = [("/dev/sda", "megaraid,0"), ("/dev/sda", "megaraid,1")]
@@ -129,7 +129,7 @@ def test_one_slot_through_two_volumes_is_asked_once(sys: Sys) -> None:
     assert expected == sorted(addresses(sys, scanned, drives=drives))
 
 
-def test_configured_drives_are_asked_beside_those_found(sys: Sys) -> None:
+def test_configured_drives_are_polled_in_addition(sys: Sys) -> None:
     rows = perc(sys)
     found = look(sys, *rows, drives=(("/dev/sg7", "cciss,0-1"), ("/dev/twa0", "3ware,2")))
     expected = (
@@ -159,7 +159,7 @@ def test_two_types_at_one_path_are_two_drives_of_a_dock(sys: Sys) -> None:
 
 
 def test_a_configured_name_is_followed_to_the_node(sys: Sys) -> None:
-    """by-id names stay when letters change; one that leads nowhere is shown as it is."""
+    """by-id names remain valid if device names change. A dangling link is kept unresolved."""
     trees.sata(sys, "sda")
     node_trees.dev(sys, "sda", "disk/by-id/x")
     by_id = sys.root.parent / "dev/disk/by-id"
@@ -214,7 +214,7 @@ def test_types_that_write_to_the_device_must_be_configured(sys: Sys) -> None:
 
 
 @pytest.mark.parametrize("name", ["nvme0n1", "/dev/nvme0", "/dev/nvme0 nvme"])
-def test_a_drive_has_settings_of_its_own(sys: Sys, name: str) -> None:
+def test_a_drive_has_its_own_settings(sys: Sys, name: str) -> None:
     trees.nvme(sys)
     trees.sata(sys, "sda")
     rows = [row("/dev/nvme0", "nvme", "NVMe"), row("/dev/sda", "sat", "ATA")]
@@ -231,7 +231,7 @@ def test_one_slot_can_be_left_alone(sys: Sys) -> None:
     assert expected == addresses(sys, *perc(sys), overrides=overrides)
 
 
-def test_a_drive_in_an_enclosure_is_asked_where_its_type_is_said(sys: Sys) -> None:
+def test_a_drive_in_an_enclosure_is_polled_if_its_type_is_configured(sys: Sys) -> None:
     """smartctl's scan leaves out USB bridges that it does not know."""
     trees.usb(sys, "sdd")
     overrides = {"sdd": Override(type="sntasmedia"), "sdz": Override(type="sat")}
@@ -241,7 +241,7 @@ def test_a_drive_in_an_enclosure_is_asked_where_its_type_is_said(sys: Sys) -> No
     assert (Address("/dev/sdd", "sntasmedia"), Protocol.NVME) == (found.address, found.protocol)
 
 
-def test_two_hundred_controllers_are_as_many_adapters(sys: Sys) -> None:
+def test_two_hundred_controllers_are_two_hundred_adapters(sys: Sys) -> None:
     for instance in range(200):
         trees.nvme(sys, instance)
     rows = [row(f"/dev/nvme{n}", "nvme", "NVMe") for n in range(200)]

@@ -45,7 +45,7 @@ def test_a_document_is_read_as_it_was_written(place: Path) -> None:
     assert parse_poll_document(found[NAME]) == POLL
 
 
-def test_the_heartbeat_is_no_document_of_a_drive(place: Path) -> None:
+def test_the_heartbeat_is_not_a_poll_document(place: Path) -> None:
     DocumentWriter(place).write(HEARTBEAT)
     assert {} == texts(DocumentReader(place))
     assert DocumentReader(place).read_heartbeat()

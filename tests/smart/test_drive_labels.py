@@ -52,7 +52,7 @@ def test_the_label_of_a_drive(sys: Sys, address: Address, label: str) -> None:
     assert {address: label} == labels([address], read(sys))
 
 
-def test_two_that_would_be_called_the_same_are_told_apart(sys: Sys) -> None:
+def test_equal_labels_are_made_unique(sys: Sys) -> None:
     """Two controllers of one subsystem, the drives of a dock, one slot by two types."""
     trees.nvme_multipath(sys, 0, (3, 1))
     addresses = [
@@ -112,7 +112,7 @@ def test_a_serial_number_of_two_drives_names_neither(sys: Sys) -> None:
     assert dict.fromkeys(SLOTS[:2], ("sda",)) == blocks_behind(drives, read(sys), disks)
 
 
-def test_a_drive_is_no_volume(sys: Sys) -> None:
+def test_a_drive_is_not_a_volume(sys: Sys) -> None:
     """SATA drives passed through, that no slot says to be its own."""
     node_trees.raid_volumes(sys, "sda", "sdb")
     disks = {

@@ -20,7 +20,7 @@ def known(tmp_path: Path) -> Known:
     return Known(tmp_path)
 
 
-def test_once_a_day_the_logs_are_read_and_stay(known: Known) -> None:
+def test_daily_logs_are_read_and_kept(known: Known) -> None:
     """The regular set of a SATA drive has neither self-tests nor errors of the interface."""
     daily = ata("S00001", ata_smart_self_test_log=reports.ata()["ata_smart_self_test_log"])
     regular = reports.without(
@@ -40,7 +40,7 @@ def test_once_a_day_the_logs_are_read_and_stay(known: Known) -> None:
     assert 192 == entries.index((None, False)), "two days"
 
 
-def test_another_drive_in_the_place_has_none_of_the_first_ones_logs(known: Known) -> None:
+def test_a_replacement_drive_has_no_logs_of_the_old_drive(known: Known) -> None:
     known.answer(SDA, ata("S00001"), is_daily=True)
     known.call(SDA)
     known.clock.advance(900)
@@ -53,7 +53,7 @@ def test_another_drive_in_the_place_has_none_of_the_first_ones_logs(known: Known
 
 
 def written(lbas: int, **keys: Any) -> Report:
-    """A drive of a make that counts the bytes written to it in an attribute of its own."""
+    """Returns a drive whose vendor counts the written bytes in a vendor attribute."""
     table = [
         reports.attribute(241, "Host_Writes_32MiB", lbas),
         reports.attribute(242, "Host_Reads_32MiB", 5),
@@ -83,7 +83,7 @@ def test_a_byte_count_that_the_kernels_count_proves_wrong_is_left_out(
     assert is_right == shown[-1]
 
 
-def test_a_proof_of_one_drive_says_nothing_of_the_next_in_its_place(known: Known) -> None:
+def test_a_proof_for_one_drive_does_not_apply_to_its_replacement(known: Known) -> None:
     known.kernel_written["sda"] = 0
     known.answer(SDA, written(1000))
     known.call(SDA)
@@ -157,7 +157,7 @@ def test_the_estimate_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert "steps" == again.watched()["nvme0n1"].wearout_method
 
 
-def test_a_new_drive_in_the_place_has_no_estimate_of_the_old_one(tmp_path: Path) -> None:
+def test_a_replacement_drive_has_no_estimate_of_the_old_drive(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.call(NVME)
     for day in range(120):
@@ -177,7 +177,7 @@ def test_a_new_drive_in_the_place_has_no_estimate_of_the_old_one(tmp_path: Path)
     assert "" == known.watched()["nvme0n1"].wearout_method
 
 
-def test_the_configured_rating_serves_where_the_drive_tells_no_wear(tmp_path: Path) -> None:
+def test_the_configured_rating_is_used_if_the_drive_reports_no_wear(tmp_path: Path) -> None:
     known = Known(tmp_path, history=lambda: WearHistory.open(tmp_path / "history.sqlite"))
     known.rated["nvme0n1"] = 600 * 10**12
     known.call(NVME)

@@ -88,7 +88,7 @@ def test_a_drive_that_is_no_longer_polled_disappears(known: Known) -> None:
 
 @pytest.mark.parametrize("seconds", [3600.0, 10 * 365 * DAY])
 def test_a_clock_that_was_ahead_makes_no_later_poll_old(known: Known, seconds: float) -> None:
-    """A board without a battery, or somebody who set it: what comes next is newer."""
+    """The clock was wrong (no battery) and then corrected: a later poll still counts as newer."""
     known.answer(NVME, nvme("FW000000", temperature={"current": 80}))
     known.call(NVME)
     known.clock.step_wall(-seconds)
@@ -215,7 +215,7 @@ def test_a_drive_that_returns_is_not_missing(known: Known) -> None:
 
 
 def test_a_drive_stays_present_when_its_poller_restarts(known: Known) -> None:
-    """An agent that starts has not looked for SATA drives yet."""
+    """An agent that has just started has not scanned for SATA drives yet."""
     known.answer(SDA, ata("S00001"), is_daily=True)
     known.answer(NVME, nvme("FW000000"))
     known.call(SDA, NVME)
@@ -327,7 +327,7 @@ def test_a_namespace_that_appears_later_gives_the_drive_its_name(
     assert [("nvme1n1", "FW000001", True)] == known.labels()
 
 
-def test_a_drive_whose_process_cannot_be_ended_is_known_as_stuck(known: Known) -> None:
+def test_a_drive_whose_process_cannot_be_ended_is_stuck(known: Known) -> None:
     known.answer(NVME, result="stuck", message="it cannot be ended")
     known.call(NVME, stuck=(NVME,))
     assert known.watched()["nvme0n1"].is_stuck

@@ -49,7 +49,7 @@ def test_without_requests_nothing_is_forgotten(tmp_path: Path) -> None:
     assert ["S1", "S2"] == serials(inventory)
 
 
-def test_a_drive_that_is_there_is_not_forgotten_and_that_is_said(
+def test_a_present_drive_is_not_forgotten_and_this_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     inventory = inventory_of("S1")
@@ -60,7 +60,7 @@ def test_a_drive_that_is_there_is_not_forgotten_and_that_is_said(
 
 
 def test_a_request_outlives_a_daemon_that_is_killed_before_it_saved(tmp_path: Path) -> None:
-    """And one that was saved and not removed changes nothing more."""
+    """A request that was saved but not removed has no further effect."""
     forgetting.request(tmp_path, "S2")
     forgetting.fulfil(inventory_of("S1", "S2"), forgetting.requests(tmp_path))
     again = inventory_of("S1", "S2")
@@ -104,7 +104,7 @@ def test_a_prepared_pipe_does_not_block(tmp_path: Path) -> None:
         forgetting.request(tmp_path, "S2")
 
 
-def test_other_files_are_no_requests(tmp_path: Path) -> None:
+def test_other_files_are_not_requests(tmp_path: Path) -> None:
     for name in ("state.json", "forget-", "forget-a b", "forget-" + "a" * 241):
         (tmp_path / name).touch()
     assert () == forgetting.requests(tmp_path)
@@ -142,7 +142,7 @@ for number in itertools.count():
 """
 
 
-def test_kill_9_while_asking_leaves_whole_requests_only(tmp_path: Path) -> None:
+def test_kill_9_during_a_request_leaves_only_complete_requests(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _ASKER, str(tmp_path)], stdout=subprocess.PIPE, text=True
     ) as asker:

@@ -84,7 +84,7 @@ def test_the_process_polls_while_the_agent_is_stopped(tmp_path: Path) -> None:
 
 
 def test_no_drive_leaves_the_page_while_the_source_changes(tmp_path: Path) -> None:
-    """Both know the same drives, and one of them has not looked yet."""
+    """Both sources have the same drives, and one of them has not scanned yet."""
     daemon = watching(tmp_path, SmartSource.AUTO, ROOT)
     daemon.agent_says(daemon.document(SDA), daemon.document(NVME))
     daemon.step()

@@ -43,7 +43,7 @@ def with_two() -> Inventory:
     return inventory
 
 
-def test_a_drive_is_known_as_it_was_last_seen() -> None:
+def test_a_known_drive_has_the_values_of_the_last_update() -> None:
     inventory = Inventory()
     inventory.update([seen("sda", wwn=WWN_1, serial="S1", firmware="A1")], 1000.0, complete=True)
     inventory.update([seen("sdb", wwn=WWN_1, serial="S1", firmware="A2")], 2000.0, complete=True)
@@ -88,7 +88,7 @@ def test_before_a_complete_scan_nothing_is_missing() -> None:
 
 
 def test_a_drive_that_vanished_while_the_host_was_off() -> None:
-    """Letters move up: who a drive is tells, and not where."""
+    """Device names move up: drives are identified by serial number, not by name."""
     again = rebooted(with_two())
     again.update([silent("sda")], 2000.0, complete=False)
     again.update([seen("sda", wwn=WWN_2, serial="S2")], 2010.0, complete=True)
@@ -149,7 +149,7 @@ def test_a_drive_without_wwn_is_known_by_serial_number_and_model() -> None:
     assert [("X800", False)] == [(d.model, d.missing) for d in inventory.drives]
 
 
-def test_a_wwn_that_is_learned_later_makes_no_second_drive() -> None:
+def test_a_wwn_that_is_read_later_does_not_create_a_second_drive() -> None:
     inventory = Inventory()
     inventory.update([seen("sda", serial="S1")], 1000.0, complete=True)
     inventory.update([seen("sda", serial="S1", wwn=WWN_1)], 2000.0, complete=True)
@@ -159,8 +159,8 @@ def test_a_wwn_that_is_learned_later_makes_no_second_drive() -> None:
     ]
 
 
-def test_twins_without_wwn_are_as_many_as_there_are() -> None:
-    """Cheap drives with one serial number: one of them going is seen, also when letters move."""
+def test_drives_with_equal_identity_are_counted_separately() -> None:
+    """Cheap drives with the same serial number: a removed one is detected, even if names change."""
     inventory = Inventory()
     twins = [seen("sda", serial="0123"), seen("sdb", serial="0123")]
     inventory.update(twins, 1000.0, complete=True)
@@ -172,7 +172,7 @@ def test_twins_without_wwn_are_as_many_as_there_are() -> None:
     assert {("sda", "0123", False), ("sdb", "0123", False)} == shown(again)
 
 
-def test_a_missing_twin_is_called_by_its_wwn_where_the_other_took_its_name() -> None:
+def test_a_missing_drive_is_labelled_by_its_wwn_if_another_took_its_label() -> None:
     inventory = Inventory()
     one, other = seen("sda", serial="0123", wwn=WWN_1), seen("sdb", serial="0123", wwn=WWN_2)
     inventory.update([one, other], 1000.0, complete=True)
@@ -184,7 +184,7 @@ def test_a_missing_twin_is_called_by_its_wwn_where_the_other_took_its_name() -> 
     assert expected == shown(again)
 
 
-def test_a_drive_without_any_name_is_known_by_its_address() -> None:
+def test_a_drive_without_any_identity_is_identified_by_its_address() -> None:
     inventory = Inventory()
     inventory.update([seen("sda"), seen("sdb")], 1000.0, complete=True)
     inventory.update([seen("sda")], 2000.0, complete=True)
@@ -230,7 +230,7 @@ _ROW = {"label": "sda", "path": "/dev/sda", "type": "sat", "missing": True} | di
     | st.lists(_JSON)
     | st.lists(st.dictionaries(st.sampled_from([*_ROW, "serial", "wwn"]), _JSON).map(_ROW.__or__))
 )
-def test_any_kept_value_is_an_inventory(kept: Any) -> None:
+def test_any_saved_value_is_parsed_as_an_inventory(kept: Any) -> None:
     """Whatever JSON can hold, also 1e999."""
     inventory = Inventory(kept)
     inventory.update([silent("sda"), seen("sdb", serial="S1")], 2000.0, complete=True)
@@ -256,12 +256,12 @@ def test_a_damaged_row_costs_its_own_drive(
 
 
 @pytest.mark.parametrize("kept", [{}, "x", 7])
-def test_what_is_no_inventory_is_said(kept: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_inventory_is_logged(kept: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert () == Inventory(kept).drives
     assert "all of the kept inventory cannot be used" in caplog.text
 
 
-def test_nothing_kept_is_no_fault(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_missing_inventory_is_not_an_error(caplog: pytest.LogCaptureFixture) -> None:
     Inventory()
     assert "" == caplog.text
 

@@ -94,7 +94,7 @@ def test_another_version_is_named_with_what_to_do() -> None:
 
 
 @given(field=st.sampled_from(sorted(PollDocument.__dataclass_fields__)), value=ANY_JSON)
-def test_any_value_in_any_field_is_a_document_or_refused(field: str, value: Any) -> None:
+def test_any_value_in_a_field_of_a_document_is_accepted_or_rejected(field: str, value: Any) -> None:
     values = {**json.loads(encoded(POLL)), field: value}
     try:
         document = parse_poll_document(json.dumps(values).encode())
@@ -104,7 +104,9 @@ def test_any_value_in_any_field_is_a_document_or_refused(field: str, value: Any)
 
 
 @given(field=st.sampled_from(sorted(Heartbeat.__dataclass_fields__)), value=ANY_JSON)
-def test_any_value_in_any_field_of_a_heartbeat_is_one_or_refused(field: str, value: Any) -> None:
+def test_any_value_in_a_field_of_a_heartbeat_is_accepted_or_rejected(
+    field: str, value: Any
+) -> None:
     values = {**json.loads(encoded(ROLL)), field: value}
     try:
         heartbeat = parse_heartbeat(json.dumps(values).encode())
@@ -114,7 +116,7 @@ def test_any_value_in_any_field_of_a_heartbeat_is_one_or_refused(field: str, val
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_refused(text: bytes) -> None:
+def test_any_bytes_are_rejected(text: bytes) -> None:
     with pytest.raises(ParseError):
         parse_poll_document(text)
 
@@ -266,7 +268,7 @@ def test_a_child_that_did_not_end_by_itself_gave_no_report(end: End) -> None:
 
 
 @given(st.sampled_from(End), st.none() | st.integers(-64, 255), st.binary(), st.binary())
-def test_any_end_is_one_of_the_results(
+def test_every_end_of_a_child_has_a_result(
     end: End, status: int | None, output: bytes, errors: bytes
 ) -> None:
     for text in (output, b"{" + output):

@@ -35,7 +35,7 @@ def target(name: str, interval: float = 60.0, adapter: str = "") -> Target:
 
 
 class Polling:
-    """A SmartPoll on fakes, and when it asked whom."""
+    """A poll scheduler with fakes that records the time of each poll."""
 
     def __init__(self, behaviour: Behaviour = answers, **bounds: int) -> None:
         self.clock = FakeClock()
@@ -74,7 +74,7 @@ def only_for(name: str, behaviour: Behaviour) -> Behaviour:
     return chosen
 
 
-def test_every_drive_is_asked_at_once_after_start_in_the_given_order() -> None:
+def test_every_drive_is_polled_after_the_start_in_the_given_order() -> None:
     polling = Polling(processes=100)
     names = ["sdc", "nvme1", "sda", "nvme0", "sdb"]
     polling.poll.set_targets(target(name, 900) for name in names)
@@ -86,7 +86,7 @@ def test_every_drive_is_asked_at_once_after_start_in_the_given_order() -> None:
     assert {PollResult.SUCCESS} == {poll.result for _, poll in polling.polls}
 
 
-def test_drives_begin_as_far_apart_as_is_best_and_are_looked_at_together() -> None:
+def test_poll_starts_are_spaced_and_results_are_collected_together() -> None:
     polling = Polling()
     polling.children.between_seconds = 0.004
     polling.poll.set_targets(target(f"sd{letter}", 900) for letter in "abcdef")
@@ -113,7 +113,7 @@ def test_the_number_of_processes_is_limited() -> None:
     assert 3 == polling.children.most_running
 
 
-def test_an_adapter_is_asked_for_no_more_drives_at_a_time_than_it_may() -> None:
+def test_concurrent_polls_per_adapter_are_limited() -> None:
     polling = Polling(processes=8, processes_per_adapter=2)
     polling.poll.set_targets(target(f"sd{number}", 900, "hba") for number in range(20))
     polling.go_on(0.2)
@@ -133,7 +133,7 @@ def test_a_busy_adapter_does_not_hold_up_another() -> None:
     assert ["/dev/nvme0"] == [poll.path for poll in done]
 
 
-def test_each_drive_is_asked_once_an_interval_and_does_not_drift() -> None:
+def test_each_drive_is_polled_once_per_interval_without_drift() -> None:
     polling = Polling()
     polling.poll.set_targets([target("nvme0", 60)])
     polling.go_on(6 * HOUR)
@@ -169,7 +169,7 @@ def test_a_drive_has_the_same_moment_at_every_start() -> None:
 
 
 def test_a_poll_that_outlasts_its_interval_is_not_joined_by_another() -> None:
-    """FakeChildren would say so; the next one waits for a moment of its own."""
+    """FakeChildren would fail on a second poll. The next poll starts at its regular time."""
     polling = Polling(ends(End.EXITED, seconds=150.0, status=0))
     polling.poll.set_targets([target("sda", 60)])
     polling.go_on(HOUR)
@@ -178,7 +178,7 @@ def test_a_poll_that_outlasts_its_interval_is_not_joined_by_another() -> None:
     assert max(apart) <= 150 + 60 + 1
 
 
-def test_a_drive_that_takes_too_long_is_asked_less_and_less_and_heals_at_once() -> None:
+def test_a_drive_that_times_out_is_polled_less_often_until_it_answers() -> None:
     polling = Polling(ends(End.TIMED_OUT))
     polling.poll.set_targets([target("sda", 60)])
     polling.go_on(4 * HOUR)
@@ -229,14 +229,14 @@ def test_a_stuck_drive_is_left_alone_until_its_child_is_gone() -> None:
     assert 2 <= len(polling.began("sda")), "and then it is asked again"
 
 
-def test_a_stuck_child_holds_no_place() -> None:
+def test_a_stuck_child_does_not_count_as_running() -> None:
     polling = Polling(only_for("sda", ends(End.STUCK)), processes=1)
     polling.poll.set_targets([target("sda", 60), target("sdb", 60)])
     polling.go_on(HOUR)
     assert len(polling.began("sdb")) >= 58
 
 
-def test_the_daily_set_is_asked_once_a_day_and_first_soon_after_the_start() -> None:
+def test_the_daily_logs_are_read_soon_after_the_start_and_once_a_day() -> None:
     polling = Polling()
     polling.poll.set_targets([target("nvme0", 60), target("sda", 900)])
     polling.go_on(400)
@@ -273,7 +273,7 @@ def test_a_drive_in_standby_keeps_its_daily_set_for_later_and_its_interval() -> 
     assert 1 == [p.is_daily for _, p in polling.polls if p.result == PollResult.SUCCESS].count(True)
 
 
-def test_a_daily_set_that_takes_too_long_is_not_asked_for_again_that_day() -> None:
+def test_daily_logs_that_time_out_are_not_read_again_that_day() -> None:
     """Else the logs that hang would cost the regular values too."""
 
     def behaviour(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
@@ -286,7 +286,7 @@ def test_a_daily_set_that_takes_too_long_is_not_asked_for_again_that_day() -> No
     assert polling.daily("sda").count(False) > 1400
 
 
-def test_new_drives_are_asked_at_once_and_others_keep_their_moments() -> None:
+def test_new_drives_are_polled_at_once_and_others_keep_their_times() -> None:
     polling = Polling()
     polling.poll.set_targets([target("sda", 900)])
     polling.go_on(2000)
@@ -321,7 +321,7 @@ def test_a_consumer_that_stops_early_does_not_stop_the_polls() -> None:
         assert len(polling.began(name)) >= 59
 
 
-def test_a_drive_that_comes_back_while_its_child_runs_is_not_asked_twice() -> None:
+def test_a_drive_that_returns_while_its_child_runs_is_not_polled_twice() -> None:
     polling = Polling(ends(End.EXITED, seconds=50.0, status=0))
     for targets in ([target("sda", 60)], [], [target("sda", 60)]):
         polling.poll.set_targets(targets)
@@ -330,7 +330,7 @@ def test_a_drive_that_comes_back_while_its_child_runs_is_not_asked_twice() -> No
     assert 1 == len(done)
 
 
-def test_a_drive_that_comes_back_stuck_stays_stuck() -> None:
+def test_a_stuck_drive_that_returns_stays_stuck() -> None:
     polling = Polling(ends(End.STUCK))
     polling.poll.set_targets([target("sda", 60)])
     polling.go_on(60)
@@ -376,7 +376,7 @@ def test_an_address_that_smartctl_cannot_be_given_fails_alone() -> None:
     assert {"/dev/sda": PollResult.NOT_STARTED, "/dev/sdb": PollResult.SUCCESS} == results
 
 
-def test_a_poll_says_when_it_began_in_unix_time() -> None:
+def test_a_poll_has_its_start_in_unix_time() -> None:
     polling = Polling()
     polling.poll.set_targets([target("sda")])
     (poll,) = polling.go_on(1)
@@ -397,7 +397,7 @@ def test_a_scan_runs_beside_the_polls_and_only_one_at_a_time() -> None:
     assert polling.poll.start_scan(30)
 
 
-def test_a_scan_that_is_stuck_holds_up_no_poll_and_is_not_joined_by_another() -> None:
+def test_a_stuck_scan_delays_no_poll_and_no_second_scan_starts() -> None:
     def behaviour(key: Hashable, argv: Sequence[str], limit: float) -> Finished:
         return (ends(End.STUCK) if "--scan-open" in argv else answers)(key, argv, limit)
 
@@ -455,7 +455,7 @@ def test_the_work_is_linear_to_1000_drives() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_bounds_hold_for_any_sequence_of_drives_and_results(data: st.DataObject) -> None:
-    """FakeChildren says where a drive is asked twice at a time, or while it is stuck."""
+    """FakeChildren fails if a drive is polled twice at the same time, or while it is stuck."""
     how = st.sampled_from(
         [answers, standby, ends(End.TIMED_OUT), ends(End.STUCK), ends(End.NOT_STARTED, 0.001)]
     )
@@ -497,7 +497,7 @@ def until(poll: PollScheduler, enough: Callable[[list[PollDocument]], bool]) -> 
     return done
 
 
-def test_real_processes_are_asked_and_one_that_hangs_is_told(
+def test_real_processes_are_run_and_a_hanging_one_is_detected(
     real: tuple[StandIn, PollScheduler],
 ) -> None:
     stand_in, poll = real
@@ -529,7 +529,7 @@ def test_another_thread_wakes_the_step(real: tuple[StandIn, PollScheduler]) -> N
     assert before - 2 == len(os.listdir("/proc/self/fd"))
 
 
-def test_the_slots_of_a_bridge_that_is_asked_by_writing_are_asked_one_by_one() -> None:
+def test_the_slots_of_a_bridge_that_is_polled_by_writes_are_polled_one_by_one() -> None:
     polling = Polling(ends(End.EXITED, seconds=3.0, status=0))
     slots = [
         replace(target("sda"), address=Address("/dev/sda", f"jmb39x,{n}"), adapter="0000:00:14.0")
@@ -543,8 +543,8 @@ def test_the_slots_of_a_bridge_that_is_asked_by_writing_are_asked_one_by_one() -
     assert 1000.0 == polling.began("sdb")[0]
 
 
-def test_waking_a_poller_that_has_ended_touches_no_descriptor() -> None:
-    """It is a signal handler that wakes it, and its number may be another file's by then."""
+def test_waking_an_ended_poller_does_not_write_to_a_descriptor() -> None:
+    """A signal handler may wake it, when its descriptor number already belongs to another file."""
     polling = Polling()
     polling.poll.close()
     reading, writing = os.pipe()

@@ -82,7 +82,7 @@ def smartctl() -> Smartctl:
     return found
 
 
-def test_every_drive_is_asked_and_its_answer_passed_on(sys: Sys, smartctl: Smartctl) -> None:
+def test_every_drive_is_polled_and_its_result_is_passed_on(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(2)
     began_at = asked.clock.wall() - 1.5
     expected = PollDocument(
@@ -114,7 +114,7 @@ def test_a_poll_that_failed_is_passed_on_and_counted_too(sys: Sys, smartctl: Sma
     assert {} == last.report
 
 
-def test_a_drive_that_hangs_costs_no_other_a_poll(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_hanging_drive_does_not_affect_the_polls_of_others(sys: Sys, smartctl: Smartctl) -> None:
     smartctl.says("/dev/sda", "sat", scripted_smartctl.HANGS)
     asked = Asking(sys, smartctl).go_on(600)
     assert ["timed_out"] == list({document.result for document in asked.of("/dev/sda")})
@@ -123,7 +123,7 @@ def test_a_drive_that_hangs_costs_no_other_a_poll(sys: Sys, smartctl: Smartctl) 
     assert 10 <= len(polls)
 
 
-def test_the_heartbeat_comes_also_while_nothing_happens(sys: Sys) -> None:
+def test_the_heartbeat_is_written_without_polls_too(sys: Sys) -> None:
     asked = Asking(sys, Smartctl()).go_on(10 * HEARTBEAT_SECONDS)
     apart = [b.at - a.at for a, b in itertools.pairwise(asked.rolls)]
     assert 10 <= len(apart)
@@ -132,7 +132,7 @@ def test_the_heartbeat_comes_also_while_nothing_happens(sys: Sys) -> None:
 
 
 def test_the_list_is_complete_from_the_first_scan_on(sys: Sys, smartctl: Smartctl) -> None:
-    """NVMe drives are known from /sys, and asked meanwhile."""
+    """NVMe drives are found in /sys and polled before that."""
     asked = Asking(sys, smartctl).go_on(0.4)
     assert (None, (("/dev/nvme0", "nvme"),)) == (
         asked.rolls[-1].scanned_at,
@@ -154,7 +154,7 @@ def test_a_scan_that_hangs_hides_no_drive(sys: Sys, smartctl: Smartctl) -> None:
     assert asked.polling.is_settled
 
 
-def test_a_disk_that_comes_while_scans_hang_is_found(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_disk_that_appears_while_scans_hang_is_found(sys: Sys, smartctl: Smartctl) -> None:
     smartctl.scan = scripted_smartctl.HANGS
     smartctl.says("/dev/sda", "", ata("S00001"))
     smartctl.says("/dev/sdb", "", ata("S00002"))
@@ -202,7 +202,7 @@ def test_a_stuck_scan_is_reported_and_delays_nothing(sys: Sys, smartctl: Smartct
     assert "" == asked.rolls[-1].problem
 
 
-def test_without_smartctl_the_message_says_what_to_install(sys: Sys) -> None:
+def test_without_smartctl_the_message_names_the_package(sys: Sys) -> None:
     smartctl = Smartctl()
     smartctl.scan = scripted_smartctl.MISSING
     smartctl.says("/dev/nvme0", "nvme", scripted_smartctl.MISSING)
@@ -227,7 +227,7 @@ def test_a_scan_that_prints_nonsense_is_a_problem(
     assert asked.rolls[-1].scanned_at is None
 
 
-def test_a_drive_seen_through_two_addresses_is_asked_through_one(sys: Sys) -> None:
+def test_a_drive_with_two_addresses_is_polled_through_one(sys: Sys) -> None:
     """sdb is handed through by the controller that also has it in a slot."""
     node_trees.raid_volumes(sys, "sdb")
     smartctl = Smartctl(("/dev/sdb", "scsi", "SCSI"), ("/dev/bus/6", "megaraid,0", "SCSI"))
@@ -242,7 +242,7 @@ def test_a_drive_seen_through_two_addresses_is_asked_through_one(sys: Sys) -> No
     assert 9 <= len(asked.of("/dev/sdb"))
 
 
-def test_the_address_that_tells_more_of_the_drive_is_asked(sys: Sys) -> None:
+def test_the_address_with_more_values_is_polled(sys: Sys) -> None:
     node_trees.raid_volumes(sys, "sdb")
     smartctl = Smartctl(("/dev/sdb", "scsi", "SCSI"), ("/dev/bus/6", "megaraid,0", "SCSI"))
     poor = reports.without(ata("S00002"), "ata_smart_attributes", "smart_status", "temperature")
@@ -266,7 +266,7 @@ def test_the_other_address_serves_when_the_best_one_has_gone(sys: Sys) -> None:
     assert 2 == len(asked.of("/dev/bus/6"))
 
 
-def test_a_volume_that_does_not_answer_is_no_failed_drive(sys: Sys) -> None:
+def test_a_volume_that_does_not_answer_is_not_a_failed_drive(sys: Sys) -> None:
     node_trees.raid_volumes(sys, "sdb")
     refusal = "DELL or MegaRaid controller, please try adding '-d megaraid,N'"
     smartctl = Smartctl(("/dev/sdb", "scsi", "SCSI", refusal), ("/dev/bus/6", "megaraid,0", "SCSI"))
@@ -279,7 +279,7 @@ def test_a_volume_that_does_not_answer_is_no_failed_drive(sys: Sys) -> None:
     assert asked.polling.is_settled
 
 
-def test_a_drive_taken_for_a_volume_is_missed_once_it_has_answered(sys: Sys) -> None:
+def test_a_drive_mistaken_for_a_volume_is_missing_after_it_answered_once(sys: Sys) -> None:
     """A controller may hand a drive through as a disk; when that fails it is a failure."""
     node_trees.raid_volumes(sys, "sdb")
     smartctl = Smartctl(("/dev/sdb", "scsi", "SCSI"), ("/dev/bus/6", "megaraid,0", "SCSI"))
@@ -313,7 +313,7 @@ def test_a_drive_that_returns_is_polled_at_once_with_new_counts(
 
 
 def test_a_disk_in_standby_keeps_its_identity(sys: Sys, smartctl: Smartctl) -> None:
-    """It is not woken to be asked, and stays the drive whose other address is hidden."""
+    """It is not woken for a poll, and its other address stays hidden."""
     asked = Asking(sys, smartctl, interval_seconds=60.0).go_on(5)
     listed = asked.listed
     smartctl.says("/dev/sda", "sat", scripted_smartctl.asleep())
@@ -326,7 +326,7 @@ def test_a_disk_in_standby_keeps_its_identity(sys: Sys, smartctl: Smartctl) -> N
 def test_only_a_disk_that_may_spin_is_left_asleep(
     sys: Sys, smartctl: Smartctl, rotational: str, first: str
 ) -> None:
-    """Until it has said itself that it is an SSD, the kernel's word counts."""
+    """The rotational flag of the kernel applies until the drive reports that it is an SSD."""
     (sys.root / "block/sda/queue/rotational").write_text(f"{rotational}\n")
     asked = Asking(sys, smartctl, interval_seconds=60.0).go_on(300)
     when = [argv[argv.index("-n") + 1] for argv in asked.smartctl.asked("/dev/sda")]
@@ -344,13 +344,13 @@ def test_nvme_drives_have_an_interval_of_their_own_behind_controllers_too(sys: S
     assert {"megaraid,0": 60.0, "megaraid,1": 900.0} == last
 
 
-def test_once_a_day_the_logs_are_asked_for_too(sys: Sys, smartctl: Smartctl) -> None:
+def test_the_logs_are_read_once_a_day(sys: Sys, smartctl: Smartctl) -> None:
     asked = Asking(sys, smartctl).go_on(2 * 86_400)
     days = [document.began_at for document in asked.of("/dev/sda") if document.is_daily]
     assert [86_400.0] == pytest.approx([b - a for a, b in itertools.pairwise(days)], 0.02)
 
 
-def test_a_drive_may_have_settings_of_its_own(sys: Sys, smartctl: Smartctl) -> None:
+def test_a_drive_may_have_its_own_settings(sys: Sys, smartctl: Smartctl) -> None:
     overrides = {
         "sda": Override(interval_seconds=20.0, timeout_seconds=7.0),
         "nvme0n1": Override(off=True),
@@ -410,7 +410,7 @@ def test_a_new_disk_in_sys_starts_a_scan_without_a_request(sys: Sys, smartctl: S
 
 
 @pytest.mark.parametrize("name", ["dm-0", "md127", "loop3", "ram0", "zram0"])
-def test_a_device_made_of_others_brings_no_look(sys: Sys, smartctl: Smartctl, name: str) -> None:
+def test_a_stacked_device_starts_no_scan(sys: Sys, smartctl: Smartctl, name: str) -> None:
     asked = Asking(sys, smartctl).go_on(60)
     sys.write(f"block/{name}", {"size": "8"})
     asked.go_on(60)
@@ -421,10 +421,10 @@ MEGARAID = ("/dev/bus/6", "megaraid,0", "SCSI")
 
 
 @pytest.mark.parametrize("failure", [scripted_smartctl.HANGS, scripted_smartctl.STUCK])
-def test_where_a_scan_fails_a_listing_tells_which_drives_there_are(
+def test_if_a_scan_fails_the_drives_are_listed_without_opening_them(
     sys: Sys, smartctl: Smartctl, failure: Finished
 ) -> None:
-    """It opens no drive: one that hangs does not hide those behind a controller."""
+    """Listing opens no drive, so a hanging drive does not hide those behind a controller."""
     node_trees.raid_volumes(sys, "sdb")
     smartctl.scan = failure
     smartctl.listing = scripted_smartctl.rows(("/dev/sda", "scsi", "SCSI"), NVME, MEGARAID)
@@ -477,9 +477,7 @@ def succeeded(asked: Asking, sys: Sys) -> Asking:
     return after
 
 
-def test_a_drive_that_is_stuck_is_not_asked_by_the_next_poller_either(
-    sys: Sys, smartctl: Smartctl
-) -> None:
+def test_a_stuck_drive_is_not_polled_by_the_next_poller(sys: Sys, smartctl: Smartctl) -> None:
     smartctl.says("/dev/sda", "sat", scripted_smartctl.STUCK)
     after = succeeded(Asking(sys, smartctl).go_on(100), sys).go_on(100)
     assert 1 == len(smartctl.asked("/dev/sda"))
@@ -506,10 +504,8 @@ def test_a_process_that_must_not_be_killed_runs_once_for_both_pollers(
     assert ["success"] == [document.result for document in after.of("/dev/sdb")]
 
 
-def test_an_nvme_drive_that_comes_is_asked_before_the_next_scan(
-    sys: Sys, smartctl: Smartctl
-) -> None:
-    """Its node tells all that a scan would."""
+def test_a_new_nvme_drive_is_polled_before_the_next_scan(sys: Sys, smartctl: Smartctl) -> None:
+    """Its node has all information that a scan would return."""
     asked = Asking(sys, smartctl).go_on(60)
     asked.polling.rescan_soon()
     asked.go_on(5)

@@ -36,7 +36,7 @@ def test_every_setting_of_the_same_name_is_passed_on() -> None:
     }
 
 
-def test_a_device_may_have_settings_of_its_own_and_be_left_alone() -> None:
+def test_a_device_may_have_its_own_settings_and_may_be_excluded() -> None:
     devices = {
         "sda": DeviceSettings(
             smart_type="sat", smart_interval_seconds=30.0, smart_timeout_seconds=5.0

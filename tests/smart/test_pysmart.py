@@ -139,7 +139,7 @@ def test_any_text_gives_values_or_an_error(lines: list[str], protocol: str) -> N
 
 
 @pytest.mark.parametrize("report", [{}, {"smartctl": []}, {"smartctl": {"output": []}}])
-def test_a_report_without_text_has_no_second_opinion(report: dict[str, object]) -> None:
+def test_a_report_without_text_is_not_parsed_by_pysmart(report: dict[str, object]) -> None:
     with pytest.raises(NotAvailable, match="--json=co"):
         second_opinion(report)
 

@@ -35,7 +35,7 @@ def logs(argv: list[str]) -> list[str]:
     return [after for option, after in itertools.pairwise(argv) if option == "-l"]
 
 
-def test_an_ata_drive_is_asked_for_its_statistics_and_is_not_woken() -> None:
+def test_an_ata_drive_is_queried_for_its_statistics_and_not_woken() -> None:
     argv = arguments("/sbin/smartctl", Address("/dev/sda", "sat"), Logs.REGULAR)
     assert ["/sbin/smartctl", "--json=c", "-d", "sat", "-n", "standby,3"] == argv[:6]
     assert "/dev/sda" == argv[-1]
@@ -43,20 +43,20 @@ def test_an_ata_drive_is_asked_for_its_statistics_and_is_not_woken() -> None:
     assert {"-i", "-H", "-A", "wcache"} <= set(argv)
 
 
-def test_an_nvme_drive_is_asked_without_the_drive_database() -> None:
+def test_an_nvme_drive_is_queried_without_the_drive_database() -> None:
     """It knows no NVMe drive, and reading it is most of the work of a call."""
     expected = "smartctl --json=c -d nvme -B /dev/null -i -H -A -c /dev/nvme0"
     assert expected.split() == arguments("smartctl", Address("/dev/nvme0", "nvme"), Logs.REGULAR)
 
 
-def test_a_sas_drive_is_asked_for_its_error_and_ssd_logs() -> None:
+def test_a_sas_drive_is_queried_for_its_error_and_ssd_logs() -> None:
     argv = arguments("smartctl", Address("/dev/sda", "scsi"), Logs.REGULAR)
     assert ["error", "ssd", "sasphy"] == logs(argv)
     assert "standby,3" in argv
 
 
 @pytest.mark.parametrize("kind", ["megaraid,3", "cciss,0", "", "sntjmicron/sat", "areca,1"])
-def test_a_drive_that_may_speak_anything_is_asked_for_everything_once(kind: str) -> None:
+def test_a_drive_of_unknown_protocol_is_queried_for_everything_once(kind: str) -> None:
     argv = arguments("smartctl", Address("/dev/bus/0", kind), Logs.DAILY)
     asked = logs(argv)
     assert {"devstat,7", "ssd", "sasphy", "error", "selftest", "sataphy"} <= set(asked)
@@ -74,12 +74,12 @@ def test_the_daily_set_is_the_regular_one_and_more(kind: str) -> None:
     assert "-x" not in daily
 
 
-def test_a_drive_known_to_be_an_ssd_is_asked_in_every_power_mode() -> None:
+def test_a_drive_known_to_be_an_ssd_is_queried_in_every_power_mode() -> None:
     argv = arguments("smartctl", Address("/dev/sda", "sat"), Logs.REGULAR, spins=False)
     assert "never" == argv[argv.index("-n") + 1]
 
 
-def test_a_type_that_is_not_known_is_left_to_smartctl() -> None:
+def test_an_unknown_type_is_left_to_smartctl() -> None:
     assert "-d" not in arguments("smartctl", Address("/dev/sda"), Logs.REGULAR)
 
 
@@ -94,7 +94,7 @@ def test_a_type_that_is_not_known_is_left_to_smartctl() -> None:
         Address("/dev/sda", "x" * 65),
     ],
 )
-def test_what_is_no_drive_is_not_handed_to_smartctl(address: Address) -> None:
+def test_an_invalid_address_is_not_passed_to_smartctl(address: Address) -> None:
     with pytest.raises(CommandError):
         arguments("smartctl", address, Logs.REGULAR)
 
@@ -102,10 +102,10 @@ def test_what_is_no_drive_is_not_handed_to_smartctl(address: Address) -> None:
 @pytest.mark.parametrize("logs_asked", Logs)
 @pytest.mark.parametrize("kind", TYPES)
 def test_the_real_smartctl_takes_the_arguments(kind: str, logs_asked: Logs) -> None:
-    """They are looked at before the drive is opened, which fails: bit 1, not bit 0."""
+    """smartctl checks them before it opens the drive, which fails: bit 1 is set, not bit 0."""
     need("smartctl")
     program = shutil.which("smartctl") or ""
-    # Without a type a path that is not there is no more than a wrong type.
+    # Without a type, a missing path is reported as a wrong type.
     argv = arguments(program, Address("/dev/no-such-drive", kind or "sat"), logs_asked)
     done = subprocess.run(argv, capture_output=True, timeout=30, check=False)
     messages = report(done.stdout)["smartctl"]
@@ -115,7 +115,7 @@ def test_the_real_smartctl_takes_the_arguments(kind: str, logs_asked: Logs) -> N
         assert 2 == done.returncode, messages
 
 
-def test_the_real_smartctl_says_its_version() -> None:
+def test_the_real_smartctl_prints_its_version() -> None:
     need("smartctl")
     done = subprocess.run(["smartctl", "--version"], capture_output=True, timeout=30, check=True)
     found = version(done.stdout.decode())
@@ -141,12 +141,12 @@ def test_the_report_is_the_object_that_was_printed() -> None:
     assert {"a": [1, 2.5, None, "x"]} == report(b'{"a":[1,2.5,null,"x"]}\n')
 
 
-def test_what_old_versions_print_before_it_is_no_part_of_it() -> None:
-    """As 7.2 does with SCSI drives; a brace within a line begins nothing."""
+def test_text_that_old_versions_print_before_the_report_is_skipped() -> None:
+    """Version 7.2 does this for SCSI drives. A brace within a line does not start the report."""
     assert {"a": 1} == report(b'  Pending defect count:0 {x}\n\n{\n"a": 1}\ntrailing {\n')
 
 
-def test_bytes_that_are_no_utf_8_are_replaced() -> None:
+def test_bytes_that_are_not_utf_8_are_replaced() -> None:
     assert {"serial_number": "A\ufffdB"} == report(b'{"serial_number":"A\xffB"}')
 
 
@@ -162,7 +162,7 @@ def test_every_text_can_be_written_again() -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1e999"])
-def test_a_number_that_is_none_is_not_known(number: str) -> None:
+def test_a_number_that_is_not_finite_is_unknown(number: str) -> None:
     """Only its own field is lost, and the report is still written as valid JSON."""
     found = report(b'{"temperature":{"current":%s},"power_on_time":5}' % number.encode())
     assert {"temperature": {"current": None}, "power_on_time": 5} == found
@@ -189,7 +189,7 @@ def test_a_number_that_is_none_is_not_known(number: str) -> None:
         b"\xff\xfe{\x00}",
     ],
 )
-def test_what_is_no_report_raises_a_parse_error(output: bytes) -> None:
+def test_invalid_output_raises_a_parse_error(output: bytes) -> None:
     with pytest.raises(ParseError):
         report(output)
 
@@ -221,7 +221,7 @@ def test_any_json_is_a_scan(devices: object) -> None:
 
 
 @given(st.text(), st.text())
-def test_any_address_is_refused_or_becomes_two_arguments(path: str, kind: str) -> None:
+def test_any_address_is_rejected_or_becomes_two_arguments(path: str, kind: str) -> None:
     try:
         argv = arguments("smartctl", Address(f"/{path}", kind), Logs.REGULAR)
     except CommandError:

@@ -115,7 +115,7 @@ def test_kill_9_loses_nothing_that_was_flushed(path: Path) -> None:
 def test_a_full_disk_costs_nothing_that_was_there_and_nothing_new(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The limit of a file's size stands in for the disk: SQLite sees the write fail just so."""
+    """A file size limit simulates a full disk: the write fails in the same way for SQLite."""
     caplog.set_level(logging.INFO)
     written(path, *range(1, 100))
     history = WearHistory.open(path)
@@ -352,7 +352,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def usable(path: Path, content: bytes) -> None:
-    """Whatever stands in the file: nothing is raised, and what is new is found again.
+    """With any content of the file, no error is raised, and new rows can be read again.
 
     After a day at the latest: a row whose date alone has gone bad may lie in the future.
     """

@@ -53,9 +53,7 @@ def test_a_step_leaves_the_look_before_and_the_look_after(
     assert expected == kept(history, tmp_path)
 
 
-def test_a_level_that_the_drive_does_not_tell_for_once_is_no_step(
-    history: WearHistory, tmp_path: Path
-) -> None:
+def test_a_level_that_is_missing_once_is_not_a_step(history: WearHistory, tmp_path: Path) -> None:
     for minutes, used in ((0, 0.1), (15, None), (30, 0.1), (45, None), (60, 0.1)):
         history.record(KEY, look(minutes * 60, used))
     assert (look(0),) == kept(history, tmp_path)
@@ -216,7 +214,7 @@ _LOOKS = st.builds(
 def test_a_later_process_finds_what_this_one_knew(
     tmp_path: Path, looks: list[tuple[str, WearObservation, bool]]
 ) -> None:
-    """All but the last look, where that made no row; in any order of time, flushed or not."""
+    """Everything except a last look without a row; in any order of time, flushed or not."""
     path = tmp_path / "history.sqlite"
     path.unlink(missing_ok=True)
     history = WearHistory.open(path)

@@ -12,7 +12,7 @@ KEY = "naa.5002538e00000001"
 
 
 class HangingHistory:
-    """Stands for a file on a disk that hangs, until it is let go."""
+    """Simulates a file on a hanging disk, until it is released."""
 
     def __init__(self) -> None:
         self.let_go = threading.Event()
@@ -53,7 +53,7 @@ def test_record_and_remaining_do_not_wait_for_a_history_that_hangs() -> None:
     assert (2, 2) == (history.notes, history.flushes)
 
 
-def test_nothing_is_opened_before_a_drive_tells_of_wear() -> None:
+def test_no_file_is_opened_before_a_drive_reports_wear() -> None:
     opened = []
 
     def opened_history() -> WearHistory:
