@@ -1,6 +1,7 @@
 """Parses the command line, reads the settings, and starts the daemon or a command.
 
-Flags that node_exporter also has are spelled in the same way. A TOML file has all other settings.
+The most important settings have flags. A flag that node_exporter also has is spelled in the same
+way. All settings can be set in a TOML file.
 """
 
 import argparse
@@ -22,7 +23,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-#: Flags that override one key of the configuration file: the key, the placeholder, the help text.
+#: Flags that override one key of the configuration file. The values are the key, the placeholder
+#: of the flag's argument, and the help text.
 _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--web.listen-address": (
         "web.listen_address",
@@ -59,19 +61,20 @@ _FLAGS: Mapping[str, tuple[str, str, str]] = {
     "--log.format": ("log.format", "FORMAT", "logfmt (default) or json"),
 }
 
-#: The settings file of the installed packages. Commands read it by default. The daemon's unit names
-#: it with --config.file.
+#: The configuration file that the packages install. Commands read it by default. The daemon has no
+#: default: its systemd unit passes this path with --config.file.
 DEFAULT_FILE = Path("/etc/ssd-exporter/config.toml")
 
-#: Prefixes of the flags that every command has.
+#: Prefixes of those flags of `_FLAGS` that commands have too.
 _COMMAND_FLAGS = ("--path.", "--smartctl.", "--state.", "--log.")
 
-#: Maximum size of the configuration file in bytes. It limits the memory if the path is wrong.
+#: Maximum size of the configuration file, in bytes. It limits the memory that is used if the path
+#: is wrong and names a large file.
 _MAX_FILE_BYTES = 1 << 20
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that reports a mistake in one line."""
+    """An argument parser that raises ConfigError for a mistake; `main` prints it in one line."""
 
     def error(self, message: str) -> NoReturn:
         raise ConfigError(message, f"see {self.prog} --help")
@@ -125,7 +128,10 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:
-    """Returns the parser of one command's flags, with only the settings that commands use."""
+    """Returns the parser for the flags of a command.
+
+    It has the command's own flags, and those of the daemon's flags that commands use.
+    """
     return _command_parser(name, COMMANDS[name].load())
 
 
@@ -152,16 +158,17 @@ def _add_settings(
 
 
 def settings(arguments: argparse.Namespace, default_file: Path | None = None) -> Settings:
-    """Returns the settings of the file and the flags, validated. Flags override the file.
+    """Returns the validated settings from the file and the flags. Flags override the file.
 
-    default_file: the file to read if no flag names one. It need not exist.
+    default_file: the file to read if no flag names one; it need not exist. None means no file.
 
     Raises:
-        ConfigError: a setting is invalid. The message names the key and the remedy.
+        ConfigError: a setting is invalid, or the file cannot be read. The message states the
+            remedy.
     """
     from_file: Settings = parse_record(Settings, {}, "")
     path = arguments.config_file
-    # lexists, not exists: a dangling link is a mistake that must be reported.
+    # `exists` is False for a link to a missing file. That is a mistake, which must be reported.
     if path is None and default_file is not None and os.path.lexists(default_file):
         path = default_file
     if path is not None:
@@ -185,7 +192,8 @@ def _file(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"the configuration file {path} cannot be read: {e.strerror}", "check --config.file"
         ) from e
-    # tomllib raises these for syntax errors, numbers of 5,000 digits and deeply nested lists.
+    # tomllib raises ValueError for a syntax error or a number of 5,000 digits, and RecursionError
+    # for deeply nested lists.
     except (ValueError, RecursionError) as e:
         raise ConfigError(f"{path} is not valid TOML: {e}") from e
     return values
@@ -202,7 +210,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     The status is 2 if the flags or the configuration are invalid, and 130 if SIGINT ends a command.
     """
     if os.getpid() == 1:
-        # The kernel drops signals to PID 1 without a handler, so a container would not stop.
+        # The kernel drops signals for which PID 1 has no handler. Without this handler, SIGTERM
+        # would not stop a command in a container.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     words = list(sys.argv[1:] if argv is None else argv)
     registered = COMMANDS.get(words[0]) if words else None
@@ -210,7 +219,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if registered is not None:
             command = registered.load()
             arguments = _command_parser(words[0], command).parse_args(words[1:])
-            # smart-agent reads the settings again at SIGHUP.
+            # smart-agent calls this at SIGHUP, to read the settings again.
             arguments.read_settings = lambda: settings(arguments, DEFAULT_FILE)
             chosen = settings(arguments, DEFAULT_FILE)
             logs.configure(chosen.log.level, chosen.log.format)
@@ -233,8 +242,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"ssd-exporter: {e}\n")
         return 2
     except BrokenPipeError:
-        # `ssd-exporter --once | head` closes the pipe. Python flushes stdout at exit, which would
-        # fail.
+        # In `ssd-exporter --once | head`, head closes the pipe early. Python flushes stdout at
+        # exit, which would fail: /dev/null replaces the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130

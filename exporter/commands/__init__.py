@@ -1,1 +1,1 @@
-"""The commands of ssd-exporter besides the daemon. `registry` lists them with their modules."""
+"""The commands of ssd-exporter, such as `check`. `registry` lists each command and its module."""

@@ -1,4 +1,8 @@
-"""``ssd-exporter bench [DIR]``: benchmarks each combination of block size, jobs and mode."""
+"""``ssd-exporter bench [DIR]``: benchmarks each combination of block size, jobs and mode.
+
+A cell is one such combination: one run of fio. The matrix is the set of all cells. The gate is the
+check that decides whether a measurement may write now.
+"""
 
 import argparse
 import sys
@@ -31,13 +35,14 @@ from exporter.probe.profiles import Profile
 from exporter.report import terminal
 from exporter.report.content import Report
 
-#: After these results no further cell is run: it would fail too, or disturb production.
+#: After a cell with one of these results no further cell runs: it would fail too, or it would
+#: disturb production.
 _FINAL_RESULTS = (ProfileResult.ABORTED, ProfileResult.STUCK, ProfileResult.TIMEOUT)
 
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest(CommandContext):
-    """The arguments of the command."""
+    """The arguments of the command. matrix: the combinations to measure, and their limits."""
 
     matrix: Matrix = field(default_factory=Matrix)
 
@@ -45,11 +50,12 @@ class BenchRequest(CommandContext):
 def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out: TextIO) -> int:
     """Run the cells of the matrix and print the report. Returns the exit status.
 
-    If the run is interrupted, the report contains the finished cells, and the exit status is 3.
+    The status is 0 if all cells were measured. Otherwise it is 3, and the report contains the cells
+    that were measured before an interruption or a problem.
 
     Raises:
         ConfigError: the gate refuses the benchmark, or the user did not agree to it.
-        SourceError: nothing was measured.
+        SourceError: no cell was measured.
     """
     request.check()
     cells = request.matrix.cells()
@@ -81,7 +87,10 @@ def run(settings: Settings, request: BenchRequest, tools: MeasurementTools, out:
 def _prepare(
     measurement: Measurement, cells: Sequence[Profile], matrix: Matrix, messages: TextIO
 ) -> Path:
-    """Query the gate, ask the user for consent, and create the file. Returns its path."""
+    """Query the gate, ask the user for consent, and create the test file. Returns its path.
+
+    messages: the stream to which the plan of the benchmark is printed.
+    """
     path = measurement.directory.path
     name = f"ssd-exporter-bench-{measurement.location.device.replace('/', '!')}"
     fill_bytes = bytes_to_fill(path, name, matrix.size_bytes)
@@ -96,7 +105,7 @@ def _prepare(
 def _run_cells(
     measurement: Measurement, cells: Sequence[Profile], file: Path
 ) -> tuple[list[CellOutcome], str]:
-    """Returns the outcome of each cell that ran, and the first problem (empty if none)."""
+    """Returns the outcome of each cell that ran, and the first problem (empty if all succeeded)."""
     outcomes: list[CellOutcome] = []
     problem = ""
     for number, cell in enumerate(cells):
@@ -124,7 +133,8 @@ def _run_cells(
         try:
             ended = measurement.run([cell], file, go_on)
         except (ConfigError, SourceError) as e:
-            # The budget was used up by another process, or the ledger cannot be written.
+            # Another process used up the write budget, or the file that records it cannot be
+            # written.
             return outcomes, str(e)
         cell_problem = measurement.problem(ended)
         outcomes.append(bench_report.outcome(cell, ended, cell_problem))

@@ -1,6 +1,6 @@
-"""Computes the matrix of a benchmark: one cell per block size, number of jobs and mode. Pure.
+"""Computes the matrix of a benchmark: one cell per block size, number of jobs and mode.
 
-A cell is one run of fio with a limit on bytes and time.
+A cell is one run of fio with a limit on bytes and time. The module does no I/O.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,8 +10,8 @@ from exporter.errors import ConfigError
 from exporter.measurement.figures import blocks, size, size_bytes
 from exporter.probe.profiles import GIB, KIB, MIB, Engine, Profile, Rw
 
-#: The modes in the order in which they run. Reads are first: writes cause background work in the
-#: drive, which would slow the reads down.
+#: The modes, in the order in which they run. The reads run first, because writes cause background
+#: work in the drive, which would slow down later reads.
 MODES = (Rw.RANDREAD, Rw.READ, Rw.RANDRW, Rw.RANDWRITE, Rw.WRITE)
 
 _BLOCK_BYTES = (4 * KIB, 16 * KIB, 128 * KIB, MIB)
@@ -20,10 +20,10 @@ _JOBS = (1, 4)
 #: The default time limit of a cell, in seconds.
 SECONDS = 10.0
 
-#: Added to the time limit of a cell, in seconds: fio takes this time to start and to end.
+#: The time that fio takes to start and to end, in seconds. It is added to the limit of each cell.
 _START_SECONDS = 0.7
 
-#: Maximum number of cells. With the default time limit, the run takes little more than an hour.
+#: Maximum number of cells. With the default time limit, so many cells take at most 72 minutes.
 _MAX_CELLS = 400
 
 
@@ -31,8 +31,12 @@ _MAX_CELLS = 400
 class Matrix:
     """The parameters of a benchmark.
 
-    size_bytes: the size of the file, and the most that a cell reads or writes. seconds: the time
-    limit of a cell. depth: the queue depth of each job.
+    block_bytes: the block sizes, in bytes.
+    jobs: the numbers of concurrent jobs.
+    modes: the modes of access, such as random reads.
+    size_bytes: the size of the test file, and the maximum that one cell reads or writes.
+    seconds: the time limit of one cell.
+    depth: the queue depth of each job.
     """
 
     block_bytes: tuple[int, ...] = _BLOCK_BYTES
@@ -43,7 +47,7 @@ class Matrix:
     depth: int = 1
 
     def cells(self) -> tuple[Profile, ...]:
-        """The cells in the order in which they run."""
+        """Returns one fio profile per cell, in the order in which they run."""
         return tuple(
             self._cell(mode, block, jobs)
             for mode in MODES
@@ -75,9 +79,13 @@ def matrix(
     seconds: float = SECONDS,
     depth: int = 1,
 ) -> Matrix:
-    """Returns the requested matrix. Empty parameters get the defaults of `Matrix`.
+    """Returns the matrix for the values of the command's flags.
 
-    Each text may contain several values, separated by commas.
+    block_sizes, jobs, modes: texts that may contain several values each, separated by commas. If
+        one of these or `size_text` is empty, the default of `Matrix` applies.
+    size_text: the size of the test file, such as "4GiB".
+    seconds: the time limit of one cell, 1 to 600.
+    depth: the queue depth of each job, 1 to 256.
 
     Raises:
         ConfigError: a value is invalid or out of bounds.
@@ -114,17 +122,23 @@ def matrix(
 
 
 def seconds_at_most(cells: Iterable[Profile]) -> float:
-    """Returns the longest time that the cells can take, in seconds."""
+    """Returns the longest time that these cells can take together, in seconds."""
     return sum(cell.runtime_seconds + _START_SECONDS for cell in cells)
 
 
 def written_at_most(cells: Iterable[Profile]) -> int:
-    """Returns the maximum of bytes that fio writes, without what the filesystem adds."""
+    """Returns the maximum number of bytes that fio writes in these cells.
+
+    The filesystem writes more, such as its journal.
+    """
     return sum(cell.written_bytes_at_most for cell in cells)
 
 
 def plan_rows(cells: Sequence[Profile]) -> tuple[tuple[str, ...], ...]:
-    """Returns a row per block size: the jobs, the modes, the maximum time and maximum bytes."""
+    """Returns the table rows of the plan, one per block size.
+
+    Columns: block size, jobs, modes, number of cells, maximum time, maximum bytes written by fio.
+    """
     rows = []
     for block in dict.fromkeys(cell.block_bytes for cell in cells):
         of_block = [cell for cell in cells if cell.block_bytes == block]
@@ -165,7 +179,7 @@ def _mode(text: str) -> Rw:
 
 
 def _within(flag: str, low: float, high: float, minimum: float, maximum: float) -> None:
-    # NaN fails every comparison, so the test is for being within.
+    # Every comparison with NaN is False. `not (low >= minimum ...)` therefore rejects NaN.
     if not (low >= minimum and high <= maximum):
         wrong = low if not low >= minimum else high
         raise ConfigError(f"{flag} is {wrong:g}", f"it must be {minimum:g} to {maximum:g}")

@@ -1,4 +1,7 @@
-"""Builds the report of `ssd-exporter bench`. Pure."""
+"""Builds the report of `ssd-exporter bench`. It does no I/O.
+
+A cell is one run of fio: one block size, one number of jobs and one mode.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +15,7 @@ from exporter.probe.profiles import Profile, Rw
 from exporter.report.content import Report, Table
 from exporter.report.formatting import number
 
-#: The report warns of cells that ran for less than this many seconds: they are unreliable.
+#: If a cell ran for less than this many seconds, the report warns that its figures are unreliable.
 _MIN_SECONDS = 1.0
 
 _SHARE = HostShareRules()
@@ -27,7 +30,13 @@ _NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class CellOutcome:
-    """The result of one cell. job: None if fio reported none. problem: empty if there was none."""
+    """The result of one cell.
+
+    job: fio's result; None if fio reported none, or if the run failed or was stopped early.
+    fio_version: the version of fio; empty if unknown.
+    host_share: the share, 0 to 1, of the latency that the host caused; None means unknown.
+    problem: why the run did not succeed; empty if it did.
+    """
 
     cell: Profile
     job: JobResult | None
@@ -40,7 +49,10 @@ class CellOutcome:
 
 
 def outcome(cell: Profile, ended: RunOutcome, problem: str) -> CellOutcome:
-    """Returns the outcome of a run. A cell that was stopped early has no result."""
+    """Returns the outcome of a cell. It has no result if the run failed or was stopped early.
+
+    ended: the run of fio. problem: why the run did not succeed; empty if it did.
+    """
     version = ended.run.fio_version if ended.run else ""
     if ended.result is not ProfileResult.SUCCESS:
         return CellOutcome(cell, None, version, None, problem)
@@ -69,8 +81,12 @@ def report(
 ) -> Report:
     """Returns the report of a benchmark.
 
-    cells: all requested cells. data: JSON values about the location. problem: why some cells were
-    not measured; empty if all were.
+    outcomes: the results of the cells that ran.
+    cells: all requested cells.
+    device: the name of the measured device.
+    facts: names and values that describe the run, for people.
+    data: JSON values about the location.
+    problem: why some cells were not measured; empty if all were.
     """
     measured = [outcome for outcome in outcomes if outcome.job is not None]
     return Report(
@@ -89,7 +105,7 @@ def report(
 
 
 def _verdict(measured: Sequence[CellOutcome], requested: int, problem: str) -> str:
-    # Cells of the mixed mode have no single figure.
+    # A cell of the mixed mode has no single best figure: it measures reads and writes together.
     best = "; ".join(_bests(measured)) or "the tables show the results"
     whole = f"{best[:1].upper()}{best[1:]}."
     if not problem:
@@ -121,7 +137,7 @@ def _bests(measured: Sequence[CellOutcome]) -> Iterator[str]:
 
 
 def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Table:
-    """A row per block size and number of jobs, a column per mode."""
+    """Returns a table with a row per block size and number of jobs, and a column per mode."""
     modes = list(dict.fromkeys(cell.rw for cell in cells))
     by_parameters = {(o.cell.rw, o.cell.block_bytes, o.cell.jobs): o for o in measured}
     parameters = dict.fromkeys((cell.block_bytes, cell.jobs) for cell in cells)
@@ -142,7 +158,10 @@ def _overview(measured: Sequence[CellOutcome], cells: Sequence[Profile]) -> Tabl
 
 
 def _rates(outcome: CellOutcome | None) -> str:
-    """Returns "IOPS / MB/s". A mixed cell has those of its reads, "+", and those of its writes."""
+    """Returns the rates of a cell as text: "IOPS / MB/s", or "-" if it was not measured.
+
+    A cell of the mixed mode has the rates of its reads, then " + ", then those of its writes.
+    """
     if outcome is None:
         return "-"
     results = [result for op in (Op.READ, Op.WRITE) if (result := outcome.of(op)) is not None]

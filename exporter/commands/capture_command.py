@@ -1,4 +1,7 @@
-"""``ssd-exporter capture DIR``: records this host for a bug report or a test."""
+"""``ssd-exporter capture DIR``: writes the files that the exporter reads on this host to DIR.
+
+The recording has no serial numbers. It is meant for a bug report or a test.
+"""
 
 import argparse
 import sys

@@ -1,6 +1,6 @@
-"""``ssd-exporter check``: reports the health of every drive, as a table, as JSON or to Nagios.
+"""``ssd-exporter check``: prints the health of every drive as a table or as JSON.
 
-Nagios and Icinga read the exit status and the first line of the output.
+It is also a Nagios plug-in: Nagios and Icinga read the exit status and the first line of the table.
 """
 
 import argparse
@@ -23,7 +23,12 @@ from exporter.smart.drive_problems import Answers, CheckThresholds, Problem, Sta
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A drive and its problems. status: UNKNOWN if the drive has no SMART data."""
+    """A drive and its problems.
+
+    status: the status of its worst problem; OK if it has none. UNKNOWN means that the only problem
+        is that the drive has no SMART data.
+    problems: the worst is first.
+    """
 
     drive: WatchedDrive
     status: Status
@@ -34,9 +39,11 @@ class Row:
 class CheckResult:
     """The health of all drives of a host.
 
-    status: the exit status. summary: one line. rows: the drives, worst first.
-    problems: the problems of all drives, worst first, except missing SMART data.
-    problem: why the scan for drives failed; empty if it did not fail.
+    status: the exit status of the command.
+    summary: the first line of the output.
+    rows: the drives; the drive with the worst status is first.
+    problems: each problem of each drive, worst first, without those of status UNKNOWN.
+    problem: why the scan for drives failed, or why data of the agent was rejected; else empty.
     """
 
     status: Status
@@ -56,7 +63,11 @@ def run(
 ) -> int:
     """Print the health of the drives, and return the exit status of a Nagios plug-in (0 to 3).
 
-    Only terminals get colours, unless NO_COLOR is set (https://no-color.org).
+    answers: the drives with their SMART data.
+    as_json: print JSON instead of a table.
+    thresholds: None means the default thresholds.
+    environment: the environment variables. If NO_COLOR is set, the table has no colours
+        (https://no-color.org). It has colours only on a terminal.
     """
     result = report(answers, thresholds or CheckThresholds())
     if as_json:
@@ -66,17 +77,18 @@ def run(
         text = check_table.text(
             result.summary, _lines(result), colour=colour, problem=result.problem
         )
-        # Characters that the terminal's encoding lacks are written as escapes.
+        # Characters that the encoding of `out` lacks are written as escapes such as \u03bc.
         encoding = out.encoding or "utf-8"
         out.write(text.encode(encoding, "backslashreplace").decode(encoding))
     return result.status
 
 
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
-    """Judge each drive, and the host by its worst drive.
+    """Returns the status of each drive and of the host. The worst problem decides for the host.
 
-    A drive without SMART does not change the status of the host. Without any problem, the host is
-    UNKNOWN if no drive has SMART or if a drive was not polled. A failed scan is at least a WARNING.
+    A failed scan for drives makes the host at least a WARNING. A drive without SMART data matters
+    only if there is no such problem: the host is then UNKNOWN if a drive was not polled, or if no
+    drive has SMART data.
     """
     rows = [
         _row(drive, problems(drive, thresholds, must_answer=drive.label in answers.must_answer))
@@ -105,7 +117,7 @@ def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
 
 
 def plain(result: CheckResult) -> dict[str, Any]:
-    """The result as JSON values. The keys are stable; null means unknown."""
+    """Returns the result as values for JSON. The keys are stable. None means unknown."""
     return {
         "status": int(result.status),
         "state": result.status.name.lower(),
@@ -120,7 +132,7 @@ def _row(drive: WatchedDrive, drive_problems: tuple[Problem, ...]) -> Row:
 
 
 def _is_unpolled(row: Row) -> bool:
-    """True if the drive has no data because it was not polled."""
+    """Returns True if the drive has no SMART data because it was not polled."""
     return row.status is Status.UNKNOWN and not row.drive.was_reached
 
 
@@ -130,7 +142,7 @@ def _summary(
     known_problems: Sequence[tuple[WatchedDrive, Problem]],
     problem: str,
 ) -> str:
-    """The first line of the output, which Nagios shows and sends."""
+    """Returns the first line of the output, which Nagios shows and puts into its notifications."""
     without_smart = sum(row.status is Status.UNKNOWN for row in rows)
     unpolled = [row for row in rows if _is_unpolled(row)]
     count = _counted(len(rows), "drive")
@@ -211,7 +223,7 @@ def _plain_row(row: Row) -> dict[str, Any]:
 
 
 def _natural_order(label: str) -> tuple[str, list[tuple[int, int, str]]]:
-    """Sort key: nvme2n1 before nvme10n1, sdb before sdaa."""
+    """Returns a sort key for labels: nvme2n1 comes before nvme10n1, and sdb before sdaa."""
     parts = re.findall(r"[0-9]+|[^0-9]+", label)
     return label[:2], [(0, int(p[:18]), p) if p.isdecimal() else (1, len(p), p) for p in parts]
 

@@ -1,4 +1,4 @@
-"""Formats drives as a table: one line per drive, with its problems and notes below it."""
+"""Formats the health of drives as a table: one line per drive, then its problems and notes."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -17,13 +17,14 @@ _UNKNOWN = "-"
 #: Maximum width of a drive's name, in characters. Longer names are cut.
 _MAX_NAME_WIDTH = 24
 
-#: Minimum width of the model, in characters, if the other columns leave less.
+#: Minimum width of the column with the model, in characters. If the other columns leave less than
+#: this, the table becomes wider than `WIDTH`.
 _MIN_MODEL_WIDTH = 12
 
 _MARKS = {Status.WARNING: "warning: ", Status.CRITICAL: "critical: "}
 _COLOURS = {Status.OK: "32", Status.WARNING: "33", Status.CRITICAL: "31", Status.UNKNOWN: "2"}
 
-#: The heading of each column, and True for columns of numbers, which are aligned to the right.
+#: The heading of each column, and whether it has numbers. Numbers are aligned to the right.
 _COLUMNS = (
     ("DRIVE", False),
     ("MODEL", False),
@@ -48,7 +49,7 @@ _OTHER_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class TableLine:
-    """A drive, its status and the texts of its problems."""
+    """A drive of the table. problems: the status and the text of each of its problems."""
 
     drive: WatchedDrive
     status: Status
@@ -56,8 +57,11 @@ class TableLine:
 
 
 def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str = "") -> str:
-    """Returns the summary and the table, which is at most `WIDTH` characters wide.
+    """Returns the summary and below it the table, normally at most `WIDTH` characters wide.
 
+    summary: one line, such as "SSD OK - 4 drives".
+    lines: the drives in the order of the table.
+    colour: whether to add terminal escape sequences for colours.
     problem: a problem of the host, such as a failed scan; empty if there is none.
     """
     first, _, rest = summary.partition(" - ")
@@ -72,10 +76,10 @@ def text(summary: str, lines: Sequence[TableLine], *, colour: bool, problem: str
 
 
 def printable(words: str) -> str:
-    """Returns the text without control characters and without "|".
+    """Returns the text with escaped control characters, and with "/" instead of "|".
 
-    Model names come from the drive and may contain escape sequences. Nagios reads the text after
-    "|" as performance data.
+    Model names come from the drive and may contain escape sequences of terminals. Nagios reads the
+    text after "|" as performance data.
     """
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
     return shown.replace("|", "/")
@@ -84,7 +88,7 @@ def printable(words: str) -> str:
 def cut(words: str, width: int) -> str:
     """Returns the text, shortened in the middle if it is longer than `width` characters.
 
-    A model name starts with the maker and ends with the size, so both remain.
+    Model names are cut in the middle because they start with the maker and end with the size.
     """
     if len(words) <= width:
         return words
@@ -166,7 +170,7 @@ def _other(health: DriveHealth) -> int | None:
 
 
 def _notes(line: TableLine) -> list[tuple[Status, str]]:
-    """Information that is not a problem by itself."""
+    """Returns the notes below a drive: information that is not a problem by itself."""
     drive, health = line.drive, line.drive.health or DriveHealth()
     counted = [
         f"{number} {name}" for field, name in _OTHER_ERRORS if (number := getattr(health, field))
@@ -174,7 +178,7 @@ def _notes(line: TableLine) -> list[tuple[Status, str]]:
     notes = [f"other errors (lifetime): {', '.join(counted)}"] if counted else []
     notes += [message for message in health.messages if message.startswith("WARNING")]
     if line.status in _MARKS:
-        # The serial number is on the drive's label: it identifies the drive to replace.
+        # The serial number is printed on the drive. It shows which drive to replace.
         known = (("serial", drive.serial), ("firmware", drive.identity.firmware))
         names = [f"{name} {value}" for name, value in known if value]
         notes.append(", ".join(filter(None, (*names, drive.address))))
@@ -182,7 +186,7 @@ def _notes(line: TableLine) -> list[tuple[Status, str]]:
 
 
 def _number(number: int | None) -> str:
-    """The number in full below a million, else with two digits."""
+    """Returns the number as text: all digits below a million, else two digits as in 1.2e+06."""
     if number is None:
         return _UNKNOWN
     return str(number) if number < 1_000_000 else f"{number:.1e}"

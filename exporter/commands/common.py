@@ -1,4 +1,4 @@
-"""Arguments and system access that several commands share."""
+"""Command-line arguments, and access to the system, that several commands share."""
 
 import argparse
 import os
@@ -16,7 +16,10 @@ from exporter.state import existing_directory
 
 
 def add_measurement_arguments(p: argparse.ArgumentParser) -> None:
-    """Add the arguments of all measurements. Each command adds its own directory argument."""
+    """Add the arguments that all measuring commands share.
+
+    Each command adds its own argument for the directory.
+    """
     p.add_argument("--json", action="store_true", help="print JSON with stable keys")
     p.add_argument("--html", type=Path, metavar="FILE", help="also write an HTML report to FILE")
     p.add_argument("--yes", action="store_true", help="consent to the writes, and do not ask")
@@ -31,9 +34,9 @@ def measurement_options(arguments: argparse.Namespace) -> MeasurementOptions:
 
 
 def system_tools(settings: Settings, *, has_regions: bool = False) -> MeasurementTools:
-    """Returns the system's clock, fio, environment and streams.
+    """Returns what a measurement uses of the system: clock, fio, environment and streams.
 
-    has_regions: each job of a sequential profile uses its own part of the file.
+    has_regions: whether each job of a sequential profile uses its own part of the file.
     """
     clock = SystemClock()
     fio = RegionFio if has_regions else SystemFio
@@ -49,7 +52,7 @@ def required_state_directory(settings: Settings) -> Path:
     """Returns the state directory of the daemon.
 
     Raises:
-        ConfigError: it does not exist.
+        ConfigError: the directory does not exist.
     """
     directory = existing_directory(settings.state.directory, dict(os.environ))
     if directory is None:

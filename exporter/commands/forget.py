@@ -1,4 +1,7 @@
-"""``ssd-exporter forget SERIAL``: stops reporting a removed drive as missing."""
+"""``ssd-exporter forget SERIAL``: tells the daemon not to report a removed drive as missing.
+
+The daemon keeps an inventory: a list of all drives that it ever saw. It removes the drive from it.
+"""
 
 import argparse
 import sys
@@ -15,10 +18,12 @@ from exporter.state import StateFile
 
 
 def run(name: str, directory: Path, kept_inventory: Any, out: TextIO) -> int:
-    """Write a request for the daemon to its state directory.
+    """Write a request to the daemon's state directory, and print it. Returns the exit status 0.
 
     name: a serial number, a WWN, or the label of a drive that has neither.
-    kept_inventory: the inventory from the daemon's state file, as JSON values.
+    directory: the state directory of the daemon.
+    kept_inventory: the inventory from the daemon's state file, as JSON values; None if the file has
+        none.
 
     Raises:
         ConfigError: the drive is unknown or not missing, the inventory cannot be read, or the

@@ -1,9 +1,10 @@
 """Detects whether smartctl lacks the capabilities to reach drives behind a MegaRAID controller.
 
-smartctl opens a node of the controller's driver, and creates the node if it does not exist. The
-driver requires CAP_SYS_ADMIN to open it. Without these capabilities smartctl's scan lists no such
-drive and prints no reason. Sources: get_dev_megasas in os_linux.cpp of smartmontools, and
-megasas_mgmt_open in drivers/scsi/megaraid/megaraid_sas_base.c of Linux.
+smartctl opens a device node of the controller's driver, for which the driver requires
+CAP_SYS_ADMIN. If the node does not exist, smartctl creates it, which requires CAP_MKNOD. Without
+these capabilities, smartctl's scan lists no such drive and prints no reason. Sources:
+get_dev_megasas in os_linux.cpp of smartmontools, and megasas_mgmt_open in
+drivers/scsi/megaraid/megaraid_sas_base.c of Linux.
 """
 
 import os
@@ -23,9 +24,12 @@ _MEGARAID_ADDRESS = re.compile(r" -d (?:\S*\+)?megaraid,", re.ASCII)
 
 
 def missing_capabilities(proc: Path, root: Path) -> tuple[str, ...]:
-    """Returns the names of the capabilities that this process, and so smartctl, lacks.
+    """Returns the names of the required capabilities that this process lacks.
 
-    Empty if /proc/self/status cannot be read. root: the root directory in which smartctl runs.
+    smartctl lacks them too, because this process starts it. The tuple is empty if none is missing,
+    or if /proc/self/status cannot be read.
+
+    proc: the mount point of /proc. root: the root directory in which smartctl runs.
     """
     try:
         status = files.read(f"{proc}/self/status")
@@ -35,9 +39,10 @@ def missing_capabilities(proc: Path, root: Path) -> tuple[str, ...]:
 
 
 def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
-    """Returns the missing capabilities, from the text of /proc/self/status (capabilities(7)).
+    """Returns the names of the required capabilities that a process lacks.
 
-    has_node: the driver's node exists. CAP_MKNOD is then not required.
+    status: the text of its /proc/PID/status; see capabilities(7).
+    has_node: whether the driver's device node exists. If it does, CAP_MKNOD is not required.
     """
     held = capabilities.parse_effective(status)
     if held is None:
@@ -51,11 +56,14 @@ def parse_missing(status: str, *, has_node: bool) -> tuple[str, ...]:
 def with_missing_rights(
     drives: Sequence[WatchedDrive], missing: Sequence[str]
 ) -> list[WatchedDrive]:
-    """Returns the drives. Those that smartctl could not reach for lack of rights get this reason.
+    """Returns the drives, with a reason for those that smartctl had no right to reach.
 
-    Such a drive is neither missing nor failed: it was not polled. If another drive behind a
-    controller answered, smartctl has the rights in another way (such as setuid), and a drive that
-    does not answer has failed.
+    Such a drive is behind a MegaRAID controller and did not answer. It is neither missing nor
+    failed: it is shown as not polled. If another drive behind a MegaRAID controller answered, the
+    drives are not changed: smartctl then has the rights in another way (such as setuid), and a
+    drive that does not answer has failed.
+
+    missing: the names of the missing capabilities.
     """
     if not missing or any(drive.up and _is_behind_megaraid(drive) for drive in drives):
         return list(drives)

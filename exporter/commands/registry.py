@@ -1,7 +1,7 @@
 """Lists the commands besides the daemon, and imports the module of the command that runs.
 
 Each command has one module with its help text, its arguments and its code. Only the module of the
-command that runs is imported. This keeps the daemon, the agent and `ssd-exporter --help` small.
+command that runs is imported. This saves memory in the daemon and the agent, and start-up time.
 """
 
 import argparse
@@ -14,9 +14,11 @@ from exporter.config import Settings
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The description, arguments and code of a command. Its module defines it as `COMMAND`.
+    """The description, arguments and code of a command. Each command's module has one: `COMMAND`.
 
-    run: returns the exit status, and raises ConfigError for a mistake of the user.
+    description: the help text.
+    add_arguments: adds the command's own arguments to a parser.
+    run: runs the command and returns its exit status; raises ConfigError for a mistake of the user.
     """
 
     description: str
@@ -26,13 +28,16 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class ListedCommand:
-    """A command as `ssd-exporter --help` lists it. module: its module in this package."""
+    """A command as `ssd-exporter --help` lists it.
+
+    summary: one line of help. module: the name of the command's module in this package.
+    """
 
     summary: str
     module: str
 
     def load(self) -> Command:
-        """Import the module and return its command."""
+        """Import the command's module and return the command."""
         command: Command = importlib.import_module(f"exporter.commands.{self.module}").COMMAND
         return command
 
