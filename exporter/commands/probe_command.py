@@ -1,6 +1,7 @@
-"""``ssd-exporter probe [PROFILE]``: runs the daemon's probes once.
+"""``ssd-exporter probe [PROFILE]``: runs the daemon's probes once, and compares the results.
 
-``ssd-exporter probe --acknowledge`` allows probes again after the host rebooted during one.
+A probe is a short run of fio, and a profile has its parameters. If the host reboots during a probe,
+further probes are disabled until a user runs ``ssd-exporter probe --acknowledge``.
 """
 
 import argparse
@@ -40,22 +41,30 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.content import Report
 
-#: Added to the runtime of the profiles, in seconds: to start fio and to check the probe file.
+#: The time to start fio and to check the probe file, in seconds. It is added to the runtime of the
+#: profiles.
 _START_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest(CommandContext):
-    """The arguments of the command. profile: its name; None for the profiles of the daemon."""
+    """The arguments of the command.
+
+    profile: the name of the profile to run; None means the profiles that the daemon runs.
+    """
 
     profile: str | None = None
 
 
 def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Probe and print the report. Returns the exit status: 1 if slower than the daemon's runs.
+    """Run the probes and print the report. Returns the exit status.
+
+    The status is 3 if a probe did not finish, 1 if a result is worse than the daemon's saved runs,
+    and otherwise 0.
 
     Raises:
-        ConfigError: the profile is unknown, or the gate refuses the probe.
+        ConfigError: the profile is unknown, or the gate (the check that decides whether a probe may
+            run now) refuses the probe.
         SourceError: nothing was measured.
     """
     request.check()
@@ -71,11 +80,14 @@ def run(settings: Settings, request: ProbeRequest, tools: MeasurementTools, out:
 def acknowledge_reboot(
     state: Path, lock_directory: Path, clock: Clock, boot_id: str, out: TextIO
 ) -> int:
-    """Remove the record that disables probes, and print the result. Returns the exit status.
+    """Enable probes again after a reboot during a probe. Returns the exit status 0.
 
-    The daemon reads the record again before its next probe.
+    This removes the record of the reboot, which disables probes, and prints the result. The daemon
+    reads the record again before its next probe.
 
-    state: the daemon's state directory. lock_directory: the directory of the host's probe lock.
+    state: the daemon's state directory, which has the record.
+    lock_directory: the directory of the lock file that only one probe of the host holds at a time.
+    boot_id: the kernel's identifier of this boot.
 
     Raises:
         ConfigError: the record cannot be read or written.
@@ -84,7 +96,8 @@ def acknowledge_reboot(
     budget = ProbeBudget(state, clock, boot_id)
     try:
         if lock.acquire():
-            # The daemon records the reboot when it starts, which may not have happened yet.
+            # The daemon records the reboot when it starts. If it has not started since the reboot,
+            # this call records it.
             budget.recover()
         interrupted = budget.unacknowledged
         was_pending = budget.acknowledge()
@@ -110,7 +123,7 @@ def acknowledge_reboot(
 def _measure(
     measurement: Measurement, chosen: Sequence[Profile], settings: Settings
 ) -> tuple[Report, str]:
-    """Returns the report, and why the run did not finish (empty if it did)."""
+    """Runs the profiles. Returns the report, and why the run did not finish (empty if it did)."""
     started_at = measurement.clock.monotonic()
     runnable = measurement.with_engine(chosen)
     ended = _run(measurement, runnable, target.retained_bytes(runnable, settings))

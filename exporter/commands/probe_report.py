@@ -1,6 +1,7 @@
-"""Builds the report of `ssd-exporter probe`: the results, compared with the daemon's runs. Pure.
+"""Builds the report of `ssd-exporter probe`, which compares the results with the daemon's runs.
 
-`steady_state_report` also uses `Quantity`: the quantity by which a profile is judged.
+Each profile is judged by one quantity, see `Quantity`. `steady_state_report` uses it too. This
+module does no I/O.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +26,8 @@ from exporter.probe.steady_state import SteadyState, SteadyStateRules, deviation
 from exporter.report.content import Chart, ChartLine, Report, Table
 from exporter.report.formatting import number
 
-#: Block size in bytes from which a profile is judged by throughput, as in `probe.results`.
+#: A profile with blocks of at least this size, in bytes, is judged by its throughput, unless it is
+#: judged by its latency. `probe.results` has the same limit.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
 
 _SHARE = HostShareRules()
@@ -33,7 +35,10 @@ _STEADY = SteadyStateRules()
 
 
 class Quantity(str, Enum):
-    """The quantity of `results.round_value`. The values are its unit in the JSON output."""
+    """The quantity by which a profile is judged; `results.round_value` returns its value.
+
+    The values of this enumeration are the units in the JSON output.
+    """
 
     LATENCY = "seconds"
     THROUGHPUT = "bytes_per_second"
@@ -52,7 +57,7 @@ _WORDS = {
 
 
 def quantity(profile: Profile) -> Quantity:
-    """The quantity by which the profile is judged."""
+    """Returns the quantity by which the profile is judged."""
     if results.is_latency_judged(profile):
         return Quantity.LATENCY
     is_large = profile.block_bytes >= _THROUGHPUT_BLOCK_BYTES
@@ -60,7 +65,7 @@ def quantity(profile: Profile) -> Quantity:
 
 
 def shown_quantity(profile: Profile, value: float) -> str:
-    """Returns a round's value with its unit. IOPS have no unit."""
+    """Returns a value of the profile's quantity as text, with its unit. IOPS have no unit."""
     kind = quantity(profile)
     if kind is Quantity.LATENCY:
         return latency(value)
@@ -71,10 +76,16 @@ def shown_quantity(profile: Profile, value: float) -> str:
 class ProfileComparison:
     """The result of one profile, compared with the daemon's saved runs.
 
-    value: the judged quantity (mean latency, IOPS or bytes per second); None if not measured.
-    kept: the mean of the daemon's values, in steady state if it was reached; None without saved
-    runs. change: the relative difference of `value` to `kept`; None if either is unknown.
-    is_worse: `value` is worse, by more than the daemon's values vary.
+    profile: the parameters of the run.
+    result: whether the run succeeded.
+    job: fio's result; None if there is none.
+    host_share: the share, 0 to 1, of the latency that the host caused; None means unknown.
+    value: mean latency in seconds, IOPS, or bytes per second; None if it was not measured.
+    kept: the mean of the daemon's saved values, in the unit of `value`. They are those of its first
+        steady state, or the last ones if it was never steady. None if there is no comparison.
+    is_kept_steady: True if `kept` is from a steady state.
+    change: the difference of `value` to `kept`, divided by `kept`; None if there is no comparison.
+    is_worse: True if `value` is worse than `kept` by more than the daemon's values normally vary.
     """
 
     profile: Profile
@@ -89,7 +100,7 @@ class ProfileComparison:
 
     @property
     def is_host_limited(self) -> bool:
-        """True if the host limited the run, so that it does not measure the drive."""
+        """True if the host caused most of the latency: the run then does not measure the drive."""
         return is_host_limited(self.host_share, _SHARE)
 
 
@@ -98,8 +109,10 @@ def compare_profile(
 ) -> ProfileComparison:
     """Returns the result of one profile, compared with the daemon's saved runs.
 
-    profiles: all profiles of the run. steady: the state of the daemon's saved runs; None if there
-    are none.
+    profile: one of `profiles`.
+    ended: the run of fio.
+    profiles: all profiles of this run, in the order in which they ran.
+    steady: the state of the daemon's saved runs of the profile; None if there are none.
     """
     job, result = ended.job(profile.name), ended.result_of(profile.name)
     if job is None and result is ProfileResult.SUCCESS:
@@ -109,7 +122,7 @@ def compare_profile(
     share = host_share_of_run(ended, profiles, profile.name, _SHARE)
     value = results.round_value(profile, job)
     window = (steady.baseline or steady.window) if steady is not None else None
-    # A run that the host limited does not measure the drive.
+    # A run that the host limited is not compared, because it does not measure the drive.
     if value is None or window is None or is_host_limited(share, _SHARE):
         return ProfileComparison(profile, result, job, share, value)
     lower = results.is_latency_judged(profile)
@@ -139,7 +152,11 @@ def report(
 ) -> Report:
     """Returns the report of a probe.
 
-    data: JSON values about the location. problem: why the run did not finish; empty if it did.
+    comparisons: one for each profile.
+    device: the name of the measured device.
+    facts: names and values that describe the run, for people.
+    data: JSON values about the location.
+    problem: why the run did not finish; empty if it did.
     """
     judged = [c for c in comparisons if c.change is not None]
     worse = [c for c in judged if c.is_worse]

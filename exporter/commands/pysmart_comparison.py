@@ -1,4 +1,7 @@
-"""Compares our parsing of smartctl's output with that of pySMART (`check --second-opinion`)."""
+"""Compares this project's parser of smartctl's output with pySMART (`check --second-opinion`).
+
+pySMART is a Python library that also parses smartctl's output.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -13,16 +16,18 @@ from exporter.smart.poll_document import PollDocument
 from exporter.smart.second_opinion import Opinion, Value, second_opinion
 from exporter.smart.smartctl import Address
 
-#: Timeout of one smartctl run. A drive that spins up answers within 15 s.
+#: Timeout of one smartctl run. A drive that must spin up first answers within 15 s.
 _POLL_TIMEOUT_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field in which the two parsers differ.
+    """One field for which the two parsers return different values.
 
-    ours: the value of this project's parser; None if it has none. theirs: the value of pySMART.
-    known_cause: the known defect of pySMART that explains the difference; empty if none does.
+    field: the name of the field.
+    ours: the value of this project's parser; None means unknown.
+    theirs: the value of pySMART.
+    known_cause: the defect of pySMART that explains the difference; empty if no known defect does.
     """
 
     field: str
@@ -32,7 +37,10 @@ class Difference:
 
 
 def find_differences(our: DriveReport, opinion: Opinion) -> list[Difference]:
-    """Returns the fields in which the parsers differ. Fields that pySMART lacks are ignored."""
+    """Returns the fields that differ between our report and the values of pySMART.
+
+    Fields for which pySMART has no value are ignored.
+    """
     our_values = dict(_values(our))
     differences = []
     for field, value in opinion.items():
@@ -43,7 +51,7 @@ def find_differences(our: DriveReport, opinion: Opinion) -> list[Difference]:
 
 
 def _values(our: DriveReport) -> Iterator[tuple[str, Value | None]]:
-    """Returns our values by the field names of an `Opinion`."""
+    """Yields the name and value of each field of our report. The names are those of `Opinion`."""
     health = our.health
     for record in (our.identity, health):
         for field in fields(record):
@@ -62,8 +70,9 @@ def _values(our: DriveReport) -> Iterator[tuple[str, Value | None]]:
         yield f"attribute {row.id} threshold", row.threshold
 
 
-#: Largest difference that counts as equal, in the field's unit. pySMART rounds to whole hours, and
-#: converts the gigabytes of SCSI drives with a binary fraction.
+#: For each field, the largest difference between two values that count as equal, in the unit of the
+#: field. pySMART rounds power-on times to whole hours, and converts the gigabytes of SCSI drives
+#: with a floating-point number, which is not exact.
 _TOLERANCES = {
     "power_on_seconds": 3599.0,
     "temperature_celsius": 1.0,
@@ -115,7 +124,10 @@ def _nvme(our: DriveReport, _own: Value | None, _value: Value) -> bool:
 
 
 def _other_sensor(our: DriveReport, own: Value | None, value: Value) -> bool:
-    """True if the values may come from two sensors: ours from SCT status or device statistics."""
+    """Returns True if the two temperatures may be from different sensors of an ATA drive.
+
+    They then differ by at most 10 degrees, and ours is from the SCT status or device statistics.
+    """
     if own is None or isinstance(own, str) or isinstance(value, str):
         return False
     return our.identity.protocol is Protocol.ATA and abs(own - value) <= 10.0
@@ -123,7 +135,7 @@ def _other_sensor(our: DriveReport, own: Value | None, value: Value) -> bool:
 
 _Explains = Callable[[DriveReport, Value | None, Value], bool]
 
-#: Fields for which pySMART has 0 if the drive does not report them.
+#: Fields for which pySMART returns 0 if the drive does not report them.
 _ZERO_IF_NOT_REPORTED = frozenset(
     {
         *("temperature_celsius", "spare_ratio", "spare_threshold_ratio", "power_on_seconds"),
@@ -133,7 +145,8 @@ _ZERO_IF_NOT_REPORTED = frozenset(
     }
 )
 
-#: Known defects of pySMART 1.4.3 by field, found in its source and confirmed by tests.
+#: Known defects of pySMART 1.4.3, found in its source and confirmed by tests. Each row has the
+#: affected fields, a function that tells whether the defect explains two values, and a text.
 _PYSMART_DEFECTS: Sequence[tuple[frozenset[str], _Explains, str]] = (
     (frozenset({"serial"}), _cut_at_space, "pySMART cuts a serial number at its first space"),
     (
@@ -166,7 +179,13 @@ _PYSMART_DEFECTS: Sequence[tuple[frozenset[str], _Explains, str]] = (
 
 
 def run(documents: Sequence[PollDocument], program: str, runner: StatusRunner, out: TextIO) -> None:
-    """Poll each drive again, as text and JSON, and print where the two parsers differ."""
+    """Poll each drive again, and print the fields for which the two parsers differ.
+
+    smartctl prints JSON, which has its plain text too. pySMART parses the text.
+
+    documents: the previous polls of the drives, which contain their addresses.
+    program: the path of smartctl.
+    """
     for document in documents:
         address = Address(document.path, document.type)
         out.write(f"\n{address}\n")

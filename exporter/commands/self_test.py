@@ -1,4 +1,7 @@
-"""``ssd-exporter self-test DEVICE short|long|abort``: runs a drive's self-test and waits for it."""
+"""``ssd-exporter self-test DEVICE short|long|abort``: runs or aborts the self-test of a drive.
+
+The drive tests itself. The command starts the test, waits until it ends and prints the result.
+"""
 
 import argparse
 import re
@@ -18,28 +21,31 @@ from exporter.smart.smartctl import Address, may_be_killed
 
 
 class Exit(IntEnum):
-    """The exit status of the command. 2 is a mistake in the arguments."""
+    """The exit status of the command. 2 is not here: it means a mistake in the arguments."""
 
     PASSED = 0
     FAILED = 1
     UNKNOWN = 3
 
 
-#: Timeout of one smartctl run. A drive answers within milliseconds, and within 15 s if it must spin
-#: up first. The kernel's timeout is 30 s.
+#: Timeout of one smartctl run. A drive answers within milliseconds, or within 15 s if it must spin
+#: up first. The kernel's timeout for a command is 30 s.
 _SMARTCTL_TIMEOUT_SECONDS = 60.0
 
-#: Bounds of the interval between two queries of the progress, which is 1 % of the test's duration.
+#: Minimum and maximum of the interval between two queries of the progress. Within these bounds it
+#: is 1 % of the test's duration.
 _MIN_QUERY_INTERVAL_SECONDS = 5.0
 _MAX_QUERY_INTERVAL_SECONDS = 60.0
 
-#: The longest wait for a test. A long test of a busy 30 TB drive takes days.
+#: The longest time to wait for the end of a test. A long test of a busy 30 TB drive takes days.
 _MAX_TEST_SECONDS = 7 * 86400.0
 
-#: Consecutive failed queries before giving up. A drive reset or a busy controller fails one or two.
+#: After this many failed queries in a row the command gives up. A reset of the drive or a busy
+#: controller makes only one or two queries fail.
 _MAX_FAILED_QUERIES = 5
 
-#: A drive behind a controller, as in the `device` label of the metrics: "bus/0:megaraid,3".
+#: The name of a drive behind a controller, as in the `device` label of the metrics:
+#: "bus/0:megaraid,3". It consists of smartctl's path and device type.
 _WITH_TYPE = re.compile(r"(.+):((?:[a-z][a-z0-9]*\+)?[a-z][a-z0-9]*(?:,[\w/]+)+)")
 
 
@@ -55,11 +61,14 @@ def run(
 ) -> int:
     """Start a self-test and show its progress until it ends, or abort the running test.
 
-    device: a path, a kernel name, or the `device` label of a drive behind a controller.
-    device_type: smartctl's -d option. If empty, it is parsed from the label, or smartctl detects
-        it.
+    Returns the exit status, a value of `Exit`.
 
-    Returns the exit status.
+    device: a path, a kernel name, or the `device` label of a drive behind a controller.
+    kind: "short" or "long" for a test; "abort" to abort the running test.
+    smartctl: the path of smartctl.
+    out: the stream for the progress and the result.
+    device_type: the argument of smartctl's -d option. If empty, the type in the label is used. If
+        the label has none, smartctl detects the type.
 
     Raises:
         ConfigError: the device or the kind of test is invalid.
@@ -83,10 +92,13 @@ def run(
 
 
 def addressed(device: str, device_type: str) -> Address:
-    """Returns the path and type by which smartctl reaches the device that the user named.
+    """Returns the path and the device type with which smartctl reaches a device.
+
+    device: the name from the command line. device_type: the argument of smartctl's -d option; if
+    empty, the type in `device` is used.
 
     Raises:
-        ConfigError: the name is invalid, or smartctl must not be interrupted for this type.
+        ConfigError: the name is invalid, or smartctl must not be interrupted for this device type.
     """
     match = None if device_type else _WITH_TYPE.fullmatch(device)
     path, kind = (match[1], match[2]) if match else (device, device_type)
@@ -103,7 +115,10 @@ def addressed(device: str, device_type: str) -> Address:
 
 
 class ProgressLine:
-    """Shows progress: rewrites one line on a terminal, and prints a line per change elsewhere."""
+    """Shows the progress. On a terminal it rewrites one line.
+
+    In a file or a pipe it adds a line when the text before the first comma changes.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -147,7 +162,7 @@ def _abort(tests: SelfTests, device: str, show: ProgressLine) -> int:
 
 
 class _SelfTestRun:
-    """Runs one self-test from start to end."""
+    """Starts one self-test of a drive and waits for its end; call `follow` once."""
 
     def __init__(
         self, tests: SelfTests, device: str, kind: Kind, clock: Clock, show: ProgressLine
@@ -198,7 +213,10 @@ class _SelfTestRun:
         return Exit.UNKNOWN
 
     def _pause(self, planned: float | None) -> float:
-        """Returns the seconds until the next query: 1 % of the estimated or elapsed time."""
+        """Returns the time until the next query of the progress, in seconds.
+
+        It is 1 % of the drive's estimate or of the elapsed time, whichever is longer.
+        """
         elapsed = self._clock.monotonic() - self._started_at
         pause = max(planned or 0.0, elapsed) / 100
         return min(max(pause, _MIN_QUERY_INTERVAL_SECONDS), _MAX_QUERY_INTERVAL_SECONDS)
@@ -214,9 +232,12 @@ class _SelfTestRun:
         return f"{words}, about {duration(left)}, until {time.strftime('%a %H:%M', end)}"
 
     def _left_seconds(self, done_ratio: float, planned: float | None) -> float | None:
-        """Returns the remaining seconds; None if unknown.
+        """Returns the remaining time in seconds; None means unknown.
 
-        They follow the drive's estimate until it is exceeded, then the rate of progress.
+        It is calculated from the drive's estimate, or from the progress if the test takes longer
+        than the estimate or there is none.
+
+        done_ratio: the progress, 0 to 1. planned: the drive's estimate in seconds, or None.
         """
         elapsed = self._clock.monotonic() - self._started_at
         if planned is not None and elapsed < planned:

@@ -1,7 +1,9 @@
 """``ssd-exporter slc [DIR]``: measures a drive's write cache, and the speed after it is full.
 
-The command writes until the end of the cache is certain or the limit is reached. `cache_cliff` has
-the criteria. The command saves the result in the state directory, and the daemon exports it.
+Many SSDs use flash in the fast SLC mode as a write cache. When the cache is full, the write speed
+drops in one step: the cliff. A slow decline is a ramp; its usual cause is heat. `cache_cliff` has
+the criteria. The command writes until it is certain that the cache has ended, or until the limit is
+reached. It saves the result in the state directory, and the daemon exports it.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import MAX_IDLE_SECONDS, MAX_IDLE_TIMES
 from exporter.probe.slc_watch import SLC_PROFILE
 
+#: The exit status for each result.
 _STATUS = {
     CliffResult.CLIFF: JUDGED_BAD,
     CliffResult.RAMP: JUDGED_BAD,
@@ -45,9 +48,10 @@ _STATUS = {
 class SlcRequest(CommandContext):
     """The arguments of the command.
 
-    size: the maximum to write, such as "16GiB"; None for the profile's size. idle_seconds: the idle
-    time before each further write, in seconds; empty without --recover. A further write measures
-    how much of the cache has recovered.
+    size: the maximum to write, such as "16GiB". None means the size in the profile, but at most a
+        tenth of the free space.
+    idle_seconds: the idle times, in seconds. After each one, a further write measures how much of
+        the cache has recovered. Empty means no further writes.
     """
 
     size: str | None = None
@@ -55,10 +59,12 @@ class SlcRequest(CommandContext):
 
 
 def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: TextIO) -> int:
-    """Measure, save the result, and print the report. Returns 1 for a cliff or a ramp.
+    """Measure the cache, save the result, and print the report. Returns the exit status.
+
+    The status is 1 for a cliff or a ramp, 3 if the write ended too early, and otherwise 0.
 
     Raises:
-        ConfigError: the probe is refused or impossible here.
+        ConfigError: the settings of the profile are unsuitable, or the measurement is refused.
         SourceError: nothing was measured.
     """
     request.check()
@@ -76,7 +82,12 @@ def run(settings: Settings, request: SlcRequest, tools: MeasurementTools, out: T
 
 
 def _profile(settings: Settings, request: SlcRequest) -> Profile:
-    """Returns the configured or built-in profile, with the requested size."""
+    """Returns fio's parameters: the configured or built-in profile, with the requested size.
+
+    Raises:
+        ConfigError: the profile does not write its file from end to end at full speed, or the size
+            is invalid.
+    """
     profile = profiles.configured(SLC_PROFILE, settings.probe.profile)
     if profile.is_rate_capped:
         raise ConfigError(
@@ -94,10 +105,10 @@ def _profile(settings: Settings, request: SlcRequest) -> Profile:
 
 
 def size_bytes(text: str) -> int:
-    """Returns the size in bytes; see `figures.size_bytes` for the format.
+    """Returns the value of --bytes in bytes; see `figures.size_bytes` for the format.
 
     Raises:
-        ConfigError: the text is not a size, or the size is out of bounds.
+        ConfigError: the text is not a size, or the size is not `MIN_BYTES` to `MAX_BYTES`.
     """
     size = figures.size_bytes("--bytes", text, "8GiB or 8GB")
     if not MIN_BYTES <= size <= MAX_BYTES:
@@ -111,8 +122,11 @@ def size_bytes(text: str) -> int:
 def idle_times(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
     """Returns the requested idle times in seconds, ascending; empty without --recover and --idle.
 
+    idle: the values of --idle; None or empty means none. recover: whether --recover was given; it
+    requests the default idle times if --idle requests none.
+
     Raises:
-        ConfigError: there are too many, or one is out of bounds.
+        ConfigError: there are too many idle times, or one is out of bounds.
     """
     if not recover and not idle:
         return ()

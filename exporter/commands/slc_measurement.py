@@ -1,6 +1,8 @@
 """Runs the write-cache measurement of `ssd-exporter slc`, from the gate to the saved result.
 
-With --recover it then waits and writes again, to measure how much of the cache has recovered.
+The gate is the check that decides whether a measurement may write now. The cliff is the drop in
+speed when the cache is full. With --recover the command then waits and writes again, to measure how
+much of the cache has recovered.
 """
 
 from collections import deque
@@ -25,37 +27,40 @@ from exporter.probe.profiles import Profile
 from exporter.probe.slc_results import SlcResult
 from exporter.probe.slc_watch import StopCondition, WatchedFio, WatchedWrite
 
-#: Bounds of the size of a write, in bytes. A smaller write shows only noise. No write cache is
-#: larger than the upper bound.
+#: Minimum and maximum size of a write, in bytes. A smaller write shows only noise. No write cache
+#: is larger than the maximum.
 MIN_BYTES, MAX_BYTES = 64 * MIB, 4 << 40
 
 #: The share of the free space that is written by default.
 _FREE_SPACE_RATIO = 0.1
 
-#: Minimum mean speed of a write, in bytes per second. A slower write reaches the time limit.
+#: The time limit of a write is long enough for this mean speed, in bytes per second. A slower write
+#: is ended at the limit.
 _MIN_BYTES_PER_SECOND = 50e6
 
-#: The number of samples that the displayed speed is averaged over.
+#: The displayed speed is the mean of this many samples.
 _SPEED_SAMPLES = 10
 
 #: Interval between two checks for an interruption during the idle time, in seconds.
 _IDLE_STEP_SECONDS = 0.25
 
-#: A drive was idle if other processes wrote less than this share of what it can write in the idle
-#: time at its speed without cache.
+#: Limit of the writes of other processes during an idle time. It is a share of what the drive could
+#: write in that time without cache. Above the limit, the drive was not idle.
 _MAX_IDLE_WRITE_RATIO = 0.05
 
-#: If at least this share of a write was fast, all of it counts as fast.
+#: If at least this share of a write was fast, the whole write counts as fast.
 _COMPLETE_RATIO = 0.98
 
-#: Runs one write until the condition stops it.
+#: A function that writes the file of the profile until the condition stops it.
 Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 
 
 class SlcProbe:
-    """Measures the write cache of one directory's drive; `measure` is called once.
+    """Measures the write cache of the drive that has a directory. Call `measure` once.
 
-    state: the daemon's state directory.
+    measurement: holds the host lock; the gate has not been queried yet.
+    profile: fio's parameters; it writes a file from end to end.
+    state: the daemon's state directory, in which the result is saved.
     """
 
     def __init__(
@@ -75,8 +80,12 @@ class SlcProbe:
     ) -> CacheMeasurement:
         """Ask the gate and the user, write, find the cliff, and save the result.
 
-        idle_seconds: the idle time before each further write. is_size_given: the user gave the
-        size. anyway: measure rotating disks and volumes too.
+        Returns the content of the report.
+
+        idle_seconds: the idle time before each further write, in seconds; empty means no further
+            writes.
+        is_size_given: the user gave the size, which is then not limited to a share of free space.
+        anyway: measure rotating disks and volumes too.
 
         Raises:
             ConfigError: the gate refuses the measurement, or the user did not agree to it.
@@ -145,7 +154,11 @@ class SlcProbe:
     def _write(
         self, profile: Profile, may_stop: StopCondition | None = None
     ) -> tuple[WatchedWrite, RunOutcome]:
-        """Write the file from start to end. may_stop: replaces the cliff detector."""
+        """Write the file from start to end. Returns the samples, and the result of fio.
+
+        may_stop: ends the write when it returns True. None means that the write ends when the end
+            of the cache is certain.
+        """
         measurement = self._measurement
         detector = slc_watch.new_detector(profile)
         recent: deque[TraceSample] = deque(maxlen=_SPEED_SAMPLES)
@@ -197,7 +210,11 @@ class SlcProbe:
             return None
 
     def _sized(self, *, is_size_given: bool) -> Profile:
-        """Returns the profile with a size that fits the free space, and the time limit for it."""
+        """Returns the profile with a size that fits the free space, and a time limit for the size.
+
+        Raises:
+            ConfigError: too little space is free.
+        """
         size = self._profile.size_bytes
         free = self._measurement.directory.avail_bytes()
         if not is_size_given and free is not None:
@@ -211,7 +228,9 @@ class SlcProbe:
         return replace(self._profile, size_bytes=size, runtime_seconds=seconds)
 
     def _warn(self, *, anyway: bool) -> None:
-        """Add a note for each drive whose speed may drop for another reason than a full cache.
+        """Add a note for each drive whose speed may drop although no write cache is full.
+
+        These are rotating disks, and volumes whose provider may cache writes.
 
         Raises:
             ConfigError: there is such a drive, and `anyway` is False.
@@ -246,10 +265,16 @@ def recovery_steps(
     write: Write,
     device_bytes: Callable[[], int | None],
 ) -> tuple[list[RecoveryStep], str]:
-    """Wait and write for each idle time. Returns the steps, and why some are missing (or "").
+    """Measure the recovery of the cache: wait for each idle time, and then write.
 
-    cliff: the result of the first write. profile: writes as much as the cache holds; the write
-    stops when it has become slow.
+    Returns one step per idle time, and why steps are missing (empty if none is).
+
+    cliff: the result of the first write.
+    profile: fio's parameters; it writes as much as the cache holds. The write stops early when it
+        has become slow.
+    idle_seconds: the idle times, in seconds.
+    write: runs one write.
+    device_bytes: returns the bytes written to the device since boot; None means unknown.
     """
     steps: list[RecoveryStep] = []
     for number, seconds in enumerate(idle_seconds, 1):
@@ -278,7 +303,10 @@ def recovery_steps(
 
 
 def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
-    """Returns the recovered bytes by idle seconds, of the steps with a result and an idle drive."""
+    """Returns the recovered bytes, keyed by the idle time in seconds.
+
+    Steps without a result are left out, and steps whose drive was not idle.
+    """
     return {
         step.idle_seconds: step.recovered_bytes
         for step in steps
@@ -287,9 +315,12 @@ def recovered_by_idle_seconds(steps: Sequence[RecoveryStep]) -> dict[int, int]:
 
 
 def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
-    """Returns a condition that stops a further write.
+    """Returns a condition that stops a further write when it has become slow.
 
-    It is met when as many bytes were slow as were needed to confirm the cliff.
+    It stops the write after as many slow bytes as are required to confirm a cliff.
+
+    cliff: the result of the first write, which has the fast and the slow speed.
+    profile: fio's parameters of the further write.
     """
     rules = slc_watch.WATCH_RULES
     confirm_bytes = min(rules.confirm_bytes, rules.confirm_share * profile.written_bytes_at_most)
@@ -300,7 +331,7 @@ def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
         nonlocal written, judged_at
         samples.append(sample)
         written += sample.written_bytes
-        # Judging reads all samples, so it is not done for each sample.
+        # `recovered_bytes` reads all samples, so it is not called for each sample.
         if written - judged_at < confirm_bytes / rules.pieces:
             return False
         judged_at = written
@@ -311,7 +342,7 @@ def until_slow(cliff: CacheCliff, profile: Profile) -> StopCondition:
 
 
 def _wait_idle(measurement: Measurement, seconds: float, label: str) -> bool:
-    """Wait, and show the remaining time. Returns False if the measurement was interrupted."""
+    """Wait, and show the remaining time. Returns False if Ctrl-C or SIGTERM ended the wait."""
     clock = measurement.clock
     started_at = clock.monotonic()
     while (left := started_at + seconds - clock.monotonic()) > 0:

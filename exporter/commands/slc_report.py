@@ -1,4 +1,8 @@
-"""Builds the report of `ssd-exporter slc`. Pure."""
+"""Builds the report of `ssd-exporter slc`. It does no I/O.
+
+The cliff is the drop in speed when the write cache is full. A phase is a part of the write at
+constant speed. The trace is the list of samples (bytes and seconds) of a write.
+"""
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,11 +27,14 @@ _MAX_POINTS = 400
 
 @dataclass(frozen=True, slots=True)
 class RecoveryStep:
-    """A further write after an idle time.
+    """The result of a further write after an idle time.
 
-    recovered_bytes: how much of the cache had recovered; None if unknown. is_whole: all of the
-    write was fast, so `recovered_bytes` is a lower bound. others_bytes: bytes that other processes
-    wrote during the idle time; None if the drive was idle or they are unknown.
+    idle_seconds: the idle time before the write, in seconds.
+    written_bytes: the bytes of the further write.
+    recovered_bytes: how much of the cache had recovered; None means unknown.
+    is_whole: True if the whole write was fast, so that `recovered_bytes` is a lower bound.
+    others_bytes: the bytes that other processes wrote during the idle time; None if the drive was
+        idle or the bytes are unknown.
     """
 
     idle_seconds: int
@@ -41,8 +48,15 @@ class RecoveryStep:
 class CacheMeasurement:
     """The results of one run of the command.
 
-    facts: as `Report.facts`. trace: the samples of the first write. recovery: the further writes.
-    earlier: a saved result that remains valid because this one is less informative; else None.
+    device: the name of the measured device.
+    facts: names and values that describe the run, for people.
+    result: the result that the daemon exports.
+    trace: the samples of the first write.
+    recovery: the further writes after idle times.
+    notes: sentences for the report.
+    earlier: a saved result that remains valid because this one is less informative; None if this
+        one replaced it, or could not be saved.
+    data: JSON values about the location.
     """
 
     device: str
@@ -56,7 +70,10 @@ class CacheMeasurement:
 
 
 def report(measured: CacheMeasurement, rules: CliffRules) -> Report:
-    """Returns the report. Its `data` is in base units."""
+    """Returns the report; its `data` has values in base units (bytes, seconds).
+
+    rules: the rules with which the cliff was found; they limit the resolution of the chart.
+    """
     cliff = measured.result.cliff
     parts: list[Table | Chart] = []
     if chart := _chart(measured.trace, cliff, rules):
@@ -147,7 +164,8 @@ def _chart(trace: Sequence[TraceSample], cliff: CacheCliff, rules: CliffRules) -
     sizes = [sample.written_bytes for sample in trace]
     if not sizes:
         return None
-    # The bins are not smaller than the samples.
+    # The chart shows the mean speed of bins: parts of equal size in bytes. A bin is not smaller
+    # than a sample, because the speed within a sample is unknown.
     sample_bytes = statistics.median(sizes)
     bin_bytes = max(rules.bins.least_bin_bytes, sample_bytes, sum(sizes) / _MAX_POINTS)
     chart_rules = replace(rules.bins, bin_bytes=int(bin_bytes), short_bytes=0)
@@ -198,7 +216,7 @@ def _phases(cliff: CacheCliff) -> Table:
 
 
 def _with_ends(phases: Sequence[WritePhase], end: int) -> Iterator[tuple[WritePhase, int]]:
-    """Each phase with the byte at which it ends. A ramp has no phases."""
+    """Yields each phase and the byte at which it ends. end: the end of the last phase."""
     ends = [*(phase.begin_bytes for phase in phases[1:]), end]
     return zip(phases, ends[: len(phases)], strict=True)
 

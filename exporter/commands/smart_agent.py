@@ -1,4 +1,4 @@
-"""``ssd-exporter smart-agent``: starts the privileged process that polls the drives."""
+"""``ssd-exporter smart-agent``: starts the agent, a privileged process that polls the drives."""
 
 import argparse
 import sys

@@ -1,7 +1,10 @@
 """Reads the SMART data of every drive once, for a command.
 
-If the agent is running, the reader uses its documents. Otherwise it polls the drives itself, with
-the agent's poller. It reads the daemon's history and inventory, and does not change them.
+The agent is the privileged process that polls the drives for the daemon. It writes a document for
+each poll, and at regular intervals a heartbeat with the list of drives. If the agent is running,
+the reader uses these files. Otherwise it polls the drives itself, with the agent's poller. It also
+reads the daemon's wear history and its inventory (the list of all drives that the daemon ever saw),
+and does not change them.
 """
 
 import json
@@ -38,22 +41,24 @@ from exporter.smart.wear_history import WearHistory
 from exporter.smart.wear_recorder import WearRecorder
 from exporter.state import StateFile, existing_directory
 
-#: Added to the longest timeout of a drive, in seconds: to end a smartctl that ignores SIGTERM.
+#: The time to end a smartctl that ignores SIGTERM, in seconds. It is added to the longest timeout
+#: of a drive.
 _TERMINATION_SECONDS = 10.0
 
-#: Limit of the wait for the scan for drives, in seconds. The scan itself has a timeout of 30 s.
+#: Maximum time to wait for the scan for drives, in seconds. The scan itself has a timeout of 30 s.
 _MAX_SCAN_SECONDS = 45.0
 
-#: Directories with smartctl that are not in the PATH of an ordinary user on Debian.
+#: Directories that may contain smartctl, and are not in the PATH of an ordinary user on Debian.
 _SYSTEM_DIRECTORIES = ("/usr/sbin", "/sbin")
 
 
 class SmartReader:
-    """Reads the drives' SMART data once.
+    """Reads the SMART data of all drives once.
 
-    documents: the result of each poll, by the address of the drive.
-
-    program: the path of smartctl. problem: why the scan for drives failed; empty if it did not.
+    documents: the result of each poll, keyed by the address of the drive.
+    program: the path of smartctl.
+    problem: why the scan for drives failed, or why documents of the agent were rejected; else
+        empty.
     """
 
     def __init__(
@@ -66,10 +71,12 @@ class SmartReader:
         history: Callable[[], WearHistory] | None,
         progress: Callable[[int], None],
     ) -> None:
-        """Read the topology of the host, and connect the parts.
+        """Read the block devices of the host from the kernel. No drive is polled yet.
 
-        kept: the content of the daemon's state file. history: opens the daemon's wear history.
-        Neither is written. progress: is called with the number of drives that have answered.
+        children: creates the object that starts smartctl; called only if the drives are polled.
+        kept: the content of the daemon's state file, which is not written.
+        history: opens the daemon's wear history, which is not written. None means no history.
+        progress: called with the number of drives that have answered.
         """
         path = settings.path
         self._settings = settings
@@ -102,10 +109,12 @@ class SmartReader:
         )
 
     def read(self) -> Answers:
-        """Returns every drive, followed by the block devices for which no drive is known.
+        """Returns every drive with its SMART data.
+
+        The last ones are block devices for which the scan found no drive.
 
         Raises:
-            ConfigError: the settings require the agent, and it has no usable data.
+            ConfigError: smart.source requires the agent, and the agent has no usable heartbeat.
         """
         heartbeat = self._agent_heartbeat()
         if heartbeat is not None:
@@ -135,9 +144,9 @@ class SmartReader:
         )
 
     def outputs(self) -> dict[str, bytes]:
-        """Returns smartctl's JSON output by the name of each drive.
+        """Returns smartctl's JSON output for each drive, keyed by the drive's path and type.
 
-        The name "scan" has the output of a scan that lists these drives.
+        The key "scan" has the output of a scan that lists these drives.
         """
         devices = [
             {"name": path, "type": kind, "protocol": _protocol(document)}
@@ -150,7 +159,11 @@ class SmartReader:
         return outputs
 
     def _agent_heartbeat(self) -> Heartbeat | None:
-        """Returns the agent's heartbeat; None if this process must poll the drives."""
+        """Returns the agent's heartbeat; None if this process must poll the drives.
+
+        Raises:
+            ConfigError: smart.source requires the agent, and the agent has no usable heartbeat.
+        """
         smart = self._settings.smart
         try:
             return read_agent_heartbeat(smart, self._clock)
@@ -206,7 +219,7 @@ class SmartReader:
         self._drives.update(heartbeat)
 
     def _answered(self) -> list[WatchedDrive]:
-        """Returns the drives that have a document, and those that are missing."""
+        """Returns the drives that have a document, and the missing drives of the inventory."""
         drives, path = self._drives.watched(), self._settings.path
         if not self._has_polled:
             return drives
@@ -214,7 +227,7 @@ class SmartReader:
         return megaraid_rights.with_missing_rights(drives, missing)
 
     def _unanswered(self) -> Iterator[WatchedDrive]:
-        """Yields the drives of the heartbeat that have no document."""
+        """Yields the drives that the heartbeat lists, and that have no document."""
         path, heartbeat = self._settings.path, self._drives.heartbeat
         listed = [Address(*drive) for drive in heartbeat.drives] if heartbeat else []
         host = replace(self._host, nodes=device_nodes.read(path.sysfs, path.rootfs))
@@ -224,14 +237,14 @@ class SmartReader:
 
 
 def system_reader(settings: Settings) -> SmartReader:
-    """Returns a reader with the system's clock, processes and state directory.
+    """Returns a reader that uses this system's clock, processes and state directory.
 
-    It shows the progress on stderr.
+    It shows the progress on stderr if that is a terminal.
     """
     clock = SystemClock()
     state = existing_directory(settings.state.directory, dict(os.environ))
     history = state / "history.sqlite" if state else None
-    # Path.exists() raises PermissionError if the directory may not be entered.
+    # Path.exists() raises PermissionError if this user may not enter the directory.
     has_history = history is not None and os.path.exists(history)
     return SmartReader(
         settings,
@@ -246,10 +259,11 @@ def system_reader(settings: Settings) -> SmartReader:
 
 
 def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
-    """Returns the agent's heartbeat; None if smart.source is `exec`.
+    """Returns the agent's heartbeat; None if smart.source is `exec`, which disables the agent.
 
     Raises:
-        SourceError: there is no heartbeat, it is not trusted, or it is too old.
+        SourceError: there is no heartbeat, it cannot be read or parsed, it is too old, or its file
+            is not trusted because of its owner or permissions.
     """
     if smart.source is SmartSource.EXEC:
         return None
@@ -262,7 +276,10 @@ def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None
 
 
 def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], None]) -> str:
-    """Pass the agent's documents to `take`. Returns why some were rejected; empty if none were."""
+    """Pass each document of the agent to `take`.
+
+    Returns why documents were rejected; empty if none was.
+    """
     rejected: list[SourceError] = []
     try:
         for _, text in DocumentReader(smart.directory).changed():
@@ -282,12 +299,15 @@ def read_agent_documents(smart: SmartSettings, take: Callable[[PollDocument], No
 
 
 def located(program: str, path: str, more_directories: Iterable[str] = _SYSTEM_DIRECTORIES) -> str:
-    """Returns the program's path; its name if it is neither in `path` nor in `more_directories`."""
+    """Returns the path of a program; its name if no directory has it.
+
+    path: the value of PATH. more_directories: directories to search after those of PATH.
+    """
     return shutil.which(program, path=os.pathsep.join((path, *more_directories))) or program
 
 
 def _show_progress(answered: int) -> None:
-    # Only a terminal gets progress: Nagios reads the first line of the output as the result.
+    # Progress is shown only on a terminal: Nagios reads the first line of the output as the result.
     if sys.stderr.isatty():
         drives = "drive" if answered == 1 else "drives"
         sys.stderr.write(f"\r\033[KReading SMART: {answered} {drives} answered\r")

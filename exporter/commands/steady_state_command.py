@@ -1,6 +1,9 @@
 """``ssd-exporter steady-state [PROFILE]``: repeats a profile until the drive is in steady state.
 
-With ``--kept`` the command runs nothing, and analyses the rounds that the daemon has saved.
+A profile has the parameters of a run of fio, and each run is a round. In steady state the results
+of the last rounds are nearly equal, by the rule of SNIA. A series is the list of all rounds of one
+profile on one drive. With ``--kept`` the command runs nothing, and analyses the rounds that the
+daemon has saved.
 """
 
 import argparse
@@ -42,12 +45,12 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRul
 from exporter.report.content import Report
 from exporter.state import StateFile
 
-#: Number of fields of `results.series_key` after the drive, which is the first field. Keys are
-#: split from the right, because the name of a drive may contain the separator.
+#: Number of fields that follow the drive in a key of `results.series_key`. A key is split from the
+#: right, because the drive is the first field and its name may contain the separator.
 _KEY_FIELDS = 11
 
-#: The profile if none is named: random writes of the size of InnoDB's pages. SNIA's test also uses
-#: writes.
+#: The profile that runs if the user names none: random writes of the size of InnoDB's pages. SNIA's
+#: test also uses writes.
 DEFAULT_PROFILE = "page_write"
 
 #: Maximum number of rounds until steady state, from SNIA's Solid State Storage Performance Test
@@ -62,7 +65,9 @@ _SHARE = HostShareRules()
 class SteadyStateRequest(CommandContext):
     """The arguments of the command.
 
-    profile: its name; None for `DEFAULT_PROFILE`, or with --kept for all saved profiles.
+    profile: the name of the profile. None means `DEFAULT_PROFILE`, or with --kept all profiles that
+        the daemon has saved.
+    max_rounds: the maximum number of rounds.
     """
 
     profile: str | None = None
@@ -72,10 +77,15 @@ class SteadyStateRequest(CommandContext):
 def run(
     settings: Settings, request: SteadyStateRequest, tools: MeasurementTools, out: TextIO
 ) -> int:
-    """Run rounds and print the report. Returns the exit status: 1 if not steady.
+    """Run rounds and print the report. Returns the exit status.
+
+    The status is 0 if the drive is steady and 1 if it is not. It is 3 if a problem ended the rounds
+    early, or if too few rounds can be judged.
 
     Raises:
-        ConfigError: the profile is unknown, or the gate refuses it.
+        ConfigError: the profile or the maximum number of rounds is invalid, the gate (the check
+            that decides whether a measurement may write now) refuses the measurement, or the user
+            did not agree to it.
         SourceError: nothing was measured.
     """
     request.check()
@@ -92,6 +102,9 @@ def run(
 
 def run_kept(state: Path, request: SteadyStateRequest, out: TextIO) -> int:
     """Print the report of the rounds that the daemon has saved. Returns the exit status.
+
+    The status is 0 if all series are steady, and 1 if one is not steady. Otherwise it is 3, because
+    a series has too few rounds.
 
     state: the daemon's state directory.
 
@@ -132,10 +145,10 @@ def _deliver(report: Report, request: SteadyStateRequest, out: TextIO) -> int:
 
 
 def saved_series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Series]]:
-    """Yields the drive, the firmware and the rounds of each saved profile.
+    """Yields the drive, the firmware and the rounds of each saved series.
 
-    kept: the value of "rounds" in the probe section of the daemon's state file. profile: only the
-    profile of this name; None for all.
+    kept: the value of "rounds" in the probe section of the daemon's state file.
+    profile: the name of the profile to return; None means all profiles.
     """
     rounds = RoundHistory(kept)
     for key, entry in rounds.to_state().items():
@@ -154,7 +167,10 @@ def saved_series(kept: Any, profile: str | None) -> Iterator[tuple[str, str, Ser
 
 
 def _parse_key(key: str) -> tuple[str, str, Profile, str] | None:
-    """Returns the drive, firmware, profile and engine of a key; None if it cannot be parsed."""
+    """Returns the drive, firmware, profile and engine of a series; None if the key is invalid.
+
+    key: the key of the series in the state file, as `results.series_key` builds it.
+    """
     parts = key.rsplit("|", _KEY_FIELDS)
     if len(parts) != _KEY_FIELDS + 1:
         return None
@@ -185,7 +201,7 @@ def _when(at: float) -> str:
 
 
 class _RoundRunner:
-    """Runs the rounds of one profile in one directory."""
+    """Runs the rounds of one profile in one directory; call `run` once."""
 
     def __init__(self, measurement: Measurement, settings: Settings, max_rounds: int) -> None:
         self._measurement = measurement
@@ -194,7 +210,15 @@ class _RoundRunner:
         self._done: list[CompletedRound] = []
 
     def run(self, profile: Profile) -> SteadyStateResult:
-        """Run rounds until they are steady or the maximum is reached."""
+        """Run rounds until the drive is steady or the maximum number of rounds is reached.
+
+        Returns the content of the report. If a problem ends the rounds early, it has the rounds
+        before the problem.
+
+        Raises:
+            ConfigError: the gate refuses the measurement, or the user did not agree to it.
+            SourceError: no round was measured.
+        """
         measurement = self._measurement
         (profile,) = measurement.with_engine([profile])
         file = self._prepare(profile)
@@ -243,13 +267,13 @@ class _RoundRunner:
             directory.file,
             profile.size_bytes,
             fill=not profile.writes_whole_file,
-            # The daemon uses its probe file again.
+            # The daemon uses its probe file again, so a file in its directory is kept.
             keep=directory.path in self._settings.probe.directory,
             retained_bytes=target.retained_bytes([profile], self._settings),
         )
 
     def _record_round(self, profile: Profile, ended: RunOutcome) -> str:
-        """Record the round. Returns why it has no value; empty if it has one."""
+        """Add the result of a round to the list. Returns why it has no result; empty if it has."""
         job = ended.job(profile.name)
         value = None if job is None else results.round_value(profile, job)
         if value is None:
@@ -277,7 +301,7 @@ class _RoundRunner:
 
 
 def _round_seconds(profile: Profile) -> float:
-    """Returns the expected seconds of a round, including the start of fio."""
+    """Returns the expected duration of a round in seconds, including the start of fio."""
     return profile.expected_seconds + 0.5
 
 

@@ -1,4 +1,9 @@
-"""Builds the report of `ssd-exporter steady-state`. Pure."""
+"""Builds the report of `ssd-exporter steady-state`. It does no I/O.
+
+A round is one run of a profile (the parameters of fio). A series has all rounds of one profile on
+one drive. In steady state the results of the last rounds, the window, are nearly equal: SNIA's rule
+limits their range and the slope of a line through them.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,7 +17,7 @@ from exporter.probe.profiles import Profile
 from exporter.probe.steady_state import SteadyPhase, SteadyState, SteadyStateRules, SteadyWindow
 from exporter.report.content import Band, Chart, ChartLine, Report, Table
 
-#: The unit of the chart's y axis.
+#: The unit of the chart's y axis; empty for IOPS.
 _UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 
 
@@ -20,8 +25,10 @@ _UNITS = {Quantity.LATENCY: "s", Quantity.THROUGHPUT: "B/s", Quantity.RATE: ""}
 class CompletedRound:
     """The result of one round.
 
-    value: as `results.round_value`. is_host_limited: the host and not the drive limited the round,
-    so it is not judged. when: the time of the round; empty if the rounds ran consecutively.
+    value: mean latency in seconds, IOPS, or bytes per second; see `results.round_value`.
+    is_host_limited: True if the host, and not the drive, caused most of the latency. The round is
+        then not used for the steady state.
+    when: the time of the round, for people; empty for rounds that this command has just run.
     """
 
     value: float
@@ -31,7 +38,13 @@ class CompletedRound:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The rounds of one profile on one drive, and the state after the last round."""
+    """The rounds of one profile on one drive.
+
+    profile: the parameters of each round.
+    engine: the name of fio's I/O engine.
+    rounds: the rounds, oldest first.
+    judgement: whether the drive is in steady state after the last round.
+    """
 
     profile: Profile
     engine: str
@@ -41,7 +54,15 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateResult:
-    """The content of the report. problem: why the run stopped early; else empty."""
+    """The content of the report.
+
+    title: the title of the report.
+    series: one series for a run of the command; with --kept, all saved ones that were requested.
+    facts: names and values that describe the run, for people.
+    notes: sentences for the report.
+    problem: why the rounds stopped early; empty if they did not.
+    data: JSON values about the location.
+    """
 
     title: str
     series: Sequence[Series]
@@ -52,7 +73,7 @@ class SteadyStateResult:
 
 
 def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
-    """Returns the report: a verdict, a chart and a table per series."""
+    """Returns the report, with a verdict, a chart and a table for each series."""
     parts: list[Table | Chart] = []
     for series in judged.series:
         if chart := _chart(series, rules):
@@ -80,7 +101,10 @@ def report(judged: SteadyStateResult, rules: SteadyStateRules) -> Report:
 
 
 def is_good(all_series: Sequence[Series]) -> bool | None:
-    """Returns False if a series is not steady, True if all are, None if one has too few rounds."""
+    """Returns False if a series is not steady, and True if all series are steady.
+
+    Returns None if no series is known to be unsteady, but one has too few rounds.
+    """
     phases = {series.judgement.phase for series in all_series}
     if phases & {SteadyPhase.UNSTEADY, SteadyPhase.TRANSITION}:
         return False
@@ -88,7 +112,7 @@ def is_good(all_series: Sequence[Series]) -> bool | None:
 
 
 def verdict(series: Series, rules: SteadyStateRules) -> str:
-    """Returns the state of one series in one to three sentences."""
+    """Returns the state of a series as text, in one to three sentences."""
     name, state = series.profile.name, series.judgement
     window = state.window
     if window is None:
@@ -115,7 +139,7 @@ def verdict(series: Series, rules: SteadyStateRules) -> str:
 
 
 def shown(profile: Profile, value: float) -> str:
-    """Returns a round's value with its unit."""
+    """Returns the value of a round as text with its unit."""
     is_rate = probe_report.quantity(profile) is Quantity.RATE
     return probe_report.shown_quantity(profile, value) + (" IOPS" if is_rate else "")
 
@@ -136,7 +160,10 @@ def described(profile: Profile, engine: str) -> str:
 
 
 def _chart(series: Series, rules: SteadyStateRules) -> Chart | None:
-    """The rounds by their number in the table. Rounds that the host limited are a second line."""
+    """Returns a chart of the values over the round number; None if no round can be judged.
+
+    Rounds that the host limited are shown as a second line.
+    """
     numbered = list(enumerate(series.rounds, 1))
     counted = [(float(n), done.value) for n, done in numbered if not done.is_host_limited]
     limited = [(float(n), done.value) for n, done in numbered if done.is_host_limited]
@@ -164,7 +191,11 @@ def _chart(series: Series, rules: SteadyStateRules) -> Chart | None:
 
 
 def _bands(window: SteadyWindow, rules: SteadyStateRules) -> tuple[Band, Band]:
-    """The limits: the range, centred on the rounds, and the slope, centred on the mean."""
+    """Returns the limits of SNIA's rule as two areas of the chart.
+
+    The area for the range is centred between the smallest and the largest value. The area for the
+    slope is centred on the mean.
+    """
     middle, half = (window.least + window.most) / 2, rules.range_ratio * window.mean / 2
     reach = rules.slope_ratio * window.mean / 2
     return (
@@ -188,7 +219,7 @@ def _table(series: Series) -> Table:
         for number, done in enumerate(series.rounds, 1)
     ]
     columns = ("round", "when", _quantity(series.profile).removeprefix("the "), "")
-    # Empty columns are omitted.
+    # Columns without any text are left out, except the number and the value of the round.
     kept = [n for n, _ in enumerate(columns) if n in (0, 2) or any(row[n] for row in rows)]
     return Table(
         f"{series.profile.name}: {described(series.profile, series.engine)}",

@@ -1,7 +1,8 @@
 """Describes the drives for which a command has no SMART data, and states the reason.
 
-There are three kinds: drives that only the daemon may poll, drives that did not answer in time, and
-block devices for which smartctl's scan found no drive.
+There are three kinds of such drives: those that only the daemon may poll, those that did not answer
+in time, and block devices for which smartctl's scan found no drive. The inventory is the list of
+all drives that the daemon ever saw.
 """
 
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
@@ -20,10 +21,10 @@ from exporter.smart.inventory import Inventory
 from exporter.smart.poller import PollingPlan
 from exporter.smart.smartctl import Address, may_be_killed
 
-#: Transports of physical drives. Volumes and virtual disks have others.
+#: The transports of physical drives. Volumes and virtual disks have other transports.
 _DRIVE_TRANSPORTS = frozenset({"nvme", "sata", "sas", "usb"})
 
-#: Why smartctl's scan finds no drive, by the transport of the block device.
+#: Why smartctl's scan finds no drive. The key is the transport of the block device.
 _REASONS_BY_TRANSPORT = {
     "virtio": "it is a virtual disk and has no SMART data; check SMART on the hypervisor",
     "usb": (
@@ -36,7 +37,11 @@ _REASONS_BY_TRANSPORT = {
 
 @dataclass(frozen=True, slots=True)
 class HostDrives:
-    """The host's drives by the kernel and by the daemon's inventory, without a poll."""
+    """What is known about the drives of the host without a poll.
+
+    nodes, topology: the device nodes and the block devices of the kernel.
+    inventory: the drives that the daemon ever saw.
+    """
 
     nodes: DeviceNodes
     topology: Topology
@@ -44,10 +49,11 @@ class HostDrives:
 
 
 def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
-    """Returns a polling plan for a second process, and the addresses that it leaves out.
+    """Returns a polling plan for a process other than the daemon, and the addresses it leaves out.
 
-    It is the daemon's plan without drives behind bridges on which smartctl must not be killed. On
-    these, two smartctl processes at the same time may disturb each other's commands.
+    Both processes may poll at the same time. The plan is that of the daemon, without the drives
+    behind bridges on which smartctl must not be killed. On such a bridge, two smartctl processes
+    may disturb each other's commands.
     """
     daemon_plan = polling_plan.of(settings)
     root, kept = settings.path.rootfs, []
@@ -61,7 +67,7 @@ def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
         if override.type and not may_be_killed(override.type):
             path = f"/dev/{name.removeprefix('/dev/').partition(' ')[0]}"
             excluded.append(Address(path, override.type))
-    # Another device type does not help: both commands pass through the same bridge.
+    # `off` excludes the path for all device types: another type would use the same bridge.
     off = {address.path: Override(off=True) for address in excluded}
     overrides = {**daemon_plan.overrides, **off}
     plan = replace(daemon_plan, drives=tuple(kept), overrides=overrides)
@@ -69,7 +75,10 @@ def shared_plan(settings: Settings) -> tuple[PollingPlan, tuple[Address, ...]]:
 
 
 def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[WatchedDrive]:
-    """Returns the drives that `shared_plan` left out."""
+    """Returns the drives that `shared_plan` left out, as drives that were not polled.
+
+    excluded: their addresses.
+    """
     message = (
         "not polled: only the daemon may poll it, because two smartctl processes behind this type"
         " of bridge can disturb each other"
@@ -83,9 +92,9 @@ def excluded_drives(excluded: Sequence[Address], nodes: DeviceNodes) -> list[Wat
 def unanswered_drives(
     host: HostDrives, addresses: Iterable[Address], answered: Container[Address], message: str
 ) -> Iterator[WatchedDrive]:
-    """Yields the drives of `addresses` that are not in `answered`.
+    """Yields the drives that have no result: those of `addresses` that are not in `answered`.
 
-    message: why there is no result.
+    message: why there is no result, for people.
     """
     for address, label in labels(addresses, host.nodes).items():
         if address in answered:
@@ -104,9 +113,11 @@ def unanswered_drives(
 
 
 def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) -> bool:
-    """Returns True if a drive without answer certainly exists, by the kernel or the inventory.
+    """Returns True if the drive did not answer its poll, but certainly exists.
 
-    address: where the drive was polled; None if it was not polled.
+    It exists if the inventory or the kernel lists a physical drive at its address.
+
+    address: the address at which the drive was polled; None if it was not polled.
     """
     if drive.up or not drive.was_reached or drive.is_missing:
         return False
@@ -126,9 +137,10 @@ def must_answer(host: HostDrives, drive: WatchedDrive, address: Address | None) 
 def devices_without_drive(
     host: HostDrives, known: Collection[str], problem: str
 ) -> Iterator[WatchedDrive]:
-    """Yields the block devices for which no drive is known.
+    """Yields the block devices for which no drive is known, as drives without SMART data.
 
-    known: the block devices of known drives. problem: why the scan for drives failed; else empty.
+    known: the names of the block devices that belong to known drives.
+    problem: why the scan for drives failed; empty if it did not.
     """
     for name, device in host.topology.devices.items():
         if not device.block.is_leaf or name in known or _has_no_drive(name):
