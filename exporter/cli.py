@@ -168,7 +168,8 @@ def settings(arguments: argparse.Namespace, default_file: Path | None = None) ->
     """
     from_file: Settings = parse_record(Settings, {}, "")
     path = arguments.config_file
-    # `exists` is False for a link to a missing file. That is a mistake, which must be reported.
+    # A link to a missing file is a mistake that must be reported. `lexists` is True for such a link,
+    # and `exists` is False.
     if path is None and default_file is not None and os.path.lexists(default_file):
         path = default_file
     if path is not None:

@@ -1,6 +1,7 @@
-"""``ssd-exporter capture DIR``: writes the files that the exporter reads on this host to DIR.
+"""``ssd-exporter capture DIR``: copies to DIR the files of this host that the exporter reads.
 
-The recording has no serial numbers. It is meant for a bug report or a test.
+It also saves the output of smartctl, and replaces serial numbers. The copy is for a bug report or a
+test.
 """
 
 import argparse

@@ -84,7 +84,7 @@ def run(
 
 
 def report(answers: Answers, thresholds: CheckThresholds) -> CheckResult:
-    """Returns the status of each drive and of the host. The worst problem decides for the host.
+    """Returns the status of each drive and of the host. The host has that of the worst problem.
 
     A failed scan for drives makes the host at least a WARNING. A drive without SMART data matters
     only if there is no such problem: the host is then UNKNOWN if a drive was not polled, or if no

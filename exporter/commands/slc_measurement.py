@@ -56,7 +56,7 @@ Write = Callable[[Profile, StopCondition], tuple[WatchedWrite, RunOutcome]]
 
 
 class SlcProbe:
-    """Measures the write cache of the drive that has a directory. Call `measure` once.
+    """Measures the write cache of the drive below a directory. Call `measure` once.
 
     measurement: holds the host lock; the gate has not been queried yet.
     profile: fio's parameters; it writes a file from end to end.

@@ -259,7 +259,7 @@ def system_reader(settings: Settings) -> SmartReader:
 
 
 def read_agent_heartbeat(smart: SmartSettings, clock: Clock) -> Heartbeat | None:
-    """Returns the agent's heartbeat; None if smart.source is `exec`, which disables the agent.
+    """Returns the agent's heartbeat; None if smart.source is `exec`: no agent is used then.
 
     Raises:
         SourceError: there is no heartbeat, it cannot be read or parsed, it is too old, or its file
