@@ -168,8 +168,8 @@ def settings(arguments: argparse.Namespace, default_file: Path | None = None) ->
     """
     from_file: Settings = parse_record(Settings, {}, "")
     path = arguments.config_file
-    # A link to a missing file is a mistake that must be reported. `lexists` is True for such a link,
-    # and `exists` is False.
+    # A link to a missing file is a mistake that must be reported. `lexists` is True for such a
+    # link, and `exists` is False.
     if path is None and default_file is not None and os.path.lexists(default_file):
         path = default_file
     if path is not None:
