@@ -1,1 +1,1 @@
-"""The HTTP server, its security and its pages. docs/http-server.md describes the design."""
+"""Contains the HTTP server, its security and its pages. See docs/http-server.md for the design."""

@@ -1,7 +1,7 @@
-"""HTTP basic authentication against bcrypt hashes, with a cache of valid credentials.
+"""Checks HTTP basic authentication against bcrypt hashes, with a cache of valid credentials.
 
-bcrypt is slow by design, so valid credentials are checked once. This module imports bcrypt, so it
-is imported only if the web configuration has basic_auth_users.
+bcrypt is slow by design, so valid credentials are checked once and then cached. This module imports
+bcrypt. Import it only if the web configuration has basic_auth_users.
 """
 
 import base64
@@ -22,13 +22,13 @@ _MAX_PASSWORD_BYTES = 72
 
 
 class BasicAuth:
-    """Checks `Authorization` fields and caches valid ones.
+    """Checks the `Authorization` fields of requests, and caches valid fields.
 
-    users: bcrypt hashes by user name.
+    The cache contains keyed digests of the fields and no passwords. The key is a random secret of
+    this object. A reload of the configuration creates a new object with an empty cache. Invalid
+    fields are not cached. Several threads may call the methods.
 
-    The cache contains keyed digests and no passwords. The key is a random secret of this object. A
-    reload of the configuration creates a new object with an empty cache. Invalid fields are not
-    cached.
+    users: the bcrypt hash of each user's password, keyed by user name.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
@@ -41,11 +41,14 @@ class BasicAuth:
         self._lock = threading.Lock()
 
     def is_cached(self, field: str) -> bool:
-        """Returns True if this field was valid before. Does not run bcrypt."""
+        """True if the field is in the cache of valid fields. Fast: it does not run bcrypt."""
         return self._digest(field) in self._cached
 
     def verify(self, field: str) -> bool:
-        """Returns True if the field contains a user with its password. Runs bcrypt: it is slow."""
+        """True if the field contains a known user and the right password. Slow: it runs bcrypt.
+
+        A valid field is added to the cache.
+        """
         credentials = _credentials(field)
         if credentials is None:
             return False
@@ -68,7 +71,7 @@ class BasicAuth:
 
 
 def _credentials(field: str) -> tuple[str, bytes] | None:
-    """Returns name and password of a Basic field (RFC 7617); None if the field is not valid."""
+    """Returns the user name and the password of a Basic field (RFC 7617); None if it is invalid."""
     scheme, _, encoded = field.partition(" ")
     try:
         decoded = base64.b64decode(encoded.strip(), validate=True)

@@ -1,4 +1,8 @@
-"""The connection of one client: its state machine, its limits, and its eviction by new clients."""
+"""Handles the connection of one client, and selects a connection to close for a new client.
+
+A connection is always in one phase, which is the event that it waits for. If all connections are
+in use and a new client connects, the server evicts one: it closes that connection.
+"""
 
 import enum
 import heapq
@@ -17,15 +21,15 @@ from exporter.web.transport import Transport
 if TYPE_CHECKING:
     from exporter.web.tls import ServerTls  # imports ssl
 
-#: Minimum time that a connection stays in a phase before it can be evicted, in seconds. With 64
+#: Minimum time in seconds that a connection is in a phase before it can be evicted. With 64
 #: connections, 2,560 per second can be replaced. So a scraper that connects after 1,000 other
 #: clients waits 0.4 s in the kernel's queue.
 GRACE_SECONDS = 0.025
 
 _END_OF_HEAD = b"\r\n\r\n"
 
-#: Maximum reads of one connection per turn of the event loop. A client that pipelines requests then
-#: does not delay the others.
+#: Maximum number of reads of one connection per turn of the event loop. The limit prevents a client
+#: that sends many requests without waiting for responses from delaying the others.
 _MAX_READS_PER_TURN = 16
 
 #: Maximum number of connections whose transferred bytes are compared for an eviction. Comparing all
@@ -35,15 +39,18 @@ _MAX_CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """The limits of the HTTP server. Prometheus scrapes every 15 to 60 s on one connection.
+    """The maximum of everything that the clients of the HTTP server can use.
 
-    connections: open connections of all clients. When all are in use, a new one evicts another.
-    header_bytes: the size of a request's head.
-    request_seconds: the time from the first byte of a request until the client has received the
-        response. For the first request the time starts at the accept and includes the TLS
-        handshake.
-    idle_seconds: the time between two requests on one connection.
-    linger_seconds: the time between the end of the last response and the close of the connection.
+    connections: the maximum number of open connections of all clients. When all are in use, a new
+        connection evicts another one.
+    header_bytes: the maximum size of the head of a request.
+    request_seconds: the maximum time from the first byte of a request until the client has received
+        the response. For the first request of a connection, the time starts at the accept and
+        includes the TLS handshake.
+    idle_seconds: the maximum time between two requests on one connection. Prometheus scrapes every
+        15 to 60 s on one connection.
+    linger_seconds: the maximum time between the end of the last response and the close of the
+        connection.
     """
 
     connections: int = 64
@@ -54,7 +61,7 @@ class ClientLimits:
 
 
 class ConnectionPhase(enum.Enum):
-    """The event that a connection waits for, by the comments below."""
+    """The phases of a connection. The comment of each phase names the event that it waits for."""
 
     CLOSED = 0
     LINGERING = 1  # the client closes; data is still read, so that the kernel sends no reset
@@ -68,14 +75,16 @@ class ConnectionPhase(enum.Enum):
 class Connection:
     """Reads a request, passes it to `dispatch`, sends the response, and repeats.
 
-    `dispatch` returns a rendered response, or None if `send` will be called later. Every method
-    except `render` runs on the event loop. If `advance`, `send` or `expire` raises OSError, the
-    caller must close the connection.
+    Other threads may call `render`. Call every other method on the thread of the event loop. If
+    `advance`, `send` or `expire` raises OSError, the caller must close the connection.
 
-    phase, phase_since: the current phase, and its start on the monotonic clock.
-    deadline: the monotonic time at which `expire` is due.
-    watched_events: the events for which the event loop watches the socket.
-    extra_headers: header fields of the web configuration.
+    dispatch: returns the rendered response, or None if `send` will be called with it later.
+    peer: the address of the client.
+    phase: the current phase.
+    phase_since: the monotonic time at which the current phase started.
+    deadline: the monotonic time at which `expire` must be called.
+    watched_events: the selector events for which the event loop watches the socket; 0 means none.
+    extra_headers: the header fields of the web configuration, keyed by name.
     """
 
     def __init__(
@@ -102,8 +111,8 @@ class Connection:
     def advance(self) -> bool:
         """Continue as far as possible without waiting for the client.
 
-        Returns True if there may be more work that needs no waiting: other connections have their
-        turn first.
+        Returns True if it stopped only to let other connections continue. The caller must then call
+        it again soon. False means that it needs an event of the socket or a response.
         """
         if self.phase is ConnectionPhase.HANDSHAKE:
             if not self.transport.handshake():
@@ -121,10 +130,10 @@ class Connection:
         return self.phase in {ConnectionPhase.READING, ConnectionPhase.IDLE}
 
     def render(self, response: Response) -> RenderedResponse:
-        """Returns the bytes of the response to the current request. Thread-safe.
+        """Returns the bytes of the response to the current request. Other threads may call it.
 
         Raises:
-            ValueError: a header field contains characters that would break HTTP.
+            ValueError: a header field contains a control character.
         """
         return http_message.render_response(
             response,
@@ -135,7 +144,7 @@ class Connection:
         )
 
     def send(self, rendered: RenderedResponse) -> None:
-        """Send a response that `render` returned."""
+        """Send a rendered response as far as possible now. `advance` sends the rest."""
         self._unsent = (memoryview(rendered.head), memoryview(rendered.body))
         self._enter(ConnectionPhase.WRITING)
         self._write()
@@ -143,7 +152,11 @@ class Connection:
     def expire(self) -> None:
         """End the connection, because its deadline has passed.
 
-        Sends an error response if the client can receive one.
+        If the client waits for a response, it receives an error response. The connection then
+        closes like after any last response.
+
+        Raises:
+            TimeoutError: the client waits for no response, or does not receive all of it at once.
         """
         if self.phase is ConnectionPhase.READING and self._received:
             e = BadRequest(HTTPStatus.REQUEST_TIMEOUT, "The request took too long.")
@@ -156,12 +169,15 @@ class Connection:
             raise TimeoutError
 
     def close(self, *, abort: bool = False) -> None:
-        """Close the socket; see `Transport.close`."""
+        """Close the socket at once. With `abort`, data that was not acknowledged is discarded."""
         self.phase = ConnectionPhase.CLOSED
         self.transport.close(abort=abort)
 
     def _read(self) -> bool:
-        """Read a request's head or a part of it. Returns False if more data must arrive first."""
+        """Read the head of a request, or a part of it.
+
+        Returns False if more data must arrive first, or if the head is too large and was refused.
+        """
         end = self._received.find(_END_OF_HEAD)
         if end < 0:
             if len(self._received) > self._limits.header_bytes:
@@ -238,7 +254,7 @@ class Connection:
         self.phase_since = time.monotonic()
 
 
-#: Groups of connections for eviction. The largest group loses a connection. So a large number of
+#: The group of each phase, for eviction. The largest group loses a connection. So a large number of
 #: silent, idle or slow clients evicts only connections of its own group.
 _GROUPS = {
     ConnectionPhase.LINGERING: "requesting",
@@ -252,11 +268,16 @@ _GROUPS = {
 def connection_to_evict(connections: Collection[Connection], now: float) -> Connection | None:
     """Returns the connection to close for a new one; None if all of them wait for a worker.
 
-    The choice has three steps: the largest group, in it the client address with the most
-    connections, and of its oldest connections the one that has transferred the fewest bytes. A
-    scraper transfers bytes at once. So it keeps its connection during its TLS handshake, even while
-    many silent clients connect and disconnect. If all candidates are younger than `GRACE_SECONDS`
-    at the monotonic time `now`, the result is the oldest one.
+    The choice has three steps. The first selects the group with the most connections, see
+    `_GROUPS`. The second selects the client address with the most connections in this group. The
+    third compares the oldest connections of this address, and selects the one that has transferred
+    the fewest bytes. A scraper transfers bytes at once. So it keeps its connection during its TLS
+    handshake, even while many silent clients connect and disconnect.
+
+    The third step omits connections that have been in their phase for less than `GRACE_SECONDS`. If
+    this omits all of them, it selects the oldest one.
+
+    now: the monotonic time.
     """
     evictable = [c for c in connections if c.phase in _GROUPS]
     if not evictable:

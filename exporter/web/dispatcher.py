@@ -1,7 +1,7 @@
-"""Dispatches requests: authentication first, then a fast path or a worker thread.
+"""Authenticates requests, and answers them on the event loop or on worker threads.
 
-bcrypt and the rendering of pages are slow, so they run on worker threads with bounded queues and
-not on the event loop.
+bcrypt and the rendering of pages are slow, so they run on worker threads and not on the event loop.
+The queues of the worker threads have a maximum length.
 """
 
 import logging
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 Job = Callable[[], None]
 Respond = Callable[[Request], Response]
-#: Paths that the event loop answers itself, and the functions that build the responses.
+#: Functions that build a response on the event loop, keyed by path. They must not block.
 FastPaths = Mapping[str, Callable[[], Response]]
 
 _UNAUTHORIZED = plain_response(
@@ -45,11 +45,15 @@ class RequestDispatcher:
     """Answers a request at once, or passes it to a worker thread.
 
     bcrypt has its own two threads and its own short queue. So requests with wrong passwords neither
-    delay authenticated requests nor occupy all connections. The queue of the page workers has
-    space for one request of every connection.
+    delay authenticated requests nor occupy all connections. Two other threads build the pages.
+    Their queue has space for one request of every connection.
 
-    post: runs a callback on the event loop. Thread-safe.
-    deliver: sends the response that a worker rendered. Called on the event loop.
+    respond: builds a response; called on a worker thread.
+    fast: functions that build a response on the event loop, keyed by path.
+    security: the security settings; they are refreshed at each request.
+    connections: the maximum number of connections.
+    post: makes the event loop run a callback. Other threads may call it.
+    deliver: sends a response that was not ready when `dispatch` returned; called on the event loop.
     """
 
     def __init__(
@@ -71,7 +75,10 @@ class RequestDispatcher:
         self._authenticators = WorkerPool("web-bcrypt", 2, max(1, connections // 4))
 
     def dispatch(self, connection: Connection, request: Request) -> RenderedResponse | None:
-        """Returns the response; None if a worker will deliver it. Called on the event loop."""
+        """Returns the response to a request; None if it will be passed to `deliver` later.
+
+        Call it on the thread of the event loop.
+        """
         self._security.refresh()
         security = self._security.current
         connection.extra_headers = security.headers or {}
@@ -93,14 +100,14 @@ class RequestDispatcher:
     def _authenticate(
         self, connection: Connection, request: Request, auth: "BasicAuth", field: str
     ) -> None:
-        """Check the password. Called on a worker thread."""
+        """Check the password of a request. This method runs on a worker thread."""
         if connection.phase is ConnectionPhase.PROCESSING:
             # The same password may have been checked while this request waited.
             is_valid = auth.is_cached(field) or auth.verify(field)
             self._post(partial(self._authenticated, connection, request, is_valid))
 
     def _authenticated(self, connection: Connection, request: Request, is_valid: bool) -> None:
-        """Continue with a request whose password was checked. Called on the event loop."""
+        """Answer a request whose password was checked. This method runs on the event loop."""
         if connection.phase is ConnectionPhase.PROCESSING:
             if not is_valid:
                 self._deliver(connection, connection.render(_UNAUTHORIZED))
@@ -118,7 +125,7 @@ class RequestDispatcher:
         return connection.render(_BUSY)
 
     def _work(self, connection: Connection, request: Request) -> None:
-        """Build a response. Called on a worker thread."""
+        """Build the response to a request. This method runs on a worker thread."""
         # The connection may have been closed or timed out while its request waited.
         if connection.phase is ConnectionPhase.PROCESSING:
             rendered = self._render(connection, request, partial(self._respond, request))
@@ -136,11 +143,15 @@ class RequestDispatcher:
 
 
 class WorkerPool:
-    """A fixed number of daemon threads with a bounded queue of jobs. A job must not raise.
+    """Runs jobs on a fixed number of daemon threads. A job must not raise an exception.
 
     concurrent.futures is not used because it joins its threads at exit: a thread that hangs would
-    block the exit. All threads start at once. So if the limit on threads is too low, the start of
-    the daemon fails, not the first request.
+    block the exit. The constructor starts all threads. So if the limit on threads is too low, the
+    start of the daemon fails, not the first request.
+
+    name: the beginning of the threads' names.
+    threads: the number of threads.
+    queue_length: the maximum number of jobs that wait for a thread.
     """
 
     def __init__(self, name: str, threads: int, queue_length: int) -> None:
@@ -153,7 +164,10 @@ class WorkerPool:
             thread.start()
 
     def submit(self, job: Job) -> bool:
-        """Queue a job; returns False if the queue is full. Not thread-safe."""
+        """Queue a job; returns False if the queue is full.
+
+        Call it only on the thread that calls `stop`.
+        """
         try:
             self._queue.put_nowait(job)
         except queue.Full:
@@ -161,7 +175,7 @@ class WorkerPool:
         return True
 
     def stop(self) -> None:
-        """Drop queued jobs, and end each thread after its current job. Does not wait."""
+        """Drop the queued jobs, and make each thread end after its current job. Does not wait."""
         while True:
             try:
                 self._queue.get_nowait()

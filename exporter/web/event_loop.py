@@ -1,4 +1,4 @@
-"""An event loop: one thread that waits for many sockets."""
+"""Defines the event loop: one thread waits for many sockets, and calls functions on their events."""
 
 import collections
 import contextlib
@@ -14,8 +14,11 @@ Callback = Callable[[], None]
 class EventLoop:
     """Runs callbacks when sockets are ready, and callbacks that other threads post.
 
-    Only `post` is thread-safe. asyncio is not used because its TLS allocates half a megabyte per
-    connection at the accept, before the server can reject the connection (docs/http-server.md).
+    The loop works in turns: each turn waits for the sockets, and then runs the callbacks of the
+    sockets that are ready. Other threads may call only `post`.
+
+    asyncio is not used because its TLS allocates half a megabyte per connection at the accept,
+    before the server can reject the connection (docs/http-server.md).
     """
 
     def __init__(self) -> None:
@@ -29,15 +32,22 @@ class EventLoop:
         self.watch(self._wake_receiver, 0, selectors.EVENT_READ, self._run_posted)
 
     def post(self, callback: Callback) -> None:
-        """Run the callback on the loop soon. Thread-safe. Ignored after `close`."""
+        """Make the loop run the callback soon. Other threads may call it.
+
+        After `close` the callback is never run.
+        """
         self._posted.append(callback)
         with self._lock, contextlib.suppress(BlockingIOError):
-            # If the socket's buffer is full, the loop wakes up anyway.
+            # The byte wakes up the loop. If the buffer is full, earlier bytes wake it up.
             if self._open:
                 self._wake_sender.send(b"\0")
 
     def watch(self, sock: socket.socket, old: int, new: int, callback: Callback) -> int:
-        """Watch a socket for the events `new` instead of `old`. 0 means no event. Returns `new`."""
+        """Watch a socket for the events `new` instead of the events `old`; returns `new`.
+
+        old, new: the sum of EVENT_READ and EVENT_WRITE of the module selectors, or 0 for no event.
+        callback: the function that the loop calls when one of the events occurs.
+        """
         if old and not new:
             self._selector.unregister(sock)
         elif new and not old:
@@ -47,22 +57,22 @@ class EventLoop:
         return new
 
     def run(self, until: Callable[[], bool], timer: Callable[[float], float]) -> None:
-        """Run the loop until `until` returns True.
+        """Run the loop until `until` returns True. It is checked once per turn.
 
-        `timer` is called with the monotonic time before each wait. It returns the time of its
-        next call, or infinity.
+        timer: the loop calls it before each wait, with the monotonic time. It returns the monotonic
+            time at which the wait must end at the latest, or infinity.
         """
         while not until():
             due = timer(time.monotonic())
             timeout = None if due == float("inf") else max(0.0, due - time.monotonic())
             for key, _ in self._selector.select(timeout):
-                # An earlier callback of this turn may have closed the socket, and a new socket
+                # An earlier callback of this turn may have closed this socket, and a new socket
                 # may have the same descriptor.
                 if self._selector.get_map().get(key.fd) is key:
                     key.data()
 
     def close(self) -> None:
-        """Close the selector and the sockets of the loop. Callbacks not run yet are dropped."""
+        """Close the selector and the loop's own sockets. Posted callbacks that wait are dropped."""
         with self._lock:
             self._open = False
             self._selector.close()
@@ -72,6 +82,6 @@ class EventLoop:
     def _run_posted(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._wake_receiver.recv(4096)
-        # Callbacks that are posted meanwhile run in the next turn, after the sockets.
+        # Callbacks that these callbacks post run in the next turn. So the sockets are not delayed.
         for _ in range(len(self._posted)):
             self._posted.popleft()()

@@ -14,11 +14,12 @@ from typing import NamedTuple
 from exporter.errors import ExporterError
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21-\x7e]+) HTTP/(\d)\.(\d)")
-# White space around a value is stripped later: a pattern for it would take quadratic time.
+# strip() removes white space around a value later. A pattern for it would take quadratic time.
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t\x20-\x7e\x80-\xff]*)")
 _ABSOLUTE_PREFIX = re.compile(r"https?://[^/?#]+", re.IGNORECASE)
 
-#: Header fields that must not be repeated. Two servers could use different values of them.
+#: Header fields that must not be repeated. Of two values, a proxy and this server could use
+#: different ones.
 _NOT_REPEATABLE = frozenset({"host", "authorization", "content-length", "content-type"})
 
 _PLAIN = "text/plain; charset=utf-8"
@@ -26,7 +27,13 @@ _PLAIN = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A parsed request. `path` and `query` are not percent-decoded; header names are lower-case."""
+    """The head of a request, parsed.
+
+    method: GET or HEAD.
+    path: the path of the request target; not percent-decoded.
+    query: the part after the question mark, or an empty string; not percent-decoded.
+    headers: the values of the header fields, keyed by lower-case name.
+    """
 
     method: str
     path: str
@@ -36,7 +43,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response before rendering. `headers` are fields in addition to the usual ones."""
+    """A response before it is rendered as bytes.
+
+    status: the HTTP status code.
+    content_type: the value of the Content-Type field.
+    body: the body; it is also given for a HEAD request.
+    headers: names and values of header fields that `render_response` does not add itself.
+    """
 
     status: int
     content_type: str
@@ -45,14 +58,21 @@ class Response:
 
 
 class RenderedResponse(NamedTuple):
-    """The bytes of a response. `body` is empty for HEAD."""
+    """A response as bytes.
+
+    head: the status line, the header fields, and the empty line after them.
+    body: the body; empty for a HEAD request.
+    """
 
     head: bytes
     body: bytes
 
 
 class BadRequest(ExporterError):
-    """A request that is refused with this status. The message is the body of the response."""
+    """Raised for a request that is refused. The message is the body of the response.
+
+    status: the HTTP status of the response.
+    """
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -65,19 +85,19 @@ def plain_response(status: HTTPStatus, text: str, *headers: tuple[str, str]) -> 
 
 
 def error_response(e: BadRequest) -> Response:
-    """Returns the response to a request that is refused."""
+    """Returns the response to a refused request, with the status and the message of `e`."""
     allow = (("Allow", "GET, HEAD"),) if e.status is HTTPStatus.METHOD_NOT_ALLOWED else ()
     return plain_response(e.status, str(e), *allow)
 
 
 def parse_request(head: bytes) -> tuple[Request, bool]:
-    """Parse the head of a request, without the empty line at its end.
+    """Returns the parsed request, and True if the connection stays open after the response.
 
-    Returns the request, and True if the connection stays open after the response.
+    head: the head of the request, without the empty line at its end.
 
     Raises:
-        BadRequest: 400 if the head is not valid HTTP, 405 for another method than GET and HEAD,
-            413 for a request with a body, 505 for another version than HTTP/1.
+        BadRequest: the status is 400 if the head is not valid HTTP, 405 if the method is neither
+            GET nor HEAD, 413 if the request has a body, and 505 if the version is not HTTP/1.
     """
     first, *rest = head.split(b"\r\n")
     line = _REQUEST_LINE.fullmatch(first)
@@ -111,12 +131,12 @@ def render_response(
     extra_headers: Mapping[str, str],
     unix_time: float,
 ) -> RenderedResponse:
-    """Render a response. The body is not copied, so responses to many slow clients share it.
+    """Returns the response as bytes. The body is not copied, so many slow clients can share it.
 
-    body: False for a HEAD request.
-    keep_alive: the connection stays open after the response.
-    extra_headers: header fields of the web configuration.
-    unix_time: the time for the Date field.
+    body: True for GET. False for HEAD, which has no body in the response.
+    keep_alive: True if the connection stays open after the response.
+    extra_headers: the header fields of the web configuration, keyed by name.
+    unix_time: the time for the Date field, in seconds since 1970.
 
     Raises:
         ValueError: a header field contains a control character.

@@ -1,4 +1,4 @@
-"""Parses listen addresses in the notation of the Prometheus tools, and opens listening sockets."""
+"""Parses listen addresses as the Prometheus tools write them, and opens listening sockets."""
 
 import contextlib
 import errno
@@ -25,9 +25,9 @@ _HINTS = {
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Parse a listen address to host and port.
+    """Returns the host and the port of a listen address such as ``:9100`` or ``[::1]:9100``.
 
-    An empty host means all interfaces. With port 0 the kernel chooses a free port.
+    An empty host means all interfaces. Port 0 means that the kernel chooses a free port.
 
     Raises:
         ConfigError: the text is not a listen address.
@@ -47,15 +47,17 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def format_address(host: str, port: int) -> str:
-    """Returns the address in the notation that `parse_address` accepts."""
+    """Returns host and port as one text, which `parse_address` accepts."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def listen(addresses: Sequence[tuple[str, int]]) -> list[socket.socket]:
-    """Open one listening socket per address. If one address fails, none stays open.
+    """Open a listening socket for each pair of host and port; returns them in the same order.
+
+    If one address fails, the sockets of the others are closed.
 
     Raises:
-        ConfigError: an address cannot be bound.
+        ConfigError: an address cannot be bound, or a host name cannot be resolved.
     """
     with contextlib.ExitStack() as opened:
         sockets = [opened.enter_context(_open_listener(host, port)) for host, port in addresses]
@@ -83,5 +85,6 @@ def _open_listener(host: str, port: int) -> socket.socket:
 
 def _configured(listener: socket.socket) -> socket.socket:
     listener.setblocking(False)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)  # inherited
+    # The sockets of accepted connections inherit this size.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     return listener

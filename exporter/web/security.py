@@ -1,4 +1,4 @@
-"""Loads the web configuration, and reloads it when its files change."""
+"""Loads the security settings of the web configuration, and reloads them when its files change."""
 
 import logging
 import os
@@ -23,8 +23,11 @@ _Stamp: TypeAlias = tuple[tuple[int, int, int] | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """TLS, authentication and extra response headers, as the web configuration sets them.
+    """The security settings of the web configuration.
 
+    tls: the TLS settings; None means plain HTTP.
+    auth: checks user names and passwords; None means that no password is required.
+    headers: additional header fields in every response, keyed by name; None means no field.
     files: the configuration file, and the certificate and key files that it names.
     """
 
@@ -35,7 +38,7 @@ class Security:
 
 
 def load_security(path: Path) -> Security:
-    """Load the web configuration file with its certificate and key.
+    """Returns the settings of a web configuration file, with its certificate and key loaded.
 
     Raises:
         ConfigError: the file is not usable. The error names the file, the key and the remedy.
@@ -56,9 +59,13 @@ def load_security(path: Path) -> Security:
 
 
 class ReloadableSecurity:
-    """The `current` security settings. A new configuration with errors does not replace them.
+    """Holds the security settings, and replaces them when the web configuration changes.
 
-    Without a path, clients need neither TLS nor a password, and there is nothing to reload.
+    A new configuration with errors does not replace them. Several threads may call the methods.
+
+    path: the web configuration file. None means that clients need neither TLS nor a password, and
+        that there is nothing to reload.
+    current: the security settings in force.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -68,7 +75,7 @@ class ReloadableSecurity:
         self._stamp = _stamp(self.current.files)
 
     def reload(self) -> None:
-        """Load the configuration, also if it protects less than the current one.
+        """Load the configuration again, even if it protects less than the current one.
 
         Raises:
             ConfigError: the new configuration is not usable. The current one stays in force.
@@ -79,16 +86,18 @@ class ReloadableSecurity:
                 self._replace(load_security(self._path))
 
     def refresh(self) -> None:
-        """Load the configuration if one of its files has changed.
+        """Load the configuration again if one of its files has changed.
 
-        A configuration with errors is logged once per change, and the current one stays in force.
-        The same happens if the new one protects less: a file that is read while it is written may
-        lack its users or its TLS section. Only `reload` accepts such a configuration.
+        The current configuration stays in force if the new one has errors or protects less. This
+        is logged once per change. A new configuration may protect less by accident: a file that is
+        read while it is being written may lack its users or its TLS section. Only `reload` accepts
+        such a configuration.
         """
         if self._path is None or _stamp(self.current.files) == self._stamp:
             return
         with self._lock:
-            # Before the files are read, so that the next call detects a change in between.
+            # The stamp is taken before the files are read. So the next call detects a change that
+            # happens in between.
             self._stamp = _stamp(self.current.files)
             try:
                 new = load_security(self._path)

@@ -1,7 +1,8 @@
-"""The HTTP server: GET and HEAD, with a limit on everything that a client can use.
+"""Runs the HTTP server. It answers GET and HEAD, and limits everything that a client can use.
 
-One thread handles all connections and never waits for a single client. docs/http-server.md
-explains why no library is used.
+One thread handles all connections and never waits for a single client. If all connections are in
+use, a new client evicts one: the server closes that connection. docs/http-server.md explains why no
+library is used.
 """
 
 import contextlib
@@ -41,8 +42,8 @@ _EXHAUSTED_PAUSE_SECONDS = 0.1
 #: Maximum number of connections that are accepted per turn of the event loop.
 _MAX_ACCEPTS_PER_TURN = 32
 
-#: If all connections wait for workers, and one of them for longer than this, the workers count as
-#: hanging. In seconds.
+#: Time in seconds after which the workers count as hanging. This applies if all connections wait
+#: for workers, and one of them has waited for longer.
 _HANG_SECONDS = 0.5
 #: Maximum time in seconds that `stop` waits for the thread of the server.
 _STOP_SECONDS = 0.5
@@ -57,13 +58,16 @@ _NO_FAST_PATHS: FastPaths = MappingProxyType({})
 
 
 class HttpServer:
-    """Serves HTTP on `addresses`, which are pairs of host and port. Port 0 is any free port.
+    """Serves HTTP on one or more addresses.
 
+    addresses: pairs of host and port. With port 0 the kernel chooses a free port.
     respond: builds a response on one of two worker threads. An exception becomes a 500 response
         and a log message.
-    fast: paths and functions that build their responses on the event loop. They must not block.
-        These paths respond even if all workers are busy.
-    web_config: the web configuration file. If it has users, every path requires a password.
+    limits: the limits on connections, sizes and times.
+    web_config: the web configuration file; None means neither TLS nor passwords. If the file has
+        users, every path requires a password.
+    fast: functions that build a response on the event loop, keyed by path. They must not block.
+        Their paths respond even if all workers are busy.
     """
 
     def __init__(
@@ -86,7 +90,7 @@ class HttpServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the server. `addresses` then contains the actual ports.
+        """Start the server. Afterwards `addresses` contains the ports that are really used.
 
         Raises:
             ConfigError: an address cannot be bound, or the web configuration is not usable.
@@ -109,16 +113,16 @@ class HttpServer:
 
     @property
     def is_alive(self) -> bool:
-        """Returns True while the thread of the server runs."""
+        """True while the thread of the server runs."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def is_encrypted(self) -> bool:
-        """Returns True if the server requires TLS."""
+        """True if the server requires TLS."""
         return self._security.current.tls is not None
 
     def reload(self) -> None:
-        """Reload the web configuration.
+        """Reload the web configuration, even if the new one protects less than the old one.
 
         Raises:
             ConfigError: the new configuration is not usable. The old one stays in force.
@@ -145,7 +149,10 @@ class HttpServer:
             self._loop.close()
 
     def _tick(self, now: float) -> float:
-        """Handle expired connections and the end of a pause; returns the time of the next call."""
+        """End the pause of accepting if it is over, and end connections whose deadline has passed.
+
+        Returns the monotonic time at which it must be called again; infinity means never.
+        """
         if now >= self._listen_again:
             self._listen()
         if now >= self._next_deadline:
@@ -201,7 +208,7 @@ class HttpServer:
         self._pause(_EXHAUSTED_PAUSE_SECONDS)
 
     def _pause(self, seconds: float) -> None:
-        """Stop accepting for this time. New clients wait in the kernel's queue."""
+        """Stop accepting connections for this time. New clients wait in the kernel's queue."""
         for listener in self._listeners:
             self._loop.watch(listener, EVENT_READ, 0, lambda: None)
         self._listen_again = time.monotonic() + seconds
@@ -228,11 +235,11 @@ class HttpServer:
         self._serve(connection)
 
     def _make_room(self) -> bool:
-        """Evict a connection for a new one.
+        """Evict a connection for a new one; returns True if the new connection can be accepted.
 
-        Returns False if the new connection must wait in the kernel's queue. Returns True without an
-        eviction if all connections wait for workers that hang; the caller must then refuse the new
-        connection.
+        False means that the new connection must wait in the kernel's queue. If all connections wait
+        for workers that hang, the result is True without an eviction. The caller must then accept
+        the new connection and refuse it.
         """
         now = time.monotonic()
         evicted = connection_to_evict(self._connections, now)
@@ -273,7 +280,10 @@ class HttpServer:
             self._serve(connection)
 
     def _watch(self, connection: Connection) -> None:
-        """Watch for the events that the connection needs: none while a worker has its request."""
+        """Watch the socket for the events that the connection needs.
+
+        These are none while a worker handles its request.
+        """
         is_processing = connection.phase is ConnectionPhase.PROCESSING
         connection.watched_events = self._loop.watch(
             connection.transport.sock,

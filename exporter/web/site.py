@@ -1,4 +1,4 @@
-"""Routes requests: /metrics, the status page at /, and the health checks."""
+"""Builds the responses of the exporter: /metrics, the status page at /, and the health checks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
@@ -9,15 +9,16 @@ from exporter.web.http_message import Request, Response, plain_response
 
 _HTML = "text/html; charset=utf-8"
 
-#: Rows of cells as plain text; the first row is the heading.
+#: A table as rows of cells. The cells are plain text, and the first row is the heading.
 Table = Sequence[Sequence[str]]
 
 
 class Site:
-    """Builds the response of each path.
+    """Builds the response to a request according to its path.
 
-    problem: returns why the metrics are not reliable; empty without a problem.
-    is_ready: returns True after the first sample.
+    pages: the rendered metrics pages.
+    problem: returns the reason why the metrics are not reliable; an empty string if they are.
+    is_ready: returns True once the sampler has taken its first sample.
     overview: returns the table of the status page.
     """
 
@@ -38,14 +39,17 @@ class Site:
         }
 
     def respond(self, request: Request) -> Response:
-        """Returns the response to one request."""
+        """Returns the response to a request; an unknown path gets 404."""
         build = self._paths.get(request.path)
         if build is None:
             return plain_response(HTTPStatus.NOT_FOUND, "Not found. The metrics are at /metrics.")
         return build(request)
 
     def fast(self) -> Mapping[str, Callable[[], Response]]:
-        """Returns the health checks by path. They respond even if all workers are busy."""
+        """Returns the functions that answer the health checks, keyed by path.
+
+        They do not need a worker thread, so they respond even if all workers are busy.
+        """
         return {"/-/healthy": self._healthy, "/-/ready": self._ready}
 
     def _metrics(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The status page: one row per block device, and per drive that has no block device."""
+"""Renders the status page: a table of all block devices, and of drives without a block device."""
 
 from collections.abc import Sequence
 
@@ -37,6 +37,10 @@ def device_rows(
 
     Block devices come first, then drives without a block device and missing drives. Call it inside
     `sampler.flushed()`, so that the values do not change.
+
+    topology: the block devices of the host; None means that they have not been read yet.
+    drives: the drives with SMART data.
+    now: the monotonic time.
     """
     by_label = {drive.label: drive for drive in drives if not drive.is_missing}
     rows: list[tuple[str, ...]] = [_HEADING]
@@ -66,15 +70,16 @@ def device_rows(
 
 
 def render_page(state: str, table: Sequence[Sequence[str]]) -> str:
-    """Returns the page as HTML.
+    """Returns the status page as HTML.
 
-    state: a sentence about the state of the exporter. table: the result of `device_rows`.
+    state: a sentence about the state of the exporter, as plain text.
+    table: the rows of the table, as `device_rows` returns them.
     """
     return _PAGE.format(version=_escaped(__version__), state=_escaped(state), table=_table(table))
 
 
 def _smart(drive: WatchedDrive | None) -> tuple[str, str]:
-    """Returns the cells for SMART and wear."""
+    """Returns the cells of the columns SMART and Wear. An empty cell means unknown."""
     if drive is None:
         return "", ""
     if drive.is_missing:

@@ -1,7 +1,7 @@
-"""TLS: the SSL context of the web configuration, and a non-blocking TLS socket.
+"""Builds the SSL context of the web configuration, and reads and writes TLS sockets.
 
-Settings that Python's ssl cannot implement are rejected. This module imports ssl, which takes
-4 MB, so it is imported only if TLS is configured.
+Settings that Python's ssl cannot implement are rejected. This module imports ssl, which takes 4 MB
+of memory. Import it only if TLS is configured.
 """
 
 import contextlib
@@ -25,13 +25,14 @@ T = TypeVar("T")
 #: Maximum payload of one TLS record in bytes (RFC 8446, section 5.1).
 _MAX_RECORD_BYTES = 1 << 14
 
-#: Maximum number of bytes of a PEM file that are checked for the expected kind of object.
+#: Maximum number of bytes of a PEM file that are searched for a certificate or a key.
 _MAX_PEM_BYTES = 1 << 20
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 
-#: https://pkg.go.dev/crypto/tls#ClientAuthType. RequestClientCert ignores the certificate, so no
-#: certificate is requested.
+#: Python's modes of client authentication, keyed by Go's types:
+#: https://pkg.go.dev/crypto/tls#ClientAuthType. With RequestClientCert, Go ignores the certificate,
+#: so this server does not request one.
 _CLIENT_AUTH = {
     "NoClientCert": ssl.CERT_NONE,
     "RequestClientCert": ssl.CERT_NONE,
@@ -41,8 +42,9 @@ _CLIENT_AUTH = {
 #: Client authentication types that accept a certificate without verification.
 _ANY_CERTIFICATE = frozenset({"RequireAnyClientCert", "RequireClientCert"})
 
-#: Names of https://pkg.go.dev/crypto/tls#pkg-constants to names of OpenSSL. Neither Go nor Python
-#: can select the cipher suites of TLS 1.3.
+#: OpenSSL's names of cipher suites, keyed by Go's names:
+#: https://pkg.go.dev/crypto/tls#pkg-constants. Neither Go nor Python can select the cipher suites
+#: of TLS 1.3.
 _SUITES = {
     "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
@@ -75,8 +77,9 @@ _CURVES = {
 class ServerTls:
     """The TLS settings of the server.
 
-    sans: subject alternative names. A client's certificate must contain one of them. Empty if
-        every verified certificate is allowed.
+    context: the SSL context of all connections.
+    sans: subject alternative names, of which a client's certificate must contain at least one.
+        Empty means that the names are not checked.
     """
 
     context: ssl.SSLContext
@@ -87,7 +90,7 @@ class ServerTls:
         return TlsTransport(sock, self.context, self.accepts)
 
     def accepts(self, sock: ssl.SSLSocket) -> bool:
-        """Returns True if the certificate of the client contains an allowed name."""
+        """True if the client's certificate contains an allowed name, or every name is allowed."""
         if not self.sans:
             return True
         names = (sock.getpeercert() or {}).get("subjectAltName", ())
@@ -95,7 +98,7 @@ class ServerTls:
 
 
 def make_tls(config: "TlsConfig") -> ServerTls:
-    """Build the SSL context of a `tls_server_config`.
+    """Returns the TLS settings of a section `tls_server_config`, with its files loaded.
 
     Raises:
         ConfigError: a setting is not usable. The error names its key in the configuration file.
@@ -114,9 +117,12 @@ def make_tls(config: "TlsConfig") -> ServerTls:
 
 
 class TlsTransport(Transport):
-    """Reads and writes bytes of one client over TLS, without blocking.
+    """Receives bytes from one client over TLS and sends bytes to it, without blocking.
 
-    accepts: returns False if the client's certificate is not allowed. Called after the handshake.
+    sock: the connected socket.
+    context: the SSL context of the server.
+    accepts: returns False if the client's certificate is not allowed. It is called after the
+        handshake.
     """
 
     def __init__(

@@ -1,26 +1,30 @@
-"""A connected, non-blocking TCP socket."""
+"""Reads from and writes to a connected TCP socket without blocking."""
 
 import contextlib
 import socket
 import struct
 from selectors import EVENT_READ, EVENT_WRITE
 
-#: Bytes per read from a socket.
+#: Maximum number of bytes per read from a socket.
 CHUNK_BYTES = 1 << 14
 
-#: Offsets of tcpi_bytes_acked and tcpi_bytes_received in struct tcp_info (linux/tcp.h, since 4.1).
+#: Start and end of the two adjacent fields tcpi_bytes_acked and tcpi_bytes_received in struct
+#: tcp_info, in bytes (linux/tcp.h, since kernel 4.1).
 _TCP_INFO_BYTES_START = 120
 _TCP_INFO_BYTES_END = 136
 
-#: struct linger that makes close() send a reset: on, 0 seconds.
+#: A struct linger with l_onoff=1 and l_linger=0. It makes close() send a reset.
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
 
 class Transport:
-    """Reads and writes bytes of one client without blocking.
+    """Receives bytes from one client and sends bytes to it, without blocking.
 
-    After an operation that would block, `needed_events` is the selector event to wait for before
-    the next attempt. Every method may raise OSError; the connection is then unusable.
+    Every method may raise OSError; the connection is then unusable.
+
+    sock: the connected socket.
+    needed_events: the selector event to wait for before the next attempt, if the last operation
+        would have blocked.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -30,11 +34,14 @@ class Transport:
         self.sock = sock
 
     def handshake(self) -> bool:
-        """Continue the TLS handshake, if any. Returns True when it is complete."""
+        """Continue the TLS handshake; returns True if it is complete. Always True without TLS."""
         return True
 
     def receive(self) -> bytes | None:
-        """Returns received bytes; None if there are none yet, b"" if the client closed its side."""
+        """Returns bytes from the client, at most `CHUNK_BYTES` of them.
+
+        None means that no bytes have arrived yet. b"" means that the client has closed its side.
+        """
         self.needed_events = EVENT_READ
         try:
             return self.sock.recv(CHUNK_BYTES)
@@ -42,10 +49,11 @@ class Transport:
             return None
 
     def send(self, head: memoryview, body: memoryview) -> int:
-        """Send head and body; returns the number of bytes sent, 0 if the client does not read.
+        """Send as much of head and body as possible; returns the number of bytes sent.
 
-        Both are sent in one system call. With two, the second could wait for the acknowledgement
-        of the first.
+        0 means that the send buffer is full, because the client does not read. Head and body are
+        sent in one system call. With two calls, the second packet could wait for the
+        acknowledgement of the first.
         """
         try:
             return self.sock.sendmsg((head, body))
@@ -54,7 +62,10 @@ class Transport:
         return 0
 
     def transferred_bytes(self) -> int:
-        """Returns the bytes that the client has sent and acknowledged, with TLS; 0 if unknown."""
+        """Returns the number of bytes that the client has sent and acknowledged; 0 if unknown.
+
+        The number includes the overhead of TLS.
+        """
         try:
             info = self.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES_END)
         except OSError:
@@ -64,11 +75,15 @@ class Transport:
         return sum(struct.unpack("QQ", info[_TCP_INFO_BYTES_START:]))
 
     def end(self) -> None:
-        """Close the sending side. Data from the client can still be received."""
+        """Close the sending side. Data of the client can still be received."""
         self.sock.shutdown(socket.SHUT_WR)
 
     def close(self, *, abort: bool = False) -> None:
-        """Close the socket. With `abort` the kernel discards data that was not acknowledged."""
+        """Close the socket.
+
+        abort: True makes the kernel send a reset and discard data that the client has not
+            acknowledged.
+        """
         with contextlib.suppress(OSError):
             if abort:
                 self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)

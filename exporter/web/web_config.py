@@ -4,7 +4,7 @@ https://prometheus.io/docs/prometheus/latest/configuration/https/ describes the 
 https://github.com/prometheus/exporter-toolkit is the reference implementation. A setting that
 this server does not support is an error.
 
-This module imports PyYAML, which takes 2 MB, so it is imported only if a file is configured.
+This module imports PyYAML, which takes 2 MB of memory. Import it only if a file is configured.
 """
 
 import os
@@ -36,7 +36,7 @@ _TLS_KEYS = frozenset(
 )
 _SECTIONS = frozenset({"tls_server_config", "http_server_config", "basic_auth_users"})
 
-#: Settings of the format that are not supported, with the remedy.
+#: Remedies for settings of the format that this server does not support, keyed by setting.
 _NOT_SUPPORTED = {
     "cert": "write the certificate to a file and name it in cert_file",
     "key": "write the key to a file and name it in key_file",
@@ -44,7 +44,8 @@ _NOT_SUPPORTED = {
     "rate_limit": "omit it: the server has fixed limits on connections and their duration",
 }
 
-#: Header fields that can be set, with the allowed values. An empty set allows every value.
+#: The allowed values of the header fields that can be set, keyed by field. An empty set allows
+#: every value.
 _HEADERS: Mapping[str, frozenset[str]] = {
     "Content-Security-Policy": frozenset(),
     "Strict-Transport-Security": frozenset(),
@@ -60,7 +61,10 @@ _BCRYPT = re.compile(r"\$2[aby]\$(0[4-9]|[12][0-9]|3[01])\$[./A-Za-z0-9]{53}")
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig:
-    """The section `tls_server_config`. Versions, cipher suites and curves have their Go names."""
+    """The values of the section `tls_server_config`; each field has the name of its key.
+
+    Versions, cipher suites and curves are given by the names that Go uses, as in the file.
+    """
 
     cert_file: Path
     key_file: Path
@@ -76,7 +80,13 @@ class TlsConfig:
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """The web configuration. `users` maps user names to bcrypt hashes; repr() omits it."""
+    """The content of the web configuration file.
+
+    tls: the section `tls_server_config`; None means that the server uses no TLS.
+    headers: names and values of additional header fields in every response.
+    users: the bcrypt hashes of the passwords, keyed by user name. Empty means that no password is
+        required. repr() omits them.
+    """
 
     tls: TlsConfig | None = None
     headers: tuple[tuple[str, str], ...] = ()
@@ -84,7 +94,7 @@ class WebConfig:
 
 
 def read(path: Path) -> str:
-    """Read the file and return its text.
+    """Returns the text of the web configuration file.
 
     Raises:
         ConfigError: the file cannot be read, is larger than 1 MiB, or is not UTF-8.
@@ -103,13 +113,16 @@ def read(path: Path) -> str:
 
 
 def parse(text: str, path: Path) -> WebConfig:
-    """Parse the text of the file. Relative paths are relative to the directory of the file.
+    """Returns the web configuration that the text of the file contains.
 
     This function opens no file. Every value is read as text and not by the type rules
     of YAML, so the file cannot create Python objects.
 
+    path: the path of the file, for error messages. Relative paths in the text are relative to its
+        directory.
+
     Raises:
-        ConfigError: the text is not valid YAML, or a setting is not supported.
+        ConfigError: the text is not valid YAML, or a setting is not supported or not valid.
     """
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
@@ -130,14 +143,19 @@ def parse(text: str, path: Path) -> WebConfig:
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """A YAML node with its file and key, for error messages."""
+    """A value of the file, with the file and the key for error messages.
+
+    path: the path of the file.
+    key: the keys from the top of the file to this value, joined by dots; empty for the whole file.
+    node: the YAML node of the value; None if the file is empty.
+    """
 
     path: Path
     key: str
     node: yaml.Node | None
 
     def error(self, what: str, remedy: str) -> ConfigError:
-        """Returns an error with the file, the line and the key of this setting."""
+        """Returns an error whose message names the file, the line and the key of this setting."""
         line = f", line {self.node.start_mark.line + 1}" if self.node else ""
         return ConfigError(f"{self.path}{line}: {self.key or 'the file'}: {what}", remedy)
 
@@ -147,7 +165,15 @@ class _Setting:
         return self.node is None or (scalar and self.node.value in _NULL)
 
     def mapping(self, known: frozenset[str] | None = None) -> dict[str, "_Setting"]:
-        """Returns the entries that have a value. The exporter toolkit ignores the others too."""
+        """Returns the entries of this mapping that have a value, keyed by name.
+
+        Entries without a value are ignored, as in the exporter toolkit.
+
+        known: the supported keys; None means that every key is supported.
+
+        Raises:
+            ConfigError: this is not a mapping, or a key is repeated or not supported.
+        """
         if self.empty:
             return {}
         if not isinstance(self.node, yaml.MappingNode):
