@@ -1,7 +1,7 @@
-"""Exposes metrics: the catalogue, the collectors and the text format.
+"""Contains the catalogue of all metrics, the collectors that fill them, and the text format.
 
-The catalogue is the only place that names a metric. It has one module per subject, `*_families`.
+The catalogue is the only place that names a metric. It has one module per subject: `*_families`.
 METRICS.md is generated from it, and the tests check names, units and HELP texts. For each subject,
-`*_collector` turns records into samples. `exposition` renders the samples and `page` caches the
-rendered page.
+a module `*_collector` turns the records of other packages into samples. `exposition` renders the
+samples as text, and `page` caches the rendered page.
 """

@@ -1,4 +1,4 @@
-"""Prints METRICS.md: `python -m exporter.metrics`."""
+"""Prints the text of METRICS.md. Run it as `python -m exporter.metrics`."""
 
 import sys
 

@@ -26,7 +26,7 @@ SUBJECTS: tuple[tuple[str, ModuleType], ...] = (
 
 
 def families(subject: ModuleType) -> Iterator[MetricDesc]:
-    """Returns the families that the module of one subject defines, in its order."""
+    """Yields the metric families that a module `*_families` defines, in their order there."""
     for name, value in vars(subject).items():
         if not name.startswith("__"):
             yield from _descriptions(value)

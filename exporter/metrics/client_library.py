@@ -1,8 +1,9 @@
 """Imports the parts of prometheus_client that the daemon uses, without its web server.
 
-The package's `__init__` imports ssl, http.server and urllib.request: 7 MB of the 32 MB that the
-daemon may use. This module imports the submodules under a package object whose `__init__` has not
-run, and removes them from `sys.modules` again. A later import of prometheus_client is complete.
+The package's `__init__` imports ssl, http.server and urllib.request. These take 7 MB of the 32 MB
+that the daemon may use. Therefore this module creates an empty package object, imports the
+submodules under it, and removes all of them from `sys.modules` again. So a later import of
+prometheus_client imports the complete package.
 """
 
 import importlib
@@ -21,9 +22,10 @@ _PACKAGE = "prometheus_client"
 
 
 def _modules(*names: str) -> tuple[ModuleType, ...]:
-    """Imports modules of the package without its `__init__`.
+    """Returns modules of prometheus_client that are imported without the package's `__init__`.
 
-    Imports the complete package if it is already imported, or if a module requires it.
+    The modules come from the complete package if it is already imported, or if one of them needs
+    it.
     """
     full = tuple(f"{_PACKAGE}.{name}" for name in names)
     spec = importlib.util.find_spec(_PACKAGE)
@@ -35,7 +37,7 @@ def _modules(*names: str) -> tuple[ModuleType, ...]:
     try:
         return tuple(map(importlib.import_module, full))
     except ImportError:
-        pass  # The modules of this version require the package. That only costs memory.
+        pass  # These modules need the package, which is imported below. That only costs memory.
     finally:
         for name in [name for name in sys.modules if name.split(".")[0] == _PACKAGE]:
             del sys.modules[name]

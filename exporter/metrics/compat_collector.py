@@ -1,4 +1,4 @@
-"""Returns the samples of node_exporter's families, for hosts without node_exporter."""
+"""Yields the samples of node_exporter's metric families, for hosts without node_exporter."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,10 @@ from exporter.metrics.desc import MetricDesc, Sample
 
 
 def disk_samples(sampler: Sampler) -> Iterator[Sample]:
-    """Returns node_disk_*: the counters of ssd_disk_*, but discards in sectors of 512 bytes."""
+    """Yields the samples of node_disk_*.
+
+    The values are those of ssd_disk_*, but discards are counted in sectors of 512 bytes.
+    """
     for name, record in (sampler.disks or {}).items():
         for desc, count in disk_collector.COUNTERS:
             value = count(record)
@@ -20,7 +23,10 @@ def disk_samples(sampler: Sampler) -> Iterator[Sample]:
 
 
 def cpu_samples(sampler: Sampler) -> Iterator[Sample]:
-    """Returns node_cpu_seconds_total, with idle and iowait that never decrease."""
+    """Yields the samples of node_cpu_seconds_total.
+
+    The kernel's idle and iowait times may decrease. Here they are corrected and never decrease.
+    """
     if sampler.stat is None:
         return
     for number, times in sampler.stat.cpus.items():

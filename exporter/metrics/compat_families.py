@@ -1,7 +1,7 @@
-"""The families of node_exporter, for hosts without it (--compat.node-exporter).
+"""Defines the metric families of node_exporter, for hosts without it (--compat.node-exporter).
 
-Names and labels are those of node_exporter 1.5 and later. If both exporters are scraped, every sum
-that does not select a job counts twice.
+Names and labels are those of node_exporter 1.5 and later. If Prometheus scrapes both exporters on
+one host, a sum that does not select a job contains every value twice.
 """
 
 from exporter.metrics.desc import MetricDesc
@@ -18,7 +18,7 @@ def _disk(suffix: str, text: str) -> MetricDesc:
     )
 
 
-#: The families that have a counterpart ssd_disk_* with the same suffix.
+#: Families node_disk_*, keyed by suffix. A family ssd_disk_* with the same suffix exists for each.
 BY_SUFFIX = {
     suffix: _disk(suffix, text)
     for suffix, text in (
@@ -59,7 +59,8 @@ def _pressure(resource: str, kind: str) -> MetricDesc:
     )
 
 
-#: The families of pressure, by resource and kind. node_exporter 1.5 has no "full" for the CPU.
+#: The families of pressure stall information, keyed by resource and kind. There is no stalled time
+#: of the CPU, because node_exporter 1.5 does not export it.
 PRESSURE = {
     (resource, kind): _pressure(resource, kind)
     for resource, kind in (

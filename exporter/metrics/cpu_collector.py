@@ -1,6 +1,8 @@
-"""Returns the samples of CPU time, softirqs, network backlog and pressure stall information (PSI).
+"""Yields the samples of CPU time, softirqs, network backlog and pressure.
 
-Pressure is collected for the host and for control groups: those of mysqld and the configured ones.
+Pressure is the kernel's pressure stall information (PSI): "waiting" is the time in which at least
+one task waited for a resource, and "stalled" the time in which all non-idle tasks waited. It is
+collected for the host and for control groups: those of mysqld and those in the settings.
 """
 
 import os
@@ -23,12 +25,16 @@ from exporter.metrics import compat_families
 from exporter.metrics import cpu_families as metrics
 from exporter.metrics.desc import Sample
 
-#: The files of /proc/pressure.
+#: The resources with pressure. These are the names of the files in /proc/pressure.
 _RESOURCES = ("io", "cpu", "memory", "irq")
 
 
 def samples(sampler: Sampler, now: float, *, per_cpu: bool) -> Iterator[Sample]:
-    """Returns the CPU time and its rolling maxima, from the last sample."""
+    """Yields the samples of CPU time, and of its largest values within the last minute.
+
+    now: the monotonic time.
+    per_cpu: True yields also the times of each CPU.
+    """
     if sampler.stat is None:
         return
     cpu = sampler.cpu
@@ -61,7 +67,10 @@ def _modes(
 
 
 def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
-    """Returns the softirqs by vector, and by CPU if enabled."""
+    """Yields the number of softirqs of each vector, which is the kernel's name for their kind.
+
+    per_cpu: True yields also the numbers of each CPU.
+    """
     for vector, counts in softirqs.items():
         yield metrics.SOFTIRQS(sum(counts.values()), vector)
     if per_cpu:
@@ -71,13 +80,15 @@ def softirq_samples(softirqs: Softirqs, *, per_cpu: bool) -> Iterator[Sample]:
 
 
 def softnet_samples(softnet: SoftnetCounters) -> Iterator[Sample]:
-    """Returns the counters of the network backlog."""
+    """Yields the samples of the network backlog."""
     yield metrics.SOFTNET_DROPPED(softnet.dropped)
     yield metrics.SOFTNET_SQUEEZED(softnet.times_squeezed)
 
 
 def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
-    """Returns the host's pressure by resource, for those resources that the kernel records.
+    """Returns the host's pressure, keyed by resource. Omits resources that the kernel lacks.
+
+    proc: the path of /proc.
 
     Raises:
         NotAvailable: the kernel has no pressure stall information.
@@ -100,9 +111,10 @@ def read_pressure(proc: Path) -> Parsed[dict[str, Pressure]]:
 
 
 def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) -> Iterator[Sample]:
-    """Returns waiting and stalled time by resource.
+    """Yields the waiting and stalled times of the host.
 
-    node_exporter: also return it under node_exporter's names.
+    pressures: the pressure, keyed by resource.
+    node_exporter: True yields the times also under node_exporter's names.
     """
     for resource, stalls in pressures.items():
         for kind, seconds in (
@@ -119,7 +131,12 @@ def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) 
 
 @dataclass(frozen=True, slots=True)
 class CgroupUsage:
-    """Pressure and I/O of one control group; None for those that the kernel does not record."""
+    """The pressure and the I/O of one control group.
+
+    name: the path of the group, as in /proc/<pid>/cgroup.
+    pressure: the I/O pressure; None means unknown.
+    io: the bytes read and written, keyed by the device's "major:minor"; None means unknown.
+    """
 
     name: str
     pressure: Pressure | None
@@ -127,10 +144,13 @@ class CgroupUsage:
 
 
 def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
-    """Returns the control groups of these names, spelt as in /proc/<pid>/cgroup.
+    """Returns the pressure and the I/O of the control groups with these names.
 
-    Omits groups that do not exist, the root group, which is the whole host, and names with "..",
-    which a cgroup namespace shows for groups outside of it.
+    Three kinds of groups are omitted: groups that do not exist, the root group, because it is the
+    whole host, and names with "..". A cgroup namespace shows such names for groups outside of it.
+
+    sys: the path of /sys.
+    names: the paths of the groups, as in /proc/<pid>/cgroup.
     """
     root = cgroup.unified_root(sys)
     groups: list[CgroupUsage] = []
@@ -160,9 +180,9 @@ def read_cgroups(sys: Path, names: Sequence[str]) -> Parsed[list[CgroupUsage]]:
 
 
 def cgroup_samples(groups: Sequence[CgroupUsage], devices: Mapping[str, str]) -> Iterator[Sample]:
-    """Returns pressure and bytes by group.
+    """Yields the pressure of each control group, and the bytes that it read and wrote.
 
-    devices: the names of the exposed devices, by "major:minor".
+    devices: the names of the exposed devices, keyed by "major:minor".
     """
     for group in groups:
         if group.pressure is not None:

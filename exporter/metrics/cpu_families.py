@@ -1,4 +1,7 @@
-"""The families of CPU time, softirqs, network backlog and pressure stall information (PSI)."""
+"""Defines the metric families of the CPU: times, softirqs, network backlog and pressure.
+
+Pressure is the kernel's pressure stall information (PSI): the time in which tasks waited.
+"""
 
 from exporter.metrics.desc import MetricDesc
 
@@ -80,7 +83,7 @@ def _pressure(resource: str, kind: str, text: str) -> MetricDesc:
     )
 
 
-#: The families of pressure, by resource and kind.
+#: The families of pressure, keyed by resource and kind.
 PRESSURE = {
     ("io", "waiting"): _pressure("io", "waiting", "at least one task waited for I/O"),
     ("io", "stalled"): _pressure("io", "stalled", "all non-idle tasks waited for I/O"),

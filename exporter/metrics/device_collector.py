@@ -1,4 +1,7 @@
-"""Returns the samples of devices and filesystems: identity, state, mounts, roles and free space."""
+"""Yields the samples of devices and filesystems: identity, state, mounts, roles and free space.
+
+A role is what a MySQL server uses a drive for, such as mysql-data, or a name from the settings.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -16,14 +19,17 @@ _UNKNOWN = DriveIdentity()
 
 
 def filesystem_samples(topology: Topology, wanted: Callable[[str], bool]) -> Iterator[Sample]:
-    """Returns mounts and roles of the wanted drives, and ssd_filesystem_* of mounts with a role."""
+    """Yields the mounts and roles of drives, and ssd_filesystem_* of the mounts with a role.
+
+    wanted: returns True for the name of a device that is exposed.
+    """
     role_mountpoints = {role.mountpoint for role in topology.roles}
     for filesystem in topology.filesystems:
         for device in filter(wanted, filesystem.devices):
             yield metrics.MOUNT_INFO(1, device, filesystem.mountpoint, filesystem.fstype)
             if filesystem.mountpoint in role_mountpoints:
                 yield from _filesystem_state(device, filesystem)
-    # A set: two servers with the same role on one drive result in one series.
+    # This is a set, because two servers with the same role on one drive must result in one series.
     roles = {(device, role.name) for role in topology.roles for device in role.devices}
     for device, role_name in sorted(roles):
         if wanted(device):
@@ -43,10 +49,11 @@ def _filesystem_state(device: str, filesystem: Filesystem) -> Iterator[Sample]:
 def samples(
     topology: Topology, wanted: Callable[[str], bool], drives: Mapping[str, DriveIdentity]
 ) -> Iterator[Sample]:
-    """Returns the samples of every wanted drive, and of md arrays on wanted drives.
+    """Yields the samples of every exposed drive, and of Linux software RAID (md) on such drives.
 
-    drives: the identities from SMART, by device name. They take precedence over the kernel's, which
-        describe the bridge if the drive is behind a USB bridge.
+    wanted: returns True for the name of a device that is exposed.
+    drives: the identities from SMART, keyed by device name. They take precedence over the kernel's
+        identities. For a drive behind a USB bridge, the kernel's identity describes the bridge.
     """
     for name, device in topology.devices.items():
         if device.block.is_leaf and wanted(name):
@@ -58,7 +65,7 @@ def samples(
 
 
 def model_name(kernel: DeviceIdentity) -> str:
-    """Returns the full model name. SCSI reports the vendor separately, ATA and NVMe do not."""
+    """Returns the model name with the vendor, which SCSI reports separately; empty if unknown."""
     return " ".join(filter(None, (kernel.vendor, kernel.model)))
 
 

@@ -1,4 +1,4 @@
-"""The families of devices: identity, topology, state and filesystems."""
+"""Defines the metric families of devices: identity, topology, state and filesystems."""
 
 from exporter.metrics.desc import MetricDesc
 

@@ -1,4 +1,7 @@
-"""Returns the samples of block I/O: the kernel's counters and the results of the sampler."""
+"""Yields the samples of block I/O: the kernel's counters and the results of the per-second sampler.
+
+Some samples exist only for leaves: block devices that are not stacked on others, unlike dm and md.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
@@ -11,7 +14,8 @@ from exporter.linux.diskstats import DiskStats
 from exporter.metrics import disk_families as metrics
 from exporter.metrics.desc import MetricDesc, Sample
 
-#: The family of each kernel counter. `compat_collector` uses the same table.
+#: The families of the kernel's counters, each with the function that returns its value from a
+#: record of /proc/diskstats. `compat_collector` uses the same table.
 COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
     (metrics.READS_COMPLETED, attrgetter("reads_completed")),
     (metrics.READS_MERGED, attrgetter("reads_merged")),
@@ -36,7 +40,13 @@ COUNTERS: tuple[tuple[MetricDesc, Callable[[DiskStats], float | None]], ...] = (
 def samples(
     sampler: Sampler, now: float, rules: SaturationRules, *, request_sizes: bool
 ) -> Iterator[Sample]:
-    """Returns the samples of all devices of the last sample, one family after the other."""
+    """Yields the samples of every device in the sampler's last reading of /proc/diskstats.
+
+    now: the monotonic time.
+    rules: the thresholds of saturation. The lowest threshold of a latency is exported as its
+        baseline until a baseline has been learned.
+    request_sizes: True yields also the histograms of request sizes.
+    """
     disks = sampler.disks or {}
     series = [(name,) for name in disks]
     for desc, count in COUNTERS:
@@ -98,7 +108,7 @@ def _distributions(
 def _maxima(
     series: Sequence[tuple[str, ...]], activities: Sequence[DiskActivity], now: float
 ) -> Iterator[Sample]:
-    # An idle device makes no observation, so its maximum is 0.
+    # There is no observation while a device is idle. So an unknown maximum is exported as 0.
     yield from metrics.BUSY_RATIO_MAX.samples(
         series, [activity.busy_ratio_max.value(now) or 0.0 for activity in activities]
     )

@@ -1,4 +1,4 @@
-"""The families of block I/O: the kernel's counters, and the results of the per-second sampler."""
+"""Defines the metric families of block I/O: kernel counters, and results of the sampler."""
 
 from exporter.metrics.desc import MetricDesc
 

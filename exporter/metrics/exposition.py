@@ -16,9 +16,9 @@ from typing import Any
 from exporter.metrics.client_library import go_float
 from exporter.metrics.desc import Buckets, MetricDesc, Sample
 
-#: The cached lines of each family: the label values of its series, the types of their values, and
-#: the text with a placeholder for each number. While the series stay the same, rendering a family
-#: is one formatting operation.
+#: The cached text of a family: the label values of its series, the types of their values, and all
+#: lines with a placeholder for each number. While series and types do not change, rendering the
+#: family is one formatting operation.
 _Layout = tuple[tuple[tuple[str, ...], ...], tuple[type, ...], str]
 _layouts: dict[MetricDesc, _Layout] = {}
 
@@ -26,9 +26,10 @@ _PLACEHOLDERS: dict[type, str] = {float: "%.12g", str: "%s"}
 
 
 def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
-    """Returns the page: families in the order of their first sample, each family and series once.
+    """Returns the metrics page as UTF-8. Families are in the order of their first sample.
 
-    If a series occurs twice, its last value is used: Prometheus rejects a page with duplicates.
+    If a series occurs twice, only its last value is used, because Prometheus rejects a page with
+    duplicates.
     """
     families: dict[MetricDesc, dict[tuple[str, ...], Any]] = {}
     for desc, labels, value in samples:
@@ -51,7 +52,8 @@ def render(samples: Iterable[Sample], *, openmetrics: bool) -> bytes:
 def number(value: float) -> str:
     """Returns a float as text with at most twelve significant digits.
 
-    Twelve digits express a year of seconds to 0.1 ms. More would show binary rounding errors.
+    Twelve digits are enough for a year in seconds with a precision of 0.1 ms. More digits would
+    show binary rounding errors.
     """
     if isfinite(value):
         return f"{value:.12g}"
@@ -94,10 +96,10 @@ def _line(desc: MetricDesc, labels: tuple[str, ...], kind: type) -> str:
 
 
 def _histogram(desc: MetricDesc, labels: tuple[str, ...], _kind: type) -> str:
-    """Returns the template of all lines of a histogram.
+    """Returns all lines of one series of a histogram, with a placeholder for each number.
 
     Weights are rendered as integers, because OpenMetrics 1.0 allows no other bucket values. The
-    stored weights are not rounded, so the error is at most one half and does not accumulate.
+    stored weights are not rounded, so the error of a rendered value never exceeds one half.
     """
     bucket, names = f"{desc.name}_bucket", (*desc.labels, "le")
     series = [

@@ -1,4 +1,4 @@
-"""Returns the samples that describe the exporter itself."""
+"""Yields the samples that describe the exporter itself."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +14,8 @@ from exporter.metrics.desc import Sample
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-#: The reasons for failed readings. Each is exposed with 0 before the first failure, so that
-#: `increase()` includes the first failure.
+#: The reasons for failed readings. Each one has a sample with the value 0 before its first failure.
+#: Without that sample, PromQL's increase() would omit the first failure.
 _REASONS = (ParseError.reason, ReadError.reason)
 
 
@@ -25,9 +25,11 @@ def samples(
     surveyed_at_unix_time: float | None,
     versions: tuple[str, ...],
 ) -> Iterator[Sample]:
-    """Returns the status of the collectors and of the sampler.
+    """Yields the samples about the collectors, the per-second sampler and the exporter's versions.
 
-    versions: the label values of ssd_exporter_build_info.
+    surveyed_at_unix_time: the time of the last successful refresh of the topology; None means that
+        there was none yet.
+    versions: the label values of ssd_exporter_build_info, in the order of its labels.
     """
     for name, outcome in collector_status.results():
         yield metrics.COLLECTOR_SUCCESS(int(outcome.success), name)
@@ -45,7 +47,10 @@ def samples(
 
 
 def process_samples(families: "Iterator[Metric]") -> Iterator[Sample]:
-    """Returns the samples of prometheus_client's ProcessCollector that are in the catalogue."""
+    """Yields those samples of prometheus_client's ProcessCollector that are in the catalogue.
+
+    families: the result of `ProcessCollector.collect`.
+    """
     for family in families:
         for sample in family.samples:
             if desc := metrics.PROCESS.get(sample.name):
@@ -58,5 +63,5 @@ def boot_id(proc: Path) -> str:
 
 
 def kernel_release(proc: Path) -> str:
-    """Returns the kernel release, as printed by uname -r; empty if unknown."""
+    """Returns the kernel release as `uname -r` prints it; empty if unknown."""
     return files.read_attribute(proc / "sys" / "kernel" / "osrelease") or ""

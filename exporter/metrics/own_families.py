@@ -1,6 +1,6 @@
-"""The families that describe the exporter itself.
+"""Defines the metric families that describe the exporter itself.
 
-The names and texts of `process_*` are those of prometheus_client.
+The names and HELP texts of `process_*` are those of prometheus_client.
 """
 
 from exporter.metrics.desc import MetricDesc

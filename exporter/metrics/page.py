@@ -1,4 +1,4 @@
-"""Caches the rendered metrics page: it is rendered on request and at most once per sample."""
+"""Caches the metrics page: it is rendered on request, and again only if the values have changed."""
 
 import gzip
 import threading
@@ -16,7 +16,11 @@ _OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 
 class Page(NamedTuple):
-    """A response body and its content headers."""
+    """The metrics page as a response body, with the values of its header fields.
+
+    content_type: the value of Content-Type.
+    encoding: the value of Content-Encoding; empty if the body is not compressed.
+    """
 
     content_type: str
     encoding: str
@@ -24,10 +28,12 @@ class Page(NamedTuple):
 
 
 class PageCache:
-    """The page in both formats, plain and compressed, cached until the next tick.
+    """Renders the metrics page on request, and caches it until the sampler has read new values.
 
-    samples: returns the samples of the page. tick: returns a number that changes when the sampler
-    has taken a sample.
+    The cache has the page in the text format and in OpenMetrics, each plain and compressed.
+
+    samples: returns the samples of the page.
+    tick: returns a number that changes when the sampler has read new values.
     """
 
     def __init__(self, samples: Callable[[], Iterable[Sample]], tick: Callable[[], int]) -> None:
@@ -38,7 +44,12 @@ class PageCache:
         self._bodies: dict[tuple[bool, bool], bytes] = {}
 
     def page(self, accept: str, accept_encoding: str) -> Page:
-        """Returns the page in the format and encoding that the client prefers."""
+        """Returns the page in the format and the encoding that the client prefers.
+
+        Several threads may call it.
+
+        accept, accept_encoding: the values of these header fields; empty if they are missing.
+        """
         openmetrics = _prefers_openmetrics(accept)
         compressed = _accepts_gzip(accept_encoding)
         return Page(
@@ -48,7 +59,7 @@ class PageCache:
         )
 
     def _body(self, openmetrics: bool, compressed: bool) -> bytes:
-        # Concurrent requests wait for the same rendering instead of starting their own.
+        # The lock makes concurrent requests wait for one rendering. Without it, each would render.
         with self._lock:
             tick = self._tick()
             if tick != self._rendered_at:
@@ -68,10 +79,10 @@ class PageCache:
 
 
 def _prefers_openmetrics(accept: str) -> bool:
-    """Returns True if OpenMetrics 1 is accepted with at least the quality of the text format.
+    """True if the client accepts OpenMetrics 1, with at least the quality value of the text format.
 
     prometheus_client's choose_encoder is not used: it raises an exception for `version=x`, and
-    returns version 2 on request.
+    returns OpenMetrics 2 on request.
     """
     openmetrics = text = 0.0
     for media, parameters, quality in _choices(accept):
@@ -89,9 +100,9 @@ def _accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _choices(header: str) -> Iterator[tuple[str, dict[str, str], float]]:
-    """Parses an Accept or Accept-Encoding header.
+    """Yields the choices of an Accept or Accept-Encoding header: name, parameters and quality.
 
-    Yields each name with its parameters and its quality: 1 by default, 0 if it is not a number.
+    The quality is 1 if it is not given, and 0 if it is not a number.
     """
     for choice in header.split(","):
         name, *rest = (part.strip().lower() for part in choice.split(";"))

@@ -1,4 +1,4 @@
-"""Returns the samples of fio probes and of write-cache (SLC) probes."""
+"""Yields the samples of fio probes, and of the probes that measure a drive's write cache (SLC)."""
 
 from collections.abc import Iterator, Mapping
 
@@ -11,7 +11,10 @@ from exporter.probe.steady_state import SteadyPhase, SteadyState
 
 
 def samples(directory: DirectoryResults, *, is_running: bool) -> Iterator[Sample]:
-    """Returns the results of one directory; none while its device is unknown."""
+    """Yields the results of the probes in one directory; nothing while its device is unknown.
+
+    is_running: True while a probe runs on the device.
+    """
     device = directory.device
     if not device:
         return
@@ -97,9 +100,9 @@ def _info(profile: ProfileResults, directory: DirectoryResults, name: str) -> Sa
 
 
 def slc_samples(results: Mapping[str, SlcResult]) -> Iterator[Sample]:
-    """Returns the last result of each device.
+    """Yields the last result of the write-cache probe of each device.
 
-    results: the results by device name.
+    results: the results, keyed by device name.
     """
     for device, slc in results.items():
         cliff = slc.cliff

@@ -1,4 +1,4 @@
-"""Returns the samples of drive health and of SMART polls."""
+"""Returns the samples of drive health and of SMART polls. A poll reads one drive with smartctl."""
 
 from collections.abc import Collection, Container, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -41,16 +41,16 @@ _BOUNDS = ("low", "mid", "high")
 
 _SECONDS_PER_HOUR = 3600
 
-#: The bits of smartctl's exit status for error log entries and self-test errors. They are known
-#: only after a poll that read these logs.
+#: The numbers of the bits of smartctl's exit status for error log entries and self-test errors.
+#: Their values are known only after a poll that read these logs.
 _LOG_BITS = (6, 7)
 
 
 class SmartCollector:
-    """Returns the SMART samples of all drives, and caches those of drives that did not change.
+    """Returns the SMART samples of all drives, and caches the samples of unchanged drives.
 
     By default NVMe drives are polled every minute and other drives every 15 minutes. Scrapes are
-    more frequent.
+    more frequent, so most of them can use the cache.
     """
 
     def __init__(self, health: "HealthMonitor") -> None:
@@ -58,9 +58,10 @@ class SmartCollector:
         self._cache: dict[tuple[str, str], tuple[tuple[object, ...], list[Sample]]] = {}
 
     def samples(self, described: Collection[str]) -> list[Sample]:
-        """Returns the samples of every drive, and those about the agent and smartctl.
+        """Returns the samples of every drive, and of the agent and the smartctl processes.
 
-        described: the names of the block devices whose identity `device_collector` exports.
+        described: the names of the block devices whose identity `device_collector` exports. The
+            identity of such a drive is not exported twice.
         """
         settings, old_cache = self._health.settings.smart, self._cache
         result: list[Sample] = []
@@ -91,7 +92,11 @@ class SmartCollector:
 def drive_samples(
     drive: WatchedDrive, *, raw_attributes: bool, attribute_values: bool
 ) -> list[Sample]:
-    """Returns the poll status of one drive, and its health if a recent poll succeeded."""
+    """Returns the poll status of one drive, and its health if a recent poll succeeded.
+
+    raw_attributes: True adds the raw values of the ATA attributes.
+    attribute_values: True adds the normalised values of the ATA attributes and their thresholds.
+    """
     labels = drive.label, drive.serial
     result = list(_poll_status(drive, labels))
     if drive.health is not None:
@@ -106,9 +111,12 @@ def drive_samples(
 
 
 def identity_samples(drive: WatchedDrive, described: Container[str]) -> Iterator[Sample]:
-    """Returns the block devices on top of a drive, and its identity if it is not in `described`.
+    """Yields the block devices on top of a drive, and the identity of the drive.
 
-    described: as for `SmartCollector.samples`. A missing drive has no samples.
+    A missing drive has no samples.
+
+    described: the names of the block devices whose identity `device_collector` exports. The
+        identity of such a drive is omitted here.
     """
     if drive.is_missing:
         return
@@ -142,10 +150,10 @@ def identity_samples(drive: WatchedDrive, described: Container[str]) -> Iterator
 
 
 def agent_samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -> Iterator[Sample]:
-    """Returns the samples that do not belong to a single drive.
+    """Yields the samples about the agent and the smartctl processes of all drives.
 
-    stuck: the number of processes that cannot be killed, by program.
-    heartbeat_unix_time: time of the agent's last heartbeat; None without an agent.
+    stuck: the number of processes that cannot be killed, keyed by program.
+    heartbeat_unix_time: the time of the agent's last heartbeat; None without an agent.
     """
     for command, count in stuck.items():
         yield metrics.COMMAND_STUCK(count, command)
@@ -154,8 +162,8 @@ def agent_samples(stuck: Mapping[str, int], heartbeat_unix_time: float | None) -
 
 
 def _poll_status(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sample]:
-    # Before the first poll ends it is unknown whether the drive answers. The same is true while
-    # smartctl is missing or has no permission: the drive did not fail then.
+    # Before the end of the first poll, it is unknown whether the drive answers. It is also unknown
+    # if smartctl is missing or has no permission, because then the drive did not fail.
     was_polled = drive.up or drive.polls or drive.message or drive.is_stuck
     if drive.is_missing or (was_polled and drive.was_reached):
         yield metrics.UP(int(drive.up and not drive.is_missing), *labels)
@@ -180,7 +188,7 @@ def _health(
     yield metrics.AVAILABLE(int(not health.unreadable), *labels)
     for bit, name in enumerate(EXIT_BITS):
         if bit in _LOG_BITS and not has_log_data:
-            # The logs were not read yet. 0 would mean that they have no entries.
+            # The logs have not been read yet. A value of 0 would mean that they have no entries.
             continue
         yield metrics.EXIT_BIT(health.exit_status >> bit & 1, *labels, name)
     for desc, number in _single_series(health):
@@ -192,7 +200,7 @@ def _health(
 
 
 def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | None]]:
-    """Returns the families with one series per drive."""
+    """Yields each family with one series per drive, and its value; None means unknown."""
     for desc, field in _FLAGS:
         flag = getattr(health, field)
         yield desc, None if flag is None else int(flag)
@@ -209,7 +217,7 @@ def _single_series(health: DriveHealth) -> Iterator[tuple[MetricDesc, float | No
 
 
 def _several_series(health: DriveHealth, labels: tuple[str, str]) -> Iterator[Sample]:
-    """Returns the families with several series per drive."""
+    """Yields the samples of the families with several series per drive."""
     for sensor, celsius in health.temperatures.items():
         yield metrics.TEMPERATURE(celsius, *labels, sensor)
     for level, seconds in (
@@ -235,7 +243,10 @@ def _predictions(drive: WatchedDrive, labels: tuple[str, str]) -> Iterator[Sampl
 
 
 def _by_name(health: DriveHealth) -> dict[tuple[str, str], AtaAttribute]:
-    """Returns the table's rows by ID and name. A damaged table may contain a row twice."""
+    """Returns the rows of the ATA attribute table, keyed by ID and name.
+
+    If a damaged table contains a row twice, the last one is used.
+    """
     return {(str(row.id), row.name): row for row in health.attributes}
 
 

@@ -1,6 +1,7 @@
-"""The families of SMART data, with the same meaning for NVMe, SATA and SAS, and of SMART polls.
+"""Defines the metric families of SMART data and of SMART polls.
 
-Values that the drive itself counts carry its serial number, so a replaced drive has new series.
+A family has the same meaning for NVMe, SATA and SAS. Values that the drive itself counts have its
+serial number as a label. So a new drive under the same device name has new series.
 """
 
 from exporter.metrics.desc import MetricDesc

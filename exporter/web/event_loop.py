@@ -1,4 +1,4 @@
-"""Defines the event loop: one thread waits for many sockets, and calls functions on their events."""
+"""Defines the event loop: one thread waits for many sockets and calls functions on their events."""
 
 import collections
 import contextlib
