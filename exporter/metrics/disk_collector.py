@@ -43,8 +43,8 @@ def samples(
     """Yields the samples of every device in the sampler's last reading of /proc/diskstats.
 
     now: the monotonic time.
-    rules: the thresholds of saturation. The lowest threshold of a latency is exported as its
-        baseline until a baseline has been learned.
+    rules: the thresholds of saturation. Until the normal latency of a device has been learned,
+        `await_floor_seconds` is exported instead, by the class of the device.
     request_sizes: True yields also the histograms of request sizes.
     """
     disks = sampler.disks or {}

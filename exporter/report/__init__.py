@@ -1,1 +1,1 @@
-"""Reports of commands: records, and their output in a terminal, as JSON and as HTML."""
+"""Defines the reports of commands, and prints them in a terminal, as JSON and as HTML."""

@@ -1,4 +1,8 @@
-"""Computes the axes of a chart: the range, and ticks at round numbers."""
+"""Computes the axes of a chart: the range of values, and ticks at round numbers.
+
+A tick is a value that has a label on the axis. Marks are named positions on the x axis, and bands
+are named ranges on the y axis.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -13,36 +17,44 @@ Point = tuple[float, float]
 #: smallest measured value, 1 ns, is 1000 times as large.
 _MIN_RANGE = 1e-12
 
-#: The leading digits of the distance between two ticks.
+#: The distance between two ticks is one of these numbers times a power of ten.
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range of values. ticks: the values that have a label, with the label."""
+    """An axis of a chart.
+
+    low, high: the values at the two ends, in the unit of the chart.
+    ticks: the values with a label, each with its label.
+    """
 
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
 
     def share(self, value: float) -> float:
-        """The position of a value on the axis: 0 at the low end, 1 at the high end."""
+        """Returns the position of a value on the axis: 0 at the low end, 1 at the high end.
+
+        A value outside of the axis has the position of the nearer end.
+        """
         return min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 def drawable(points: Iterable[Point]) -> list[Point]:
-    """Returns the points that can be drawn: finite, and at most `MAX_VALUE`."""
+    """Returns the points whose coordinates are finite and between -`MAX_VALUE` and `MAX_VALUE`."""
     return [(x, y) for x, y in points if abs(x) <= MAX_VALUE and abs(y) <= MAX_VALUE]
 
 
 def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Axis | None:
-    """Returns the x axis: the range of lines and marks, from zero if they start near it.
+    """Returns the x axis for the lines and marks of a chart; None if no line has a point.
 
-    None if there are no points. room: the width for the labels of the ticks; the axis has as many
-    ticks as fit. label_width: returns the width of a label with its margin.
+    The axis starts at zero if the lowest value is positive and less than a tenth of the highest.
+    Values without a unit that are all whole numbers are counts. Their ticks are whole numbers, and
+    if their range is below 50, the axis has a margin of half a unit on each side.
 
-    Counts, such as rounds, have ticks only at whole numbers, and a margin of half a unit on each
-    side.
+    room: the width for the labels of all ticks. The axis has as many ticks as fit.
+    label_width: returns the width of a label with its margin, in the unit of `room`.
     """
     points = [x for line in chart.lines for x, _ in drawable(line.points)]
     if not points:
@@ -66,10 +78,13 @@ def x_axis(chart: Chart, room: float, label_width: Callable[[str], float]) -> Ax
 
 
 def y_axis(chart: Chart, max_ticks: int) -> Axis:
-    """Returns the y axis: from zero or the lowest negative value to the highest value.
+    """Returns the y axis, from zero or the lowest negative value to the highest value.
 
-    Both ends are ticks. If there are bands far above zero, the axis starts at a tick below all
-    values, because bands of a few percent would otherwise be too thin to see.
+    Both ends are ticks. If the chart has bands, and all values are above half of the highest one,
+    the axis starts at a tick below all values. On an axis from zero, bands of a few percent would
+    be too thin to see.
+
+    max_ticks: the maximum number of intervals between ticks, approximately.
     """
     values = [y for line in chart.lines for _, y in drawable(line.points)]
     for band in chart.bands:
@@ -90,21 +105,25 @@ def y_words(chart: Chart, axis: Axis) -> str:
 
 
 def _axis(low: float, high: float, step: float, unit: str) -> Axis:
-    # The tolerance keeps the last tick despite rounding.
+    # Without the tolerance, rounding errors could remove the first or the last tick.
     first, last = math.ceil(low / step - 1e-6), math.floor(high / step + 1e-6)
     values = [number * step for number in range(first, last + 1)]
     return Axis(low, high, tuple(zip(values, _texts(values, step, unit), strict=True)))
 
 
 def _step(low: float, high: float, max_ticks: int) -> float:
-    """Returns the smallest round step that gives at most `max_ticks` intervals."""
+    """Returns the smallest round distance of ticks that gives at most `max_ticks` intervals."""
     raw = (high - low) / max(max_ticks, 1)
     power = 10.0 ** math.floor(math.log10(raw))
     return next(digit * power for digit in _STEPS if digit * power >= raw * (1 - 1e-9))
 
 
 def _texts(values: Sequence[float], step: float, unit: str) -> list[str]:
-    """Returns the labels, with a common prefix and as many digits as the step needs."""
+    """Returns the labels of ticks, all with the same unit prefix and the same number of decimals.
+
+    values: the values of the ticks.
+    step: the distance between two ticks; it determines the number of decimals.
+    """
     largest = max((abs(value) for value in values), default=0.0)
     scale, name = prefixed(largest, unit)
     name = f" {name}" if name else ""

@@ -1,4 +1,7 @@
-"""The records of a report, and its JSON output. `delivery` prints reports in all formats."""
+"""Defines the records of a report, and returns a report as JSON.
+
+`delivery` prints reports in all formats.
+"""
 
 import json
 import math
@@ -10,7 +13,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text. numbers: the indices of the columns that are aligned to the right."""
+    """A table of plain text.
+
+    title: the heading of the table.
+    columns: the names of the columns.
+    rows: the cells of each row.
+    numbers: the indices of the columns that contain numbers. They are aligned to the right.
+    """
 
     title: str
     columns: tuple[str, ...]
@@ -20,7 +29,12 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ChartLine:
-    """One curve: points (x, y) in ascending order of x. dots: points are not connected."""
+    """One curve of a chart.
+
+    name: the name in the legend.
+    points: pairs of x and y, in ascending order of x.
+    dots: True if the points are drawn as dots and not connected.
+    """
 
     name: str
     points: tuple[tuple[float, float], ...]
@@ -29,7 +43,11 @@ class ChartLine:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A named position on the x axis, such as the end of a write cache."""
+    """A named position on the x axis, such as the end of a write cache.
+
+    at: the position, in the unit of the x axis.
+    words: the name.
+    """
 
     at: float
     words: str
@@ -37,7 +55,11 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A named range on the y axis, such as the limits of steady state."""
+    """A named range on the y axis, such as the limits of steady state.
+
+    low, high: the ends of the range, in the unit of the y axis.
+    words: the name.
+    """
 
     low: float
     high: float
@@ -46,10 +68,19 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Curves over one pair of axes. The y axis starts at zero, or near bands far above zero.
+    """A chart of one or more curves with common axes.
 
-    x_unit, y_unit: the base unit of the values, such as B, B/s or s; ticks are then labelled 50 GB,
-    1.2 GB/s or 300 µs. If empty, ticks are plain numbers, and the label names the unit.
+    The y axis starts at zero or at the lowest negative value. If there are bands far above zero, it
+    starts near them.
+
+    title: the heading of the chart.
+    x_label, y_label: the names of the axes.
+    lines: the curves.
+    marks: the named positions on the x axis.
+    bands: the named ranges on the y axis.
+    x_unit, y_unit: the base unit of the values, such as B, B/s or s. The labels of ticks are then
+        50 GB, 1.2 GB/s or 300 µs. If the unit is empty, ticks are plain numbers, and the name of
+        the axis contains the unit.
     """
 
     title: str
@@ -64,12 +95,15 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of one run.
+    """The result of one run of a command.
 
-    verdict: the result in one sentence. facts: names and values that describe the run (drive,
-    directory, profile, versions, time). parts: tables and charts in reading order. notes: what a
-    reader must know to interpret the figures. data: the result as JSON values in base units, with
-    stable keys. is_good: whether the drive passed; None if the run does not judge it.
+    title: the heading of the report.
+    verdict: the result in one sentence.
+    facts: names and values that describe the run: drive, directory, profile, versions, time.
+    parts: tables and charts in reading order.
+    notes: sentences that a reader must know to interpret the figures.
+    data: the result in base units, for JSON. The keys stay the same in later versions.
+    is_good: True if the drive passed; None means that the command does not assess the drive.
     """
 
     title: str
@@ -82,10 +116,11 @@ class Report:
 
 
 def json_text(report: Report) -> str:
-    """Returns the report as one JSON object: its texts, and the values in base units under `data`.
+    """Returns the report as the text of one JSON object, without its tables and charts.
 
-    NaN and infinity become null, because JSON has no such numbers. The text is ASCII, so that it
-    fits every encoding and contains no terminal escape sequence.
+    The key `data` contains the values in base units. NaN and infinity become null, because JSON has
+    no such numbers. The text is ASCII, so that every encoding can represent it and it contains no
+    terminal escape sequence.
     """
     whole = {
         "title": report.title,
@@ -99,7 +134,11 @@ def json_text(report: Report) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Returns the value as JSON values: records as objects, enumerations as their values."""
+    """Returns a value in a form that json.dumps accepts.
+
+    Dataclasses and mappings become dicts, other iterables become lists, and members of enumerations
+    become their values. NaN and infinity become None, and any other object its str().
+    """
     if isinstance(value, Enum):
         value = value.value
     if isinstance(value, float) and not math.isfinite(value):

@@ -16,10 +16,12 @@ from exporter.report.formatting import encodable, printable
 def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) -> None:
     """Print the report, then write the HTML file.
 
-    With `as_json`, the path of the file is not printed, because the output must be valid JSON.
+    as_json: True prints JSON instead of text. The path of the HTML file is then not printed,
+        because the output must be valid JSON.
+    html: the path of the HTML file; None means that no such file is written.
 
     Raises:
-        ConfigError: the file cannot be written. The report has been printed before.
+        ConfigError: the HTML file cannot be written. At that time the report is already printed.
     """
     if as_json:
         out.write(content.json_text(report))
@@ -35,10 +37,12 @@ def deliver(report: Report, out: TextIO, *, as_json: bool, html: Path | None) ->
 
 
 def check(html: Path | None) -> None:
-    """Check that the HTML file can be written, before the measurement instead of after it.
+    """Check that the HTML file can be written. Call it before the measurement.
+
+    html: the path of the HTML file; None means that there is nothing to check.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: the file cannot be written.
     """
     if html is None:
         return
@@ -52,7 +56,7 @@ def check(html: Path | None) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace the file atomically."""
+    """Write the file, or replace it, in one step. If this fails, an earlier file is unchanged."""
     try:
         _require_regular_file(path)
         descriptor, temporary = _created(path)
@@ -71,7 +75,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def _require_regular_file(path: Path) -> None:
-    """Raise ConfigError for a link, a device or a pipe: no earlier report has created it."""
+    """Raise ConfigError if the path is a link, a device or a pipe.
+
+    No earlier report can have created it, so it must not be replaced.
+    """
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -84,7 +91,7 @@ def _require_regular_file(path: Path) -> None:
 
 
 def _created(path: Path) -> tuple[int, Path]:
-    """Create a new empty file in the same directory. Returns its descriptor and path."""
+    """Create a new empty file in the directory of `path`; returns its descriptor and path."""
     temporary = path.with_name(f".ssd-exporter.{secrets.token_hex(8)}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.open(temporary, flags, 0o666), temporary

@@ -1,10 +1,14 @@
-"""Formats text and numbers for people: no escape sequences, known width, numbers with units."""
+"""Formats text and numbers for people.
+
+The text contains no escape sequences, its width can be computed, and numbers have units.
+"""
 
 import math
 import unicodedata
 from typing import TextIO
 
-#: Factors and prefixes by unit, in ascending order. Seconds have no prefix for large values.
+#: Pairs of a factor and a prefix in ascending order, keyed by unit. Seconds have no prefix for
+#: large values.
 _SMALL = ((1e-9, "n"), (1e-6, "µ"), (1e-3, "m"))
 _LARGE = ((1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"))
 _PREFIXES = {
@@ -14,18 +18,21 @@ _PREFIXES = {
     "bit/s": ((1.0, ""), *_LARGE),
 }
 
-#: Maximum of a value that is drawn. A larger one cannot be a measurement. The limit also keeps
-#: differences of values finite.
+#: Maximum absolute value that is drawn. A larger value cannot be a measurement. The limit also
+#: keeps differences of values finite.
 MAX_VALUE = 1e18
 
 
 def printable(words: str) -> str:
-    """Returns the text with control characters as escapes: model names come from the drives."""
+    """Returns the text with control characters written as escapes.
+
+    Some texts are not trusted: model names, for example, come from the drives.
+    """
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
 
 
 def columns(words: str) -> int:
-    """Returns the width of printable text, in terminal columns."""
+    """Returns the width of a printable text, in terminal columns."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in words
@@ -33,9 +40,10 @@ def columns(words: str) -> int:
 
 
 def prefixed(largest: float, unit: str) -> tuple[float, str]:
-    """Returns the factor and the name of the unit with the prefix that suits the value.
+    """Returns a factor and the unit with the prefix for that factor, such as ``(1e9, "GB/s")``.
 
-    Example: ``(1e9, "GB/s")`` for 1.2e9 B/s. The factor is 1 for a unit without prefixes.
+    The prefix suits `largest`: the example is the result for 1.2e9 and ``B/s``. The factor is 1 for
+    a unit without prefixes.
     """
     prefixes = _PREFIXES.get(unit, ((1.0, ""),))
     scale, prefix = prefixes[0]
@@ -48,7 +56,10 @@ def prefixed(largest: float, unit: str) -> tuple[float, str]:
 
 
 def quantity(value: float, unit: str = "") -> str:
-    """Returns the value with three digits and its unit (``1.24 GB/s``); ``-`` if not finite."""
+    """Returns the value with its unit, such as ``1.24 GB/s``; ``-`` if the value is not finite.
+
+    value: the value in the base unit. It is rounded to three significant digits.
+    """
     if not math.isfinite(value):
         return "-"
     if value and abs(value) < MAX_VALUE:
@@ -58,7 +69,10 @@ def quantity(value: float, unit: str = "") -> str:
 
 
 def number(value: float) -> str:
-    """Returns ``1.24`` or ``20,000``: three significant digits, and all before the point."""
+    """Returns the number as text with three significant digits, such as ``1.24``.
+
+    All digits before the decimal point are kept, as in ``20,123``.
+    """
     if abs(value) >= MAX_VALUE or 0 < abs(value) < 1e-4:
         return f"{value:.2e}"
     if abs(value) >= 100:
@@ -72,7 +86,10 @@ def has_unicode(out: TextIO) -> bool:
 
 
 def encodable(words: str, out: TextIO) -> str:
-    """Returns the text with characters that the output's encoding lacks as escapes, and µ as u."""
+    """Returns the text so that the encoding of the output can represent it.
+
+    Characters that the encoding lacks are written as escapes, and µ as u.
+    """
     if has_unicode(out):
         return words
     plain = words.replace("µ", "u")

@@ -1,4 +1,4 @@
-"""Renders a report as one self-contained HTML page: no script, no font, no network access."""
+"""Renders a report as one HTML page that loads nothing: no scripts, no fonts, no images."""
 
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
@@ -7,9 +7,9 @@ from exporter.report import markup, svg_chart
 from exporter.report.content import Chart, Report, Table
 from exporter.report.markup import element
 
-#: The style sheet, for light and dark mode, wide and narrow screens, and paper. Lines and bands
-#: differ in stroke as well as in colour. It must not contain ">" or "&", because the page is also
-#: valid XML.
+#: The style sheet, for light and dark mode, wide and narrow screens, and paper. The lines of a
+#: chart differ in stroke as well as in colour, and so do the bands, which are the named ranges on
+#: the y axis. The style sheet must not contain ">" or "&", because the page is also valid XML.
 CSS = """
 :root { color-scheme: light dark;
   --back: #ffffff; --text: #1c2330; --dim: #5b6472; --rule: #d5dae1; --stripe: #f4f6f8;
@@ -85,8 +85,8 @@ footer { margin-top: 2rem; border-top: 1px solid var(--rule); padding-top: .5rem
 """
 
 
-#: Width and height in pixels. Each chart is drawn in both sizes, and the style sheet shows one of
-#: them, so that the text is legible on wide and narrow screens.
+#: Width and height of a chart in pixels. Each chart is drawn in both sizes, and the style sheet
+#: shows one of them, so that the text is legible on wide and narrow screens.
 _WIDE, _NARROW = (960, 350), (360, 280)
 
 #: Maximum length of a line in a cell, in characters. A longer text is wrapped.
@@ -97,7 +97,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def html(report: Report) -> str:
-    """Returns the page, which is also well-formed XML."""
+    """Returns the report as an HTML page, which is also well-formed XML."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -118,7 +118,7 @@ def html(report: Report) -> str:
 
 
 def _void(head: str) -> str:
-    """Returns the head without end tags of meta, which HTML does not allow."""
+    """Returns the head with each ``<meta></meta>`` as ``<meta/>``: HTML allows no end tag there."""
     return head.replace("></meta>", "/>")
 
 

@@ -6,10 +6,13 @@ from exporter.report.formatting import printable
 
 
 def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> ET.Element:
-    """Returns an element with the given children and attributes.
+    """Returns an element with the given content and attributes.
 
-    In attribute names, a trailing underscore is removed and other underscores become hyphens:
-    ``class_`` is class, ``text_anchor`` is text-anchor. Control characters are written as escapes.
+    Control characters in texts are written as escapes.
+
+    inside: the child elements and texts, in order.
+    attributes: the values, keyed by name. In a name, a trailing underscore is removed and other
+        underscores become hyphens: ``class_`` is class, ``text_anchor`` is text-anchor.
     """
     node = ET.Element(tag, {_name(key): _value(value) for key, value in attributes.items()})
     for child in inside:
@@ -23,7 +26,7 @@ def element(tag: str, *inside: ET.Element | str, **attributes: str | float) -> E
 
 
 def text(node: ET.Element) -> str:
-    """Returns the element as valid HTML and XML: every element has an end tag."""
+    """Returns the element as text. Every element has an end tag, so it is valid HTML and XML."""
     return ET.tostring(node, encoding="unicode", short_empty_elements=False)
 
 

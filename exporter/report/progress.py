@@ -1,4 +1,4 @@
-"""Shows the progress of a measurement."""
+"""Shows the progress of a measurement while it runs."""
 
 import contextlib
 import math
@@ -26,16 +26,21 @@ class _Display(Protocol):
 
 
 class Progress(contextlib.AbstractContextManager["Progress"]):
-    """Shows a bar on a terminal and removes it at the end. Other outputs get a line at each tenth.
+    """Context manager that shows the progress of a measurement.
 
-    It starts no thread: the display changes only when `show` is called.
+    On a terminal it shows a bar, and removes it at the end. On another output it prints a line at
+    each tenth of the measurement. It starts no thread: the display changes only in `show`.
     """
 
     def __init__(self, out: TextIO) -> None:
         self._shown = _shown(out)
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show the current step. done: the finished share, from 0 to 1; None if unknown."""
+        """Show the current step of the measurement.
+
+        words: the description of the step.
+        done: the finished share of the measurement, from 0 to 1; None means unknown.
+        """
         if done is not None:
             done = min(max(done, 0.0), 1.0) if math.isfinite(done) else None
         # A closed terminal (EIO) or pipe must not stop the measurement.
@@ -64,7 +69,11 @@ def _shown(out: TextIO) -> _Display:
 
 
 class _Lines:
-    """Prints a line at each tenth; if the share is unknown, when more than the numbers changes."""
+    """Prints a line at each tenth of the measurement.
+
+    If the finished share is unknown, it prints a line when the description changes in more than its
+    numbers.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -84,7 +93,7 @@ class _Lines:
 
 
 class _Bar:
-    """Shows one line, and overwrites it at each change."""
+    """Shows a bar in one line of a terminal, and overwrites the line at each change."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out

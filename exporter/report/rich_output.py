@@ -1,8 +1,10 @@
 """Prints a report and a progress bar with rich.
 
-Importing this module raises ImportError without the optional dependency rich (extra `report`).
+rich is an optional dependency (extra `report`). Without it, the import of this module raises
+ImportError.
 
-All text is passed as `Text`, which is not parsed as markup: model names come from the drives.
+All text is passed to rich as `Text`, which is not parsed as markup. Otherwise a model name, which
+comes from the drive, could contain markup.
 """
 
 from typing import TextIO
@@ -22,7 +24,7 @@ _VERDICT_STYLES = {None: "bold", True: "bold green", False: "bold yellow"}
 
 
 def write(report: Report, out: TextIO) -> None:
-    """Print the report in colour."""
+    """Print the report in colour. `out` is a terminal."""
     console = Console(file=out, highlight=False, soft_wrap=False)
     console.print(_text(report.title, "bold underline"))
     console.print()
@@ -73,7 +75,7 @@ def _chart(chart: Chart, width: int) -> RenderableType:
 
 
 class ColouredBar:
-    """A progress bar that is removed at the end."""
+    """Shows a progress bar in colour, and removes it at the end."""
 
     def __init__(self, out: TextIO) -> None:
         self._progress = Progress(

@@ -1,9 +1,14 @@
-"""Draws a chart as inline SVG. The page's style sheet sets the colours.
+"""Draws a chart as an SVG element of the HTML page. The style sheet of the page sets the colours.
 
-No library in pure Python meets the requirements. pygal 3.1 adds a script to every chart and has no
-named marks on the x axis (https://github.com/Kozea/pygal/issues/274). leather 0.4 has neither marks
-nor bands, and fixed colours. charted 1.2 has both, but requires the same x for all lines, overlaps
-names, labels ticks as 3.4e10, and draws a line at the wrong height.
+A chart has marks, which are named positions on the x axis, and bands, which are named ranges on the
+y axis.
+
+No library in pure Python meets the requirements:
+- pygal 3.1 adds a script to every chart and has no named marks on the x axis
+  (https://github.com/Kozea/pygal/issues/274).
+- leather 0.4 has neither marks nor bands, and its colours are fixed.
+- charted 1.2 has marks and bands. But it requires the same x values for all lines, draws names over
+  each other, labels ticks as 3.4e10, and draws a line at the wrong height.
 """
 
 import itertools
@@ -20,8 +25,8 @@ from exporter.report.markup import element
 #: Number of styles for lines and for bands in the style sheet. Further lines and bands reuse them.
 KINDS = 4
 
-#: Height of a row of text, width of a letter in a wide font, margin, and length of a tick, in
-#: pixels. Text is 12 px high.
+#: Sizes in pixels: the height of a row of text, the width of a letter in a wide font, the margin at
+#: the right side, and the length of a tick. Text is 12 px high.
 _ROW = 16.0
 _LETTER = 7.6
 _MARGIN = 16.0
@@ -33,7 +38,13 @@ _MAX_MARK_LENGTH = 80
 
 @dataclass(frozen=True, slots=True)
 class _Label:
-    """The name of a mark, to the left or right of its line. row: the row of its first text line."""
+    """The name of a mark and its place in the chart.
+
+    x: the position of the mark, in pixels.
+    lines: the name, wrapped into lines of text.
+    is_left: True if the name is to the left of the mark, False if it is to the right.
+    row: the row of the first line of text; row 0 is at the top of the chart.
+    """
 
     x: float
     lines: tuple[str, ...]
@@ -48,7 +59,11 @@ class _Label:
 
 @dataclass(frozen=True, slots=True)
 class _Plot:
-    """The plot area, in pixels."""
+    """The area in which the lines are drawn.
+
+    left, top, right, bottom: the edges of the area, in pixels.
+    x, y: the axes.
+    """
 
     left: float
     top: float
@@ -65,9 +80,11 @@ class _Plot:
 
 
 def svg(chart: Chart, width: int, height: int) -> ET.Element | None:
-    """Returns the chart as SVG; None if it has no points.
+    """Returns the chart as an SVG element; None if it has no points.
 
-    width, height: in pixels. The chart becomes higher if the names of marks need more rows.
+    width: the width of the chart, in pixels.
+    height: the height of the chart, in pixels. The chart becomes higher if the names of marks need
+        many rows.
     """
     y = y_axis(chart, 5)
     left = 12.0 + max((_width(words) for _, words in y.ticks), default=0.0)
@@ -112,9 +129,10 @@ def described(chart: Chart) -> str:
 
 
 def _labels(marks: Sequence[Mark], plot: _Plot) -> list[_Label]:
-    """Returns the names of the marks from left to right, each below those that it would overlap.
+    """Returns the names of the marks with their places, from the leftmost mark to the rightmost.
 
-    The line of a mark starts below the names to its left, so that it crosses none of them.
+    A name that would overlap earlier names, or whose mark would cross them, is placed below them.
+    The line of each mark starts at its name.
     """
     placed: list[_Label] = []
     for mark in sorted((m for m in marks if abs(m.at) <= MAX_VALUE), key=lambda mark: mark.at):
@@ -184,7 +202,10 @@ def _line(line: ChartLine, number: int, plot: _Plot, chart: Chart) -> Iterator[E
 
 
 def _thinned(points: Sequence[Point], plot: _Plot) -> Iterator[Point]:
-    """Yields the points; if there are too many, the minimum and maximum of each pixel column."""
+    """Yields the points to draw. If there are more than two per pixel column, some are omitted.
+
+    Each column then has only its lowest and its highest point.
+    """
     if len(points) <= 2 * (plot.right - plot.left):
         yield from points
         return

@@ -1,4 +1,4 @@
-"""Prints a report as text, and uses rich if it is installed and the output is a terminal."""
+"""Prints a report as text. If the output is a terminal and rich is installed, rich prints it."""
 
 import shutil
 import textwrap
@@ -16,9 +16,9 @@ _GAP = "  "
 
 
 def write(report: Report, out: TextIO) -> None:
-    """Print the report, in colour if possible.
+    """Print the report, in colour if the output is a UTF-8 terminal and rich is installed.
 
-    Characters that the output's encoding lacks are written as escapes.
+    Characters that the encoding of the output lacks are written as escapes.
     """
     if out.isatty() and has_unicode(out):
         try:
@@ -66,7 +66,7 @@ def _chart(chart: Chart, width: int) -> str:
 
 
 def _table(table: Table) -> str:
-    """Returns the table. It is not cut to the width, so that all its text can be searched."""
+    """Returns the table as text. A wide table is not cut, so that all its text can be searched."""
     if not table.rows:
         return "nothing was measured\n"
     rows = [[printable(cell) for cell in row] for row in (table.columns, *table.rows)]

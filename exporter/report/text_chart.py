@@ -1,4 +1,8 @@
-"""Draws a chart as ASCII text, which every terminal and mail program displays."""
+"""Draws a chart as ASCII text, which every terminal and every mail program can display.
+
+A chart has marks, which are named positions on the x axis, and bands, which are named ranges on the
+y axis.
+"""
 
 import itertools
 import math
@@ -19,7 +23,11 @@ _BANDS = ".:-="
 
 
 def text(chart: Chart, width: int) -> str:
-    """Returns the chart with its legend, at most `width` characters wide; empty without points."""
+    """Returns the chart with its legend; an empty string if it has no points.
+
+    width: the maximum width in characters. The plot area has at least `_MIN_WIDTH` characters, even
+        if the result is then wider.
+    """
     y = y_axis(chart, 6)
     names = dict(_named_rows(y))
     left = max(map(len, names.values()), default=0) + 2
@@ -49,7 +57,7 @@ def _drawn(chart: Chart, x: Axis, y: Axis, across: int) -> list[str]:
         if abs(mark.at) <= MAX_VALUE:
             for row in rows:
                 row[_column(x, mark.at, across)] = "|"
-    # Measured points are drawn last, over the lines fitted to them.
+    # Dots are drawn last, because they are measured values and must cover the lines fitted to them.
     for number, line in sorted(enumerate(chart.lines), key=lambda item: (item[1].dots, -item[0])):
         for column, value in _columns(line, x, across).items():
             rows[_row(y, value)][column] = _LINES[number % len(_LINES)]
@@ -57,7 +65,11 @@ def _drawn(chart: Chart, x: Axis, y: Axis, across: int) -> list[str]:
 
 
 def _columns(line: ChartLine, x: Axis, across: int) -> dict[int, float]:
-    """Returns the value of each column: the mean of its points, or interpolated between points."""
+    """Returns the values of a curve, keyed by the column of the plot area.
+
+    The value is the mean of the points in the column. A column without a point, between two
+    connected points, has an interpolated value. Other columns have no value.
+    """
     points = drawable(line.points)
     by_column: dict[int, list[float]] = {}
     for at, value in points:
@@ -85,7 +97,10 @@ def _named_rows(y: Axis) -> Iterator[tuple[int, str]]:
 
 
 def _x_names(x: Axis, across: int) -> str:
-    """Returns the labels of the ticks, each below its tick, without those that would overlap."""
+    """Returns one row of text with the labels of the ticks, each label below its tick.
+
+    A label that would overlap the previous one is omitted.
+    """
     row = ""
     for value, words in x.ticks:
         begin = min(max(_column(x, value, across) - len(words) // 2, 0), across - len(words))
