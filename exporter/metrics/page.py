@@ -1,4 +1,4 @@
-"""Caches the metrics page: it is rendered on request, and again only if the values have changed."""
+"""Caches the metrics page. It is rendered on request, at most once per reading of the sampler."""
 
 import gzip
 import threading

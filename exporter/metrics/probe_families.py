@@ -1,8 +1,8 @@
 """Defines the metric families of fio probes: latency, steady state, write budget and write cache.
 
 A probe is a short measurement with fio. The write budget limits the bytes that probes write. The
-write cache is the part of a drive that stores data as SLC, which makes writes fast until it is
-full.
+write cache is the part of a drive that stores one bit per cell (SLC). It makes writes fast until it
+is full.
 """
 
 from exporter.metrics.desc import MetricDesc

@@ -181,7 +181,7 @@ def _health(
     if health.power_mode is not None:
         yield metrics.POWER_MODE(1, *labels, health.power_mode)
     if health == DriveHealth(power_mode=health.power_mode):
-        # The drive is in standby, so only its power mode was read, or its answer was empty.
+        # Either the drive is in standby and only its power mode was read, or its answer was empty.
         if health.power_mode is None:
             yield metrics.AVAILABLE(0, *labels)
         return

@@ -13,8 +13,8 @@ from exporter.report.formatting import MAX_VALUE, prefixed
 
 Point = tuple[float, float]
 
-#: Minimum range of an axis, in the unit of its values. A narrower range is rounding noise: the
-#: smallest measured value, 1 ns, is 1000 times as large.
+#: Minimum range of an axis, in the unit of its values. A narrower range is only a rounding error:
+#: the smallest value that is measured, 1 ns, is 1000 times as large.
 _MIN_RANGE = 1e-12
 
 #: The distance between two ticks is one of these numbers times a power of ten.

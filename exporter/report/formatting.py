@@ -63,7 +63,7 @@ def quantity(value: float, unit: str = "") -> str:
     if not math.isfinite(value):
         return "-"
     if value and abs(value) < MAX_VALUE:
-        value = float(f"{value:.3g}")  # 999.9 MB is 1 GB
+        value = float(f"{value:.3g}")  # so 999.9 MB is shown as 1 GB
     scale, name = prefixed(value, unit)
     return f"{number(value / scale)} {name}".rstrip()
 

@@ -33,8 +33,8 @@ class BasicAuth:
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
-        # The hash that is checked for an unknown user. It is the most expensive one, so that the
-        # response time does not show whether a user exists.
+        # The password of an unknown user is checked against this hash, so that the response time
+        # does not show whether a user exists. It is the most expensive of all hashes.
         self._unknown_user_hash = max(users.values(), key=lambda hashed: hashed[4:6])
         self._secret = secrets.token_bytes(32)
         self._cached: dict[bytes, None] = {}

@@ -173,8 +173,8 @@ class HttpServer:
     def _accept(self, listener: socket.socket) -> None:
         for accepted in range(_MAX_ACCEPTS_PER_TURN):
             is_full = len(self._connections) >= self._limits.connections
-            # While the server is full, at most one connection per turn is accepted. So the
-            # requests of earlier connections are read before another one is evicted.
+            # While all connections are in use, at most one new connection per turn is accepted. So
+            # the requests of earlier connections are read before another one is evicted.
             if is_full and (accepted or not self._make_room()):
                 return
             try:

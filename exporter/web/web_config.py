@@ -126,7 +126,7 @@ def parse(text: str, path: Path) -> WebConfig:
     """
     try:
         root = yaml.compose(text, Loader=yaml.BaseLoader)
-    # PyYAML also raises RecursionError for deep nesting, and errors of chr() for escapes.
+    # PyYAML also raises RecursionError for deep nesting, and the errors of chr() for bad escapes.
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as e:
         cause = " ".join(str(e).split()) if isinstance(e, yaml.YAMLError) else type(e).__name__
         raise ConfigError(f"{path}: not YAML: {cause[:200]}", "correct the syntax") from e
