@@ -1,11 +1,13 @@
 """Reads and parses what the Linux kernel reports in /proc and /sys.
 
-Most modules cover one kernel file and carry its name. They separate two kinds of functions:
+Most modules read one kernel file and have its name. They have two kinds of functions:
 
 - `read...` functions take the root of a filesystem (`proc`, `sys`, `rootfs`) and do the I/O.
-- `parse...` functions take text or bytes and are pure: no I/O, no clock, no logs. They convert
-  units once. A line that cannot be parsed is a fault, and all other lines are still used
-  (`files.Parsed`).
+- `parse...` functions take text or bytes. They do no I/O, read no clock and write no logs. They
+  convert the kernel's units.
+
+Many of these functions return `files.Parsed`: the value from all valid lines, and a list of faults.
+A fault is an exception object that describes one line or file that could not be used.
 
 `device` combines these modules to describe one block device. `topology` describes the storage of a
 whole host.
