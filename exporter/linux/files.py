@@ -1,13 +1,14 @@
-"""Reads kernel files: bounded in size, with "absent" and "unreadable" as different errors.
+"""Reads kernel files of limited size, and distinguishes absent files from unreadable files.
 
 Two groups of functions:
 
-- Files of /proc that hold whole tables: `read`, or `read_raw` and later `decode`.
-- Attributes of /sys that hold one value: `read_attribute` and `read_integer`, which return None
-  for every failure.
+- For files of /proc, which contain whole tables: `read`, or `read_raw` and later `decode`. They
+  raise `NotAvailable` for an absent file and `ReadError` for an unreadable one.
+- For attributes, which are files of /sys with one value: `read_attribute` and `read_integer`. They
+  return None for every failure.
 
 `resolve_symlinks` and `path_below` handle paths of a host whose root directory is mounted
-elsewhere, such as /host in a container.
+elsewhere, such as at /host in a container.
 """
 
 import errno
@@ -20,18 +21,18 @@ from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 
 T = TypeVar("T")
 
-#: Limits the size of one kernel file, in bytes. 2,000 devices make about 200 KB of diskstats,
+#: The maximum size of one kernel file, in bytes. 2,000 devices make about 200 KB of diskstats,
 #: and 4,096 CPUs about 5 MB of softirqs.
 LARGEST_FILE_BYTES = 32 << 20
 
-#: Limits the symbolic links that are followed in one path. The kernel has the same limit:
-#: path_resolution(7).
+#: The maximum number of symbolic links that are followed in one path. The kernel has the same
+#: limit: path_resolution(7).
 _MAX_LINKS = 40
 
-#: Limits a path, in characters: PATH_MAX of linux/limits.h.
+#: The maximum length of a path, in characters: PATH_MAX of linux/limits.h.
 _MAX_PATH_LENGTH = 4096
 
-#: An unsigned 64-bit counter is smaller than this.
+#: Every unsigned 64-bit counter is smaller than this number.
 COUNTER_END = 1 << 64
 
 _CHUNK_BYTES = 1 << 16
@@ -46,9 +47,10 @@ _ABSENT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Generic[T]):
-    """The result of parsing: `value` from the parts that were valid, `faults` for the others.
+    """The result of parsing. A line that cannot be parsed does not affect the other lines.
 
-    A line that cannot be parsed does not affect the other lines.
+    value: the result from the valid lines.
+    faults: one exception object for each line or file that could not be used. They are not raised.
     """
 
     value: T
@@ -58,7 +60,9 @@ class Parsed(Generic[T]):
 class RawFile(NamedTuple):
     """The bytes of a file, not yet decoded.
 
-    `error` is the exception that reading raised; `content` is then empty.
+    path: the path of the file.
+    content: all bytes of the file; empty after an error.
+    error: the exception that occurred; None if the file was read.
     """
 
     path: Path | str
@@ -71,7 +75,8 @@ class OpenFile:
 
     Path lookup, open and close together take as long as the reading itself. A file in /proc
     generates new content each time it is read from offset 0
-    (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe.
+    (https://docs.kernel.org/filesystems/seq_file.html). Not thread-safe: only one thread may use an
+    object at a time.
     """
 
     __slots__ = ("_descriptor", "_path")
@@ -84,16 +89,16 @@ class OpenFile:
         self._close()
 
     def read(self, *, check_replaced: bool = True) -> RawFile:
-        """Returns the whole file; never raises.
+        """Returns the bytes of the whole file. Never raises: `RawFile.error` is the exception.
 
-        If `check_replaced` is true and the open file has been deleted, the path is opened again.
-        The check costs a third of a reading, so callers omit it where a late detection is
-        acceptable.
+        check_replaced: also check whether the open file has been deleted, and if so, open the path
+            again. The check takes a third of the time of a reading. Callers that can accept a late
+            detection pass False.
         """
         try:
             descriptor = self._descriptor
             if check_replaced and descriptor is not None and not os.fstat(descriptor).st_nlink:
-                # The path is now another file: a test replaced it, or a FUSE /proc was restarted.
+                # Another file may be at the path: a test replaced it, or a FUSE /proc restarted.
                 self._close()
                 descriptor = None
             if descriptor is None:
@@ -122,7 +127,7 @@ def read(path: Path | str) -> str:
 
 
 def read_raw(path: Path | str) -> RawFile:
-    """Returns the bytes of a kernel file; never raises."""
+    """Returns the bytes of a kernel file. Never raises: `RawFile.error` is the exception."""
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -134,9 +139,10 @@ def read_raw(path: Path | str) -> RawFile:
 
 
 def decode(raw: RawFile) -> str:
-    """Returns the text of a file that was read.
+    """Returns the text of a file from its bytes.
 
-    Bytes that are not UTF-8 become backslash escapes, so that every name can be printed.
+    Bytes that are not UTF-8 become hexadecimal escapes with a backslash, so that every name can be
+    printed.
 
     Raises:
         NotAvailable: the kernel has no such file, or the feature is disabled.
@@ -151,7 +157,7 @@ def decode(raw: RawFile) -> str:
 
 
 def decode_required(raw: RawFile) -> str:
-    """Returns the text of a file that every kernel has.
+    """Returns the text of a file that exists in every kernel, so its absence is also a ReadError.
 
     Raises:
         ReadError: the file is absent or could not be read, or exceeds `LARGEST_FILE_BYTES`.
@@ -164,13 +170,14 @@ def decode_required(raw: RawFile) -> str:
 
 
 def read_attribute(path: Path | str) -> str | None:
-    """Returns a sysfs attribute without surrounding white space.
+    """Returns the text of a sysfs attribute without surrounding white space.
 
-    None means unknown: the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
+    None means that the attribute is absent, empty, or cannot be read. Drivers return EINVAL,
     EIO, EAGAIN and other errors for attributes that they do not support on a device.
     """
-    # This does not call `read`, because an attribute fits in one page, and so in one read(2)
-    # (https://docs.kernel.org/filesystems/sysfs.html). A survey reads hundreds of them.
+    # This does not call `read`, because one read(2) is enough: an attribute fits in one page
+    # (https://docs.kernel.org/filesystems/sysfs.html). A refresh of the topology reads hundreds of
+    # attributes.
     try:
         descriptor = os.open(path, _FLAGS)
         try:
@@ -183,10 +190,11 @@ def read_attribute(path: Path | str) -> str | None:
 
 
 def read_integer(path: Path | str, base: int = 10, minimum: int = 0) -> int | None:
-    """Returns a sysfs attribute as a number from `minimum` to 2^64 - 1.
+    """Returns the number in a sysfs attribute, from `minimum` to 2^64 - 1.
 
-    None means that the attribute is unknown, not a number, or out of that range. Base 0 accepts
-    the kernel's prefixes: 0x10 is 16.
+    None means that the attribute cannot be read, is not a number, or is out of that range.
+
+    base: the base of the number, as for `int`. With base 0 the text may have a prefix: 0x10 is 16.
     """
     text = read_attribute(path)
     try:
@@ -197,7 +205,7 @@ def read_integer(path: Path | str, base: int = 10, minimum: int = 0) -> int | No
 
 
 def list_names(path: Path) -> tuple[str, ...]:
-    """Returns the names in a directory, sorted; empty if it cannot be listed."""
+    """Returns the sorted names in a directory; an empty tuple if it cannot be listed."""
     try:
         return tuple(sorted(os.listdir(path)))
     except OSError:
@@ -205,7 +213,9 @@ def list_names(path: Path) -> tuple[str, ...]:
 
 
 def parse_counter(text: str, base: int = 10) -> int:
-    """Returns an unsigned 64-bit counter of the kernel.
+    """Returns the value of a text that is an unsigned 64-bit counter of the kernel.
+
+    base: the base of the number, as for `int`.
 
     Raises:
         ValueError: the text is not a number, or is out of range.
@@ -217,10 +227,13 @@ def parse_counter(text: str, base: int = 10) -> int:
 
 
 def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseError]]:
-    """Returns the lines that end with a newline, and a fault if the last line is cut off.
+    """Returns the lines that end with a newline, and a list of faults.
 
-    The kernel ends every line. Digits missing at the end of a line would yield a smaller number.
-    `file` names the file in the fault.
+    The list has one fault if the last line has no newline, and is empty otherwise. The kernel ends
+    every line with a newline, so a line without one is cut off. It is not used, because a number
+    without its last digits would be wrong.
+
+    file: the name of the file in the text of the fault.
     """
     *lines, rest = text.split("\n")
     if not rest:
@@ -229,19 +242,24 @@ def split_complete_lines(file: str, text: str) -> tuple[list[str], list[ParseErr
 
 
 def path_below(rootfs: Path, path: str) -> Path:
-    """Returns the path at which this process accesses an absolute path of the host.
+    """Returns the path by which this process accesses a file of the host.
 
-    `rootfs` is the directory at which the host's root filesystem is mounted.
+    rootfs: the directory at which the host's root filesystem is mounted for this process.
+    path: the absolute path of the file on the host.
     """
     return rootfs / path.lstrip("/")
 
 
 def resolve_symlinks(rootfs: Path, path: str) -> str:
-    """Returns an absolute path of the host with its symbolic links followed below `rootfs`.
+    """Returns an absolute path of the host in which the symbolic links have been followed.
 
-    A component that cannot be read counts as "not a link", so the part below a directory of mode
-    0700 stays unchanged. Resolution stops after 40 links and at PATH_MAX. These bounds matter
-    because any user may start a process named mysqld with any command line.
+    A component that cannot be read is treated as not being a link. Therefore the part of the path
+    below a directory of mode 0700 stays unchanged. At most 40 links are followed, and paths longer
+    than PATH_MAX are not resolved. These limits are needed because any user may start a process
+    named mysqld with any path on its command line.
+
+    rootfs: the directory at which the host's root filesystem is mounted for this process.
+    path: an absolute path on the host. The result is also a path on the host.
     """
     if len(path) > _MAX_PATH_LENGTH:
         return path
@@ -268,7 +286,7 @@ def resolve_symlinks(rootfs: Path, path: str) -> str:
 
 
 def _read_to_end(path: Path | str, descriptor: int) -> RawFile:
-    # A seq_file returns about one page per read(2), also with a larger buffer.
+    # A seq_file returns about one page per read(2), even if the buffer is larger.
     chunks: list[bytes] = []
     size = 0
     while chunk := os.read(descriptor, _CHUNK_BYTES):
