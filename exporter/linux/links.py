@@ -1,10 +1,10 @@
-"""Reads the speed of the link to a drive, and the maximum of that link: PCIe, SATA, SAS and USB.
+"""Reads the current and the maximum speed of the link to a drive, for PCIe, SATA, SAS and USB.
 
-All rates are in bytes per second after line encoding: the bits that only synchronise the receiver
-are subtracted. Headers of frames and commands are not. None always means unknown.
+All speeds are in bytes per second. The overhead of the line code, which are bits that only
+synchronise the receiver, is subtracted. The headers of frames and commands are not subtracted.
 
-The `find_..._link` functions run once per device. They return the files in which the kernel reports
-the speed, and `read_link` reads these files at each survey.
+The `find_..._link` functions are called once per device. They return the files in which the kernel
+reports the speed. `read_link` reads these files at each refresh of the topology.
 
 - PCIe: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci: current_link_speed)
 - SATA: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-ata: sata_spd)
@@ -19,25 +19,26 @@ from pathlib import Path
 
 from exporter.linux import files
 
-#: The fraction of a link's bits that carries data, by line code.
+#: The fraction of a link's bits that carry data, for each line code.
 EFFICIENCY_8B_10B = 8 / 10
 EFFICIENCY_128B_130B = 128 / 130
 EFFICIENCY_128B_132B = 128 / 132
 EFFICIENCY_128B_150B = 128 / 150
 EFFICIENCY_242B_256B = 242 / 256
 
-#: The widest PCIe link, in lanes.
+#: The maximum number of lanes of a PCIe link.
 _MAX_LANES = 32
 
 _GIGABITS = re.compile(r"\s*(\d{1,4}(?:\.\d{1,4})?)\s+G(?:T/s|bps|bit)\b", re.ASCII)
 _USB_MEGABITS = re.compile(r"\d{1,6}(?:\.\d)?", re.ASCII)
-#: A USB device is <bus>-<port>[.<port>...]; a name with a colon is one of its interfaces.
+#: The directory of a USB device is named <bus>-<port>[.<port>...]. A name with a colon is that
+#: of an interface of the device.
 _USB_DEVICE = re.compile(r"\d+-\d+(?:\.\d+)*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkSpeed:
-    """The current and the maximum rate of a link, in bytes per second; None means unknown."""
+    """The current and the maximum speed of a link, in bytes per second. None means unknown."""
 
     speed_bytes_per_second: float | None
     max_bytes_per_second: float | None
@@ -47,10 +48,12 @@ class LinkSpeed:
 class LinkFiles:
     """The files in which the kernel reports the current speed of a link.
 
-    speeds: one file, or one per phy of a wide SAS port, whose speeds are added.
-    rate: converts the text of such a file to bytes per second, per lane if there is a `width`.
-    max_bytes_per_second: the maximum of the link; it is fixed while the device exists.
-    width: the file with the number of lanes; PCIe only.
+    speeds: one file. A wide SAS port has one file per phy (transceiver), and the speeds are added.
+    rate: a function that converts the text of such a file to bytes per second. It returns None if
+        the text has no speed. If there is a `width`, the result is the speed of one lane.
+    max_bytes_per_second: the maximum speed of the link; None means unknown. It does not change
+        while the device exists.
+    width: the file with the number of lanes; None for all links but PCIe.
     """
 
     speeds: tuple[Path, ...]
@@ -60,7 +63,7 @@ class LinkFiles:
 
 
 def read_link(link: LinkFiles) -> LinkSpeed | None:
-    """Returns the speed that is negotiated now; None if neither it nor the maximum is known."""
+    """Returns the current and the maximum speed of a link; None if both are unknown."""
     rates = [
         rate
         for path in link.speeds
@@ -77,9 +80,9 @@ def read_link(link: LinkFiles) -> LinkSpeed | None:
 
 
 def slowest_link(links: Iterable[LinkSpeed]) -> LinkSpeed | None:
-    """Returns the slowest of several links to one drive; None if there are no links.
+    """Returns the link with the lowest current speed; None if there are no links.
 
-    A link of unknown speed counts as the fastest.
+    A link of unknown speed is returned only if the speeds of all links are unknown.
     """
     return min(
         links,
@@ -91,15 +94,19 @@ def slowest_link(links: Iterable[LinkSpeed]) -> LinkSpeed | None:
 
 
 def find_pcie_link(function: Path) -> LinkFiles | None:
-    """Returns the link of a PCI function's directory; None if it reports no speed.
+    """Returns the files of the link of a PCI function; None if the kernel reports no speed.
 
-    The maximum is what both the device and the port above support. Speed and width are limited
-    separately: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at 8 GT/s x4, slower than either.
+    The maximum speed is that which both the device and the port above it support. The rate per lane
+    and the number of lanes are limited separately: a 16 GT/s x4 drive in an 8 GT/s x8 slot runs at
+    8 GT/s x4, which is slower than the maximum of the drive and of the slot.
+
+    function: the directory of the PCI function.
     """
     speed = function / "current_link_speed"
     if files.read_attribute(speed) is None:
         return None
-    # The port above is the parent directory. A root complex or a bridge in a guest has no link.
+    # The parent directory is the port above. It has no link attributes if it is a root complex, or
+    # a bridge in a virtual machine.
     ends = (function, function.parent)
     lanes = [n for end in ends if (n := _read_max_lanes(end)) is not None]
     rates = [rate for end in ends if (rate := _read_max_lane_rate(end)) is not None]
@@ -108,14 +115,15 @@ def find_pcie_link(function: Path) -> LinkFiles | None:
 
 
 def find_sata_link(port: Path, channel: str, drive_gigabits: float | None) -> LinkFiles | None:
-    """Returns the link of a drive at an ATA port (a directory ataN); None if there is none.
+    """Returns the files of the link of a SATA drive; None if the kernel reports no speed.
 
+    port: the directory of the ATA port (ataN).
     channel: the SCSI channel of the drive. libata sets it to the port of a port multiplier.
-    drive_gigabits: the drive's own maximum in Gbit/s, or None. hw_sata_spd_limit covers only the
-        port.
+    drive_gigabits: the maximum speed of the drive in Gbit/s; None means unknown. It is needed
+        because the kernel's attribute hw_sata_spd_limit is the limit of the port only.
     """
     number = port.name.removeprefix("ata")
-    # Without a port multiplier the port has one link, whose name has no channel.
+    # Without a port multiplier, the port has a single link, and the name has no channel number.
     for name in (f"link{number}.{channel}", f"link{number}"):
         directory = port / name / "ata_link" / name
         if files.read_attribute(directory / "sata_spd") is None:
@@ -130,12 +138,14 @@ def find_sata_link(port: Path, channel: str, drive_gigabits: float | None) -> Li
 
 
 def find_sas_link(end_device: Path, drive_gigabits: float | None) -> LinkFiles | None:
-    """Returns the link between a drive and the port of the adapter or expander above it.
+    """Returns the files of the link of a drive at a SAS port; None if the port has no phys.
 
-    The port's directory has a link to each of its phys. None means that it has no phys.
+    The SAS port belongs to the adapter or expander above the drive. Its directory has a symbolic
+    link to each of its phys (transceivers).
 
-    drive_gigabits: the drive's own maximum per phy in Gbit/s, or None. maximum_linkrate_hw covers
-        only the port.
+    end_device: the directory of the drive's end device, which is below that of the port.
+    drive_gigabits: the maximum speed of the drive per phy in Gbit/s; None means unknown. It is
+        needed because the kernel's attribute maximum_linkrate_hw is the limit of the port only.
     """
     port = end_device.parent
     phys = [port / n / "sas_phy" / n for n in files.list_names(port) if n.startswith("phy-")]
@@ -146,15 +156,17 @@ def find_sas_link(end_device: Path, drive_gigabits: float | None) -> LinkFiles |
         parse_sas_rate(files.read_attribute(phy / "maximum_linkrate_hw") or "") for phy in phys
     ]
     known = [limit if drive is None else min(limit, drive) for limit in limits if limit is not None]
-    # The sum of only some phys would not be the maximum of the link.
+    # The maximum is unknown if that of one phy is unknown: the sum of the others would be too low.
     maximum = sum(known) if len(known) == len(phys) else None
     return LinkFiles(tuple(phy / "negotiated_linkrate" for phy in phys), parse_sas_rate, maximum)
 
 
 def find_usb_link(directory: Path) -> LinkFiles | None:
-    """Returns the link of the nearest USB device above a drive; None if there is none.
+    """Returns the file of the link of a USB drive; None if the kernel reports no speed.
 
-    Its maximum is unknown: sysfs does not report what the device supports.
+    The maximum speed is always unknown, because sysfs does not report what a USB device supports.
+
+    directory: the directory of the disk in sysfs. The link is that of the nearest USB device above.
     """
     device = nearest_usb_device(directory)
     if device is None or files.read_attribute(device / "speed") is None:
@@ -163,12 +175,12 @@ def find_usb_link(directory: Path) -> LinkFiles | None:
 
 
 def nearest_usb_device(directory: Path) -> Path | None:
-    """Returns the nearest directory of a USB device above a drive; None if there is none."""
+    """Returns the directory of the nearest USB device above a disk's directory, or None."""
     return next((above for above in directory.parents if _USB_DEVICE.fullmatch(above.name)), None)
 
 
 def is_sata_end_device(end_device: Path) -> bool | None:
-    """Whether a drive at a SAS adapter is a SATA drive; None if the kernel does not report it."""
+    """True if a drive at a SAS adapter is a SATA drive; None if the kernel does not report it."""
     protocols = files.read_attribute(
         end_device / "sas_device" / end_device.name / "target_port_protocols"
     )
@@ -176,10 +188,10 @@ def is_sata_end_device(end_device: Path) -> bool | None:
 
 
 def parse_lane_rate(text: str) -> float | None:
-    """Returns the bytes per second of one PCIe lane for ``8.0 GT/s PCIe``.
+    """Returns the speed of one PCIe lane in bytes per second, from a text like ``8.0 GT/s PCIe``.
 
-    The line code is 8b/10b up to 5 GT/s and 128b/130b up to 32 GT/s. From 64 GT/s on, 242 of the
-    256 bytes of a flit carry data.
+    None means that the text has no speed. The line code is 8b/10b up to 5 GT/s, and 128b/130b up to
+    32 GT/s. From 64 GT/s on, data is sent in units of 256 bytes (flits), of which 242 carry data.
     """
     transfers = parse_gigabits(text)
     if transfers is None:
@@ -192,15 +204,19 @@ def parse_lane_rate(text: str) -> float | None:
 
 
 def parse_sata_rate(text: str) -> float | None:
-    """Returns bytes per second for ``6.0 Gbps``; None for ``<unknown>``, which means link down."""
+    """Returns the speed of a SATA link in bytes per second, from a text like ``6.0 Gbps``.
+
+    None means that the text has no speed. The kernel prints ``<unknown>`` if the link is down.
+    """
     gigabits = parse_gigabits(text)
     return None if gigabits is None else _bytes_per_second(gigabits, EFFICIENCY_8B_10B)
 
 
 def parse_sas_rate(text: str) -> float | None:
-    """Returns bytes per second for ``12.0 Gbit``; None for ``Unknown`` or ``Phy disabled``.
+    """Returns the speed of a SAS phy in bytes per second, from a text like ``12.0 Gbit``.
 
-    SAS-4 (22.5 Gbit/s) encodes 128 bits in 150. Older generations encode 8 bits in 10.
+    None means that the text has no speed: it is ``Unknown`` or ``Phy disabled``. SAS-4 (22.5
+    Gbit/s) encodes 128 bits in 150. Older generations encode 8 bits in 10.
     """
     gigabits = parse_gigabits(text)
     if gigabits is None:
@@ -210,10 +226,10 @@ def parse_sas_rate(text: str) -> float | None:
 
 
 def parse_usb_rate(text: str) -> float | None:
-    """Returns bytes per second for the ``speed`` attribute, which is in Mbit/s.
+    """Returns the speed of a USB link in bytes per second, from a number of Mbit/s.
 
-    Up to 480 Mbit/s the line code (NRZI) has no overhead that is subtracted here. 5000 Mbit/s uses
-    8b/10b, and faster links 128b/132b.
+    None means that the text is not a speed. Up to 480 Mbit/s the line code is NRZI, and no overhead
+    is subtracted. Links of 5000 Mbit/s use 8b/10b, and faster links use 128b/132b.
     """
     if not _USB_MEGABITS.fullmatch(text):
         return None
@@ -225,7 +241,10 @@ def parse_usb_rate(text: str) -> float | None:
 
 
 def parse_gigabits(text: str) -> float | None:
-    """Returns the number of ``6.0 Gbps``, ``12.0 Gbit`` or ``8.0 GT/s PCIe``, in Gbit/s or GT/s."""
+    """Returns the number in a text like ``6.0 Gbps``, ``12.0 Gbit`` or ``8.0 GT/s PCIe``.
+
+    The unit is Gbit/s or GT/s. None means that the text has no such number, or that it is 0.
+    """
     match = _GIGABITS.match(text)
     return (float(match[1]) or None) if match else None
 
@@ -235,7 +254,7 @@ def _bytes_per_second(gigabits_per_second: float, efficiency: float) -> float:
 
 
 def _lanes(width: int | None) -> int | None:
-    # 0 means link down. Kernels report 63 or 255 for an unknown width.
+    # The width 0 means that the link is down. Kernels report 63 or 255 for an unknown width.
     return width if width is not None and 0 < width <= _MAX_LANES else None
 
 
