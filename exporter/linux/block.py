@@ -1,12 +1,13 @@
-"""Reads /sys/block: the whole disks, their queue settings and their partitions.
+"""Reads the whole disks in /sys/block, with their queue settings and their partitions.
 
 Kernel documents:
 
 - /sys/block and partitions: https://docs.kernel.org/admin-guide/abi-stable.html (sysfs-block)
 - queue/: https://docs.kernel.org/block/queue-sysfs.html
 
-"Disk" here means what the kernel calls a whole disk: physical drives, and also virtual devices
-such as dm, md and loop.
+In this module, a "disk" is what the kernel calls a whole disk: a physical drive, or a virtual
+device such as dm, md or loop. Some virtual devices are stacked: they store their data on other
+disks or partitions.
 """
 
 import os
@@ -18,13 +19,14 @@ from pathlib import Path, PurePath
 from exporter.linux import files
 from exporter.linux.diskstats import SECTOR_BYTES
 
-#: The smallest unit in which SSDs map their flash, in bytes. Drives that report blocks of 512 bytes
-#: also slow down when a page of 4096 bytes straddles two units.
+#: The smallest unit in which SSDs map their flash, in bytes. A page of 4096 bytes that lies in two
+#: units is slow to write, also on drives that report blocks of 512 bytes.
 _FLASH_UNIT_BYTES = 4096
 
-#: Removable media that the kernel lists as disks: sr0 is an optical drive, fd0 a floppy drive.
+#: The kinds of drives for removable media, keyed by the letters of the kernel's name: sr0 is an
+#: optical drive, fd0 a floppy drive.
 _REMOVABLE_KINDS = {"sr": "optical", "fd": "floppy"}
-#: Kinds that are stacked on other devices, or do not store data of the host.
+#: The kinds of disks that are stacked on other devices, or that do not store data of the host.
 _NON_LEAF_KINDS = frozenset({"dm", "md", "path", "optical", "floppy", "boot"})
 
 _EMMC_BOOT = re.compile(r"mmcblk\d+boot\d+", re.ASCII)
@@ -36,10 +38,14 @@ _ACTIVE_SCHEDULER = re.compile(r"\[([^\[\]]+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition; None means that the kernel does not report the value.
+    """A partition of a disk. None means that the kernel does not report the value.
 
-    `name` is the kernel's (sda1), `number` is ``major:minor``. `start_bytes` and `size_bytes` are
-    in bytes. `misaligned` is true if writes of 4096 bytes straddle the blocks of the drive.
+    name: the kernel's name, such as ``sda1``.
+    number: the device number, ``major:minor``.
+    start_bytes: the position on the disk, in bytes.
+    size_bytes: the size, in bytes.
+    misaligned: true if pages of 4096 bytes in this partition cross the boundaries of the drive's
+        blocks. See `is_misaligned`.
     """
 
     name: str
@@ -51,18 +57,19 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class QueueSettings:
-    """The settings of a disk's request queue; None means that this kernel does not report one.
+    """The settings of a disk's request queue. None means that the kernel does not report the value.
 
     scheduler: the active I/O scheduler, such as ``mq-deadline`` or ``none``.
     write_cache: ``write back`` (the drive has a volatile cache and receives flushes) or
         ``write through``.
-    fua: the drive supports writes that bypass its cache (Force Unit Access).
-    discard: the drive supports discards (TRIM).
-    rotational: the drive is a hard disk.
+    fua: true if the drive supports writes that bypass its cache (Force Unit Access).
+    discard: true if the drive supports discards (TRIM).
+    rotational: true if the drive is a hard disk.
     requests: the maximum number of requests per hardware queue.
-    logical_block_bytes, physical_block_bytes: block sizes in bytes.
-    optimal_io_bytes: the preferred request size in bytes. USB bridges report arbitrary values such
-        as 33553920, so do not align anything to it.
+    logical_block_bytes: the size of a logical block, in bytes.
+    physical_block_bytes: the size of a physical block, in bytes.
+    optimal_io_bytes: the preferred request size, in bytes. Do not align anything to this value,
+        because USB bridges report arbitrary values such as 33553920.
     """
 
     scheduler: str | None
@@ -78,17 +85,24 @@ class QueueSettings:
 
 @dataclass(frozen=True, slots=True)
 class BlockDevice:
-    """A whole disk of /sys/block; None means that the kernel does not report the value.
+    """A whole disk of /sys/block. None means that the kernel does not report the value.
+
+    With NVMe multipath, one disk can be reached through several controllers. The kernel then has
+    one disk with a device node (the head), and one hidden disk per controller (a path).
 
     name: the kernel's name as in /proc/diskstats, with slashes (cciss/c0d0).
-    directory: the device's directory in sysfs with all links followed.
-    number: ``major:minor``; None for a hidden path of NVMe multipath.
-    diskseq: increases with each disk since boot and with each new medium (Linux 5.15).
+    directory: the disk's directory in sysfs, with all symbolic links followed.
+    number: the device number, ``major:minor``; None for a hidden path.
+    diskseq: the sequence number of the disk. No other disk since boot has the same, and a new
+        medium gets a new number. None before Linux 5.15.
     kind: ``disk`` for a device that stores data itself, ``path`` for a hidden path of NVMe
         multipath, ``optical``, ``floppy``, ``boot`` for the boot areas of an eMMC, or the kernel's
         name of a virtual device: ``dm``, ``md``, ``loop``, ``ram``, ``zram``, ``nbd``, ``bcache``.
     capacity_bytes: the capacity in bytes; 0 if the drive has no medium.
-    slaves: the names of the disks and partitions below a stacked device.
+    slaves: the names of the disks and partitions on which a stacked device is built; empty for
+        other disks.
+    queue: the settings of the request queue.
+    partitions: the partitions of the disk.
     """
 
     name: str
@@ -103,15 +117,21 @@ class BlockDevice:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether this device is at the bottom of a stack; true also for loop, ram and nbd."""
+        """True if this disk is a drive, which means that it is not built on other disks.
+
+        It is also true for loop, ram and nbd. It is false for hidden paths of NVMe multipath, optical
+        drives, floppy drives and the boot areas of an eMMC.
+        """
         return self.kind not in _NON_LEAF_KINDS and not self.slaves
 
 
 def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevice | None:
     """Returns the disk with this name in /sys/block; None if it has disappeared.
 
-    `partitions` are the directory names of its partitions. Attributes that cannot be read are None
-    in the record.
+    Attributes that cannot be read are None in the record.
+
+    directory_name: the name of the disk's directory, with ``!`` in place of each slash.
+    partitions: the names of the directories of its partitions.
     """
     directory = Path(os.path.realpath(sys / "block" / directory_name))
     name = directory_name.replace("!", "/")
@@ -137,24 +157,37 @@ def read(sys: Path, directory_name: str, partitions: Sequence[str]) -> BlockDevi
 
 
 def read_device_number(path: Path) -> str | None:
-    """Returns a ``dev`` attribute, ``major:minor``; None if it is absent or malformed."""
+    """Returns the device number ``major:minor`` from a ``dev`` file.
+
+    None means that the file is absent or malformed.
+    """
     number = files.read_attribute(path)
     return number if number is not None and _DEVICE_NUMBER.fullmatch(number) else None
 
 
 def read_capacity_bytes(path: Path) -> int | None:
-    """Returns a ``size`` attribute in bytes; 0 means a drive without a medium."""
+    """Returns the capacity in bytes from a ``size`` file; None if it cannot be read.
+
+    A drive without a medium has the capacity 0.
+    """
     return _sectors_to_bytes(files.read_integer(path))
 
 
 def read_slaves(directory: Path) -> tuple[str, ...]:
-    """Returns the kernel's names of the disks and partitions below a stacked device."""
+    """Returns the kernel's names of the disks and partitions on which a stacked device is built.
+
+    directory: the stacked device's directory in sysfs.
+    """
     return tuple(name.replace("!", "/") for name in files.list_names(directory / "slaves"))
 
 
 def read_queue(disk: Path) -> QueueSettings:
-    """Returns the queue settings of a disk's sysfs directory, None for each unreadable one."""
-    # Strings instead of Path: joining Paths took a third of each survey on a host of 24 drives.
+    """Returns the queue settings of a disk; each one that cannot be read is None.
+
+    disk: the disk's directory in sysfs.
+    """
+    # This joins strings, because joining Path objects took a third of the time of each refresh of
+    # the topology on a host with 24 drives.
     queue = f"{disk}/queue"
     return reread_queue(
         disk,
@@ -173,7 +206,13 @@ def read_queue(disk: Path) -> QueueSettings:
 
 
 def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
-    """Returns `known` with the settings that an administrator can change read again."""
+    """Returns the current queue settings of a disk whose settings have been read before.
+
+    Only settings that an administrator can change are read. The others are those of `known`.
+
+    disk: the disk's directory in sysfs.
+    known: the result of an earlier reading.
+    """
     queue = f"{disk}/queue"
     discard_bytes = files.read_integer(f"{queue}/discard_max_bytes")
     return QueueSettings(
@@ -190,10 +229,15 @@ def reread_queue(disk: Path, known: QueueSettings) -> QueueSettings:
 
 
 def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | None) -> Partition:
-    """Returns one partition from the sysfs directory of its disk."""
+    """Returns one partition of a disk.
+
+    disk: the disk's directory in sysfs.
+    directory_name: the name of the partition's directory, which is in that of the disk.
+    physical_block_bytes: the size of the disk's physical blocks, in bytes; None means unknown.
+    """
     directory = disk / directory_name
     start = _sectors_to_bytes(files.read_integer(directory / "start"))
-    # The kernel reports -1 for a partition that no offset would align.
+    # The kernel reports -1 if the partition cannot be aligned by any offset.
     offset = files.read_integer(directory / "alignment_offset", minimum=-1)
     return Partition(
         name=directory_name.replace("!", "/"),
@@ -205,7 +249,10 @@ def read_partition(disk: Path, directory_name: str, physical_block_bytes: int | 
 
 
 def device_kind(name: str, path: PurePath) -> str:
-    """Returns the `BlockDevice.kind` for a name and a path below /sys.
+    """Returns the `BlockDevice.kind` of a disk.
+
+    name: the kernel's name of the disk.
+    path: the disk's directory relative to /sys.
 
     >>> device_kind("sda", PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/block/sda"))
     'disk'
@@ -223,19 +270,23 @@ def device_kind(name: str, path: PurePath) -> str:
 
 
 def sysfs_path(sys: Path, directory: Path) -> PurePath:
-    """Returns a device's directory relative to /sys; empty if it is not below /sys.
+    """Returns a device's directory relative to /sys; an empty path if it is not below /sys.
 
-    Callers search the result for names of buses. The directories above `sys` must not match.
+    Callers search the result for the names of buses. It does not contain the directories above
+    `sys`, because their names could be those of buses too.
     """
     root = Path(os.path.realpath(sys))
     return directory.relative_to(root) if directory.is_relative_to(root) else PurePath()
 
 
 def partitions_by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str, list[str]]:
-    """Returns the partitions of each disk among the names of /sys/class/block, in their order.
+    """Returns the names of the partitions of each disk, keyed by the name of the disk.
 
-    The kernel puts a ``p`` between a name that ends with a digit and the number of the partition:
-    sda1, but nvme0n1p1.
+    The name of a partition is that of its disk, followed by a number. If the name of the disk ends
+    with a digit, the kernel puts a ``p`` before the number: sda1, but nvme0n1p1.
+
+    names: the names in /sys/class/block. The partitions in the result are in the same order.
+    disks: the names of all disks.
     """
     partitions: dict[str, list[str]] = {}
     for name in names:
@@ -250,10 +301,11 @@ def partitions_by_disk(names: Iterable[str], disks: Collection[str]) -> dict[str
 
 
 def parse_scheduler(text: str) -> str | None:
-    """Returns the active scheduler: ``mq-deadline`` for ``none [mq-deadline] kyber``.
+    """Returns the active scheduler from the text of a ``scheduler`` file.
 
-    Devices without a choice of schedulers, such as dm and md, report the single word ``none``.
-    Returns None if the text names no active scheduler.
+    The text lists all schedulers, with the active one in brackets: ``none [mq-deadline] kyber``.
+    Devices without a choice of schedulers, such as dm and md, report the single word ``none``. The
+    result is None if the text names no active scheduler.
     """
     match = _ACTIVE_SCHEDULER.search(text)
     if match:
@@ -265,10 +317,17 @@ def parse_scheduler(text: str) -> str | None:
 def is_misaligned(
     start_bytes: int, physical_block_bytes: int | None, alignment_offset_bytes: int | None
 ) -> bool:
-    """Whether writes of whole pages straddle the blocks of the drive. All values are in bytes.
+    """True if the pages of a partition cross the boundaries of the drive's blocks.
 
-    The unit is the physical block, or 4096 bytes if that is larger. It is never optimal_io_size:
-    behind a USB bridge that reports 33553920, parted starts partitions at sector 65535.
+    The start of the partition must be a multiple of the physical block, and of 4096 bytes if the
+    block is smaller. It need not be a multiple of optimal_io_size: if a USB bridge reports
+    33553920, parted aligns partitions to that value and starts them at sector 65535, which is
+    misaligned.
+
+    start_bytes: the position of the partition on the disk, in bytes.
+    physical_block_bytes: the size of the disk's physical blocks, in bytes; None means unknown.
+    alignment_offset_bytes: the kernel's alignment_offset of the partition. It is 0 if the kernel
+        considers the partition aligned. None means unknown.
     """
     unit = max(_FLASH_UNIT_BYTES, physical_block_bytes or 0)
     return start_bytes % unit != 0 or bool(alignment_offset_bytes)
