@@ -1,12 +1,17 @@
-"""Reads one disk with its identity and its state: fully once, later only what can change.
+"""Reads a disk with its identity and its state, completely once and later only what can change.
 
-`read` is called at each survey. If a disk is still the same one, its identity and fixed attributes
-are taken from the previous record, and only its state and settings are read again.
+`read` is called for each disk at each refresh of the topology. If the disk is still the same one,
+its identity and its fixed attributes are copied from the previous record, and only its state and
+its settings are read again.
+
+Terms of NVMe: a controller provides one or more namespaces, and each namespace is a disk. With
+multipath, several controllers provide the same namespace. The kernel then has one disk for it (the
+head) and one hidden disk per controller (a path).
 
 Kernel documents: /sys/block/<md>/md in https://docs.kernel.org/admin-guide/md.html; state,
 ioerr_cnt and iotmo_cnt of SCSI devices in drivers/scsi/scsi_sysfs.c; state of NVMe controllers in
-drivers/nvme/host/sysfs.c. The modules `block`, `nvme_sysfs`, `scsi_sysfs`,
-`links` and `pcie` name the documents of their files.
+drivers/nvme/host/sysfs.c. The modules `block`, `nvme_sysfs`, `scsi_sysfs`, `links` and `pcie` name
+the documents of the files that they read.
 """
 
 import os
@@ -23,7 +28,7 @@ from exporter.linux.links import LinkFiles, LinkSpeed
 from exporter.linux.pcie import AerFiles, PcieErrors
 from exporter.linux.scsi_sysfs import AtaIdentity, Attachment
 
-#: The fastest SATA generation, in Gbit/s. It limits a SATA drive at a faster SAS port.
+#: The speed of the fastest SATA generation, in Gbit/s: the maximum of a SATA drive at a SAS port.
 _MAX_SATA_GIGABITS = 6.0
 
 
@@ -31,11 +36,12 @@ _MAX_SATA_GIGABITS = 6.0
 class DeviceEntry:
     """A disk as the directory listings of /sys show it, before any attribute is read.
 
-    directory_name: its name in /sys/block, with ``!`` for slashes.
-    partitions: the names of its partitions.
-    paths: the names of the hidden paths of an NVMe multipath head.
-    inodes: the inodes of the links in /sys to the disk, its partitions and its paths. The kernel
-        assigns new ones to a new disk or partition, also before Linux 5.15, which has no diskseq.
+    directory_name: its name in /sys/block, with ``!`` in place of each slash.
+    partitions: the names of the directories of its partitions.
+    paths: the names of the hidden paths, if this is an NVMe multipath head; else empty.
+    inodes: the inode numbers of the links in /sys to the disk, its partitions and its paths. The
+        kernel assigns new numbers to a new disk or partition. Kernels before Linux 5.15 have no
+        diskseq, and there these numbers show that a disk was replaced.
     """
 
     directory_name: str
@@ -46,9 +52,13 @@ class DeviceEntry:
 
 @dataclass(frozen=True, slots=True)
 class RevalidationFiles:
-    """The files that show whether a disk is still the same one.
+    """The files whose contents show whether a disk is still the same one.
 
-    The paths are kept because joining them took a fifth of the time of a repeated reading.
+    The paths are stored because joining them took a fifth of the time of a repeated reading.
+
+    diskseq: the file with `BlockDevice.diskseq`.
+    number: the file with the device number.
+    size: the file with the capacity.
     """
 
     diskseq: Path
@@ -58,13 +68,14 @@ class RevalidationFiles:
 
 @dataclass(frozen=True, slots=True)
 class StateFiles:
-    """The files with the state of a drive; None and () mean that it has no such file.
+    """The files with the state of a drive. None or an empty tuple means that there is no such file.
 
-    states: the state of the SCSI device, or of each NVMe controller.
-    healthy: the text of these files for a working device: ``running`` or ``live``.
-    io_errors, io_timeouts: the SCSI device's counters.
-    links: the links to the drive.
-    pcie_errors: the error counters of each NVMe controller, by its name.
+    states: the file with the state of the SCSI device, or one file per NVMe controller.
+    healthy: the text of these files if the device works: ``running`` or ``live``.
+    io_errors: the file with the SCSI device's number of failed requests.
+    io_timeouts: the file with the SCSI device's number of timed-out requests.
+    links: the files with the speed of each link to the drive.
+    pcie_errors: pairs of the name of an NVMe controller and the files with its error totals.
     """
 
     states: tuple[Path, ...] = ()
@@ -77,13 +88,13 @@ class StateFiles:
 
 @dataclass(frozen=True, slots=True)
 class DeviceState:
-    """The state of a drive as the kernel reports it; None means unknown or not counted.
+    """The state of a drive as the kernel reports it. None means unknown or not counted.
 
-    ok: whether all NVMe controllers are live, or the SCSI device is running.
+    ok: true if all NVMe controllers are live, or if the SCSI device is running.
     io_errors: the number of requests that failed, since the device appeared. SCSI only.
     io_timeouts: the number of requests that timed out, since the device appeared. SCSI only.
-    link: the speed of the link; of several links, the slowest.
-    pcie_errors: the error totals of each NVMe controller, by its name. All namespaces of a
+    link: the speed of the link to the drive. If the drive has several links, that of the slowest.
+    pcie_errors: pairs of the name of an NVMe controller and its error totals. All namespaces of a
         controller have the same totals.
     """
 
@@ -98,9 +109,14 @@ class DeviceState:
 class Device:
     """A disk of /sys/block with its identity and its state.
 
-    degraded_members: the number of missing members of an md array; None for other disks, and for
+    block: the attributes that every disk has.
+    identity: the model, the serial number and other fixed properties.
+    state: the state at the last reading.
+    degraded_members: the number of missing members of an md array. None for other disks, and for
         RAID levels without redundancy.
-    entry, revalidation_files, state_files: kept for the next reading.
+    entry: the directory entries of the disk. The next reading compares them.
+    revalidation_files: the files by which the next reading checks that the disk is the same.
+    state_files: the files from which the next reading reads the state.
     faults: the parse errors of the fixed attributes. Each later reading reports them again.
     """
 
@@ -119,9 +135,11 @@ def read(
 ) -> Parsed[Device | None]:
     """Returns a disk; the value is None if it has disappeared. Never raises.
 
-    If `known` is the same disk, only what can change is read. The same disk has the same links in
-    /sys, number, diskseq and size. If `read_queue` is false, the queue settings are not read
-    again, because only administrators change them.
+    entry: the current directory entries of the disk.
+    known: the disk of the same name at the previous reading; None if there was none. If its
+        directory entries, device number, diskseq and size are unchanged, the disk is the same, and
+        only what can change is read.
+    read_queue: False keeps the queue settings of a known disk, because they rarely change.
     """
     if known is not None and _is_same(entry, known):
         return _reread(known, read_queue=read_queue)
@@ -129,7 +147,10 @@ def read(
 
 
 def read_state(state_files: StateFiles) -> Parsed[DeviceState]:
-    """Returns the current state; files that have disappeared count as unknown. Never raises."""
+    """Returns the current state of a drive. Never raises.
+
+    The value of a file that cannot be read is unknown.
+    """
     errors: list[tuple[str, PcieErrors]] = []
     faults: tuple[SourceError, ...] = ()
     for controller, aer_files in state_files.pcie_errors:
@@ -152,15 +173,17 @@ def read_degraded_members(disk: Path) -> int | None:
     """Returns the number of missing members of an md array.
 
     None means that this is not an md array, or that its RAID level has no redundancy.
+
+    disk: the disk's directory in sysfs.
     """
     return files.read_integer(disk / "md" / "degraded")
 
 
 def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFiles:
-    """Returns the state files of an NVMe namespace.
+    """Returns the files with the state of an NVMe drive.
 
-    `controllers` are the directories of its controllers, each with that of its PCI function, or
-    None for NVMe over fabrics.
+    controllers: one pair per controller: the directory of the controller, and the directory of its
+        PCI function. The second is None for NVMe over fabrics.
     """
     pairs = tuple(controllers)
     functions = [(path.name, function) for path, function in pairs if function is not None]
@@ -175,7 +198,11 @@ def nvme_state_files(controllers: Iterable[tuple[Path, Path | None]]) -> StateFi
 
 
 def scsi_state_files(device: Path, link: LinkFiles | None) -> StateFiles:
-    """Returns the state files of a SCSI disk from its device directory (/sys/block/sda/device)."""
+    """Returns the files with the state of a SCSI disk.
+
+    device: the directory of the SCSI device (/sys/block/sda/device).
+    link: the files of the link to the drive; None means unknown.
+    """
     return StateFiles(
         states=(device / "state",),
         healthy="running",
@@ -186,9 +213,12 @@ def scsi_state_files(device: Path, link: LinkFiles | None) -> StateFiles:
 
 
 def all_healthy(states: tuple[str | None, ...], healthy: str) -> bool | None:
-    """Whether all states have the healthy text.
+    """Returns True if all states are equal to `healthy`, and False if a known state differs.
 
-    False if any known state differs. Otherwise None if a state is unknown or there are no states.
+    None means that no known state differs, but a state is unknown or there are no states.
+
+    states: the texts of the state files; None for each file that cannot be read.
+    healthy: the text for a working device.
     """
     if any(state is not None and state != healthy for state in states):
         return False
@@ -261,7 +291,7 @@ def _read_nvme(
     controllers = nvme_sysfs.find_controllers(sys, owner, entry.paths)
     identity = nvme_sysfs.read_identity(disk.directory, owner, controllers)
     if disk.kind == "path":
-        # The multipath head has the same controllers and reports their state.
+        # The state is not read for a hidden path, because the head reports that of all controllers.
         return identity, StateFiles()
     functions = [
         (controller, nvme_sysfs.find_pci_function(controller)) for controller in controllers
@@ -312,7 +342,8 @@ def _find_scsi_link(
 
 
 def _read_count(path: Path | None) -> int | None:
-    # The kernel prints these with %#x. Base 0 accepts 0x1f, and also a plain 0.
+    # The kernel prints these numbers with %#x, for example 0x1f, but 0 without a prefix. Base 0
+    # accepts both.
     return None if path is None else files.read_integer(path, 0)
 
 
