@@ -1,7 +1,7 @@
-"""The identity of a drive as sysfs reports it, without a query to the drive.
+"""Defines the identity of a drive, such as its model, and reads it for virtio and MMC drives.
 
-This module defines the record, and reads the identity of virtio and MMC drives. `nvme_sysfs` and
-`scsi_sysfs` read that of NVMe and SCSI drives.
+The values come from sysfs, without a query to the drive. `nvme_sysfs` and `scsi_sysfs` read the
+identity of NVMe and SCSI drives.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,21 @@ from exporter.linux import files
 
 @dataclass(frozen=True, slots=True)
 class DeviceIdentity:
-    """The names and the fixed properties of a drive; None means unknown, and no text is empty.
+    """The names and the fixed properties of a drive. None means unknown; no text is empty.
 
-    model, vendor, serial, firmware: the drive's own, without padding. A USB bridge reports its own
-        names, not those of the drive behind it.
+    A USB bridge reports its own names, and not those of the drive behind it.
+
+    model: the name of the model, without padding.
+    vendor: the name of the vendor, without padding.
+    serial: the serial number, without padding.
+    firmware: the version of the firmware, without padding.
     wwn: the world wide name as in sysfs (``naa.5...``, ``eui.0...``).
     transport: how the drive is attached: nvme, nvme-tcp, sata, sas, usb, virtio, mmc, fc, iscsi,
         or scsi if the transport is unknown.
     protocol: the command set of the drive itself: nvme, ata or scsi.
-    controllers: the names of its NVMe controllers (nvme0).
-    temperature_warning_celsius, temperature_critical_celsius: an NVMe drive's own limits, in °C.
+    controllers: the names of its NVMe controllers, such as ``nvme0``; empty for other drives.
+    temperature_warning_celsius: the warning threshold of an NVMe drive, in °C.
+    temperature_critical_celsius: the critical threshold of an NVMe drive, in °C.
     """
 
     model: str | None = None
@@ -37,21 +42,24 @@ class DeviceIdentity:
 
 
 def strip_padding(text: str | None) -> str | None:
-    """Returns an attribute without its padding; None if nothing remains."""
+    """Returns a text without the spaces, null bytes and newlines at its start and end.
+
+    The result is None if nothing remains, or if `text` is None.
+    """
     return (text or "").strip(" \0\t\r\n") or None
 
 
 def read_virtio(directory: Path) -> DeviceIdentity:
-    """Returns the identity of a virtio-blk disk: a serial number, if the hypervisor sets one.
+    """Returns the identity of a virtio-blk disk. It has a serial number if the hypervisor sets one.
 
-    Source: serial_show in drivers/block/virtio_blk.c; no kernel document lists it.
+    No kernel document describes the file ``serial``: see serial_show in drivers/block/virtio_blk.c.
     """
     serial = strip_padding(files.read_attribute(directory / "serial"))
     return DeviceIdentity(serial=serial, transport="virtio")
 
 
 def read_mmc(directory: Path) -> DeviceIdentity:
-    """Returns the identity of an SD card or eMMC, from its CID register.
+    """Returns the identity of an SD card or eMMC, from its CID (card identification) register.
 
     https://docs.kernel.org/driver-api/mmc/mmc-dev-attrs.html
     """
