@@ -119,8 +119,8 @@ class BlockDevice:
     def is_leaf(self) -> bool:
         """True if this disk is a drive, which means that it is not built on other disks.
 
-        It is also true for loop, ram and nbd. It is false for hidden paths of NVMe multipath, optical
-        drives, floppy drives and the boot areas of an eMMC.
+        It is also true for loop, ram and nbd. It is false for hidden paths of NVMe multipath,
+        optical drives, floppy drives and the boot areas of an eMMC.
         """
         return self.kind not in _NON_LEAF_KINDS and not self.slaves
 
