@@ -1,8 +1,13 @@
 """Reads the topology of a host: its drives, what is stacked on them, and what MySQL stores there.
 
-Combines /sys/block (`device`), the structure of stacked devices (`stack`), the mounts
-(`mountinfo`), the running MySQL servers (`mysqld`), and the usage and errors of filesystems:
-statvfs(3), and https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-fs-ext4: errors_count).
+The topology combines the results of these modules: the disks of /sys/block (`device`), the
+structure of stacked devices such as dm and md (`stack`), the mounts (`mountinfo`), and the running
+MySQL servers (`mysqld`). This module adds the usage and the errors of filesystems: statvfs(3), and
+https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-fs-ext4: errors_count).
+
+A drive is a disk at the bottom of a stack. Terms of NVMe: a controller provides one or more
+namespaces, and each namespace is a disk. With multipath, a namespace also has one hidden disk per
+controller (a path).
 """
 
 import os
@@ -19,8 +24,8 @@ from exporter.linux.mountinfo import Mount, Mounts
 from exporter.linux.mysqld import MysqlServer
 from exporter.linux.stack import Stack
 
-#: Limits the filesystems that are reported, and so the number of time series. Hosts have thousands
-#: of mounts when they run containers, but few filesystems.
+#: The maximum number of filesystems in a topology. This also limits the number of time series. A
+#: host with containers may have thousands of mounts, but has few filesystems.
 _MAX_FILESYSTEMS = 256
 
 _NO_ROLES: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -32,7 +37,7 @@ _FilesystemKey = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class FilesystemUsage:
-    """The size of a filesystem, and the space that unprivileged users can still use, in bytes."""
+    """The size of a filesystem, and its free space for unprivileged users, in bytes."""
 
     size_bytes: int
     avail_bytes: int
@@ -42,13 +47,15 @@ class FilesystemUsage:
 class Filesystem:
     """A mounted filesystem on block devices.
 
-    mountpoint: its path in the host's view.
-    fstype: its type, such as ``ext4``.
-    number: its device number, ``major:minor``.
-    devices: the names of the drives below it.
-    readonly: whether the filesystem or this mount is read-only.
-    usage, errors: its usage, and the number of errors that ext4 has recorded in it. They are read
-        only for mounts with a `StorageRole`. None means not read, or unknown.
+    mountpoint: the path of the mountpoint in the host's view.
+    fstype: the type of the filesystem, such as ``ext4``.
+    number: the device number of the filesystem, ``major:minor``.
+    devices: the names of the drives below the filesystem.
+    readonly: true if the filesystem or this mount is read-only.
+    usage: the size and the free space. It is read only if the mount has a `StorageRole`. None means
+        not read, or unknown.
+    errors: the number of errors that ext4 has recorded in the filesystem. It is read only if the
+        mount has a `StorageRole`. None means not read, or unknown.
     """
 
     mountpoint: str
@@ -65,10 +72,13 @@ class StorageRole:
     """The purpose of a directory, and the drives below it.
 
     name: the purpose, such as ``mysql-data``.
-    pid: the process ID of the server; None for a role from the settings.
-    directory: the path in the server's view; empty for a device from the settings.
-    mountpoint: the mountpoint in the host's view; None if the host does not mount the filesystem.
-    devices: the names of the drives.
+    pid: the process ID of the MySQL server that uses the directory; None for a role from the
+        settings.
+    directory: the path in the server's view, or as in the settings. Empty if the settings name a
+        device.
+    mountpoint: the mountpoint of the filesystem in the host's view. None if the host does not mount
+        it, if the settings name a device, or if a server's directory is not on block devices.
+    devices: the names of the drives below the directory.
     """
 
     name: str
@@ -82,14 +92,15 @@ class StorageRole:
 class Topology:
     """A consistent snapshot of a host's storage.
 
-    devices: all disks of /sys/block by the kernel's name, including stacked and hidden ones.
+    devices: all disks of /sys/block, keyed by the kernel's name, including stacked and hidden ones.
     stack: the structure of these devices.
     mounts: all mounts.
-    filesystems: the filesystems on block devices, each once, and each mount with a role.
+    filesystems: the filesystems on block devices. Each is listed once, and again for each further
+        mount that has a role. Each btrfs subvolume counts as a filesystem.
     servers: the running MySQL servers.
     roles: the purposes of directories and devices.
-    first_namespaces: the lowest namespace of each NVMe controller. Values of a controller are
-        reported under this name.
+    first_namespaces: the name of the namespace with the lowest number of each NVMe controller,
+        keyed by the name of the controller. Values of a controller are reported for this namespace.
     """
 
     devices: Mapping[str, Device]
@@ -101,7 +112,7 @@ class Topology:
     first_namespaces: Mapping[str, str]
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
-        """Returns the names of the drives below a disk or partition."""
+        """Returns the names of the drives below a disk or partition; a drive returns itself."""
         return self.stack.leaves_of(name)
 
 
@@ -115,14 +126,17 @@ def read(
     look_for_servers: bool = True,
     read_queues: bool = True,
 ) -> Parsed[Topology]:
-    """Returns the current topology. Never raises: all errors are faults.
+    """Returns the current topology. Never raises: `Parsed.faults` contains the errors.
 
-    root: the directory at which the host's root filesystem is mounted for the reader.
-    known: the previous topology. For disks that it contains, only what can change is read.
-    configured: directories of the host and names of devices, by the role that the settings assign.
-    look_for_servers: false keeps the servers of `known`. The search through all processes takes
-        longer than all other reads.
-    read_queues: false keeps the queue settings of `known`, which are half of the reads per disk.
+    root: the directory at which the host's root filesystem is mounted for this process.
+    known: the previous topology; None if there is none. For disks that it contains, only what can
+        change is read.
+    configured: the roles in the settings: lists of directories of the host and names of devices,
+        keyed by the role.
+    look_for_servers: False keeps the servers of `known`, because the search through all processes
+        takes longer than all other reads.
+    read_queues: False keeps the queue settings of `known`, because they are half of the reads per
+        disk.
     """
     parsed_devices = _read_devices(
         sys, {} if known is None else known.devices, read_queues=read_queues
@@ -158,7 +172,10 @@ def read(
 
 
 def list_entries(sys: Path) -> Iterator[DeviceEntry]:
-    """Returns the disks of /sys/block by name, each with its partitions and hidden paths."""
+    """Yields the directory entries of each disk in /sys/block, sorted by name.
+
+    An entry contains the disk's partitions and hidden paths.
+    """
     disks = _list_inodes(sys / "block")
     partitions = _list_inodes(sys / "class" / "block")
     ordered = sorted(partitions, key=lambda name: (len(name), name))
@@ -177,7 +194,7 @@ def list_entries(sys: Path) -> Iterator[DeviceEntry]:
 def read_usage(rootfs: Path, mountpoint: str) -> FilesystemUsage | None:
     """Returns the usage of the filesystem at a mountpoint of the host; None if unknown.
 
-    `rootfs` is the directory at which the host's root filesystem is mounted for the reader.
+    rootfs: the directory at which the host's root filesystem is mounted for this process.
     """
     try:
         status = os.statvfs(rootfs / mountpoint.lstrip("/"))
@@ -187,15 +204,17 @@ def read_usage(rootfs: Path, mountpoint: str) -> FilesystemUsage | None:
 
 
 def read_error_count(sys: Path, device: str) -> int | None:
-    """Returns the number of errors that ext4 has recorded; None if this is not an ext4.
+    """Returns the number of errors that ext4 has recorded in a filesystem.
 
-    `device` is the name of the disk or partition with the filesystem.
+    None means that the filesystem is not a mounted ext4, or that the number cannot be read.
+
+    device: the name of the disk or partition with the filesystem.
     """
     return files.read_integer(sys / "fs" / "ext4" / device.replace("/", "!") / "errors_count")
 
 
 def visible_mounts(mounts: Mounts) -> tuple[Mount, ...]:
-    """Returns the mounts that are not hidden by a later mount at the same mountpoint."""
+    """Returns the mounts, without those that are hidden by a later mount at the same mountpoint."""
     return tuple({mount.mountpoint: mount for mount in mounts.mounts}.values())
 
 
@@ -276,8 +295,12 @@ def _host_mountpoint(
 ) -> str | None:
     """Returns the host's mountpoint of a mount's filesystem; None if the host does not mount it.
 
-    A mount of the whole filesystem precedes bind mounts. A btrfs is mounted once per subvolume, so
-    the mount with the same root precedes others.
+    If the host has several mounts of the filesystem, those that are not bind mounts are preferred.
+    Of these, the one with the same root as `mount` is preferred, because a btrfs has one mount per
+    subvolume.
+
+    mount: a mount as a MySQL server or the host sees it.
+    by_filesystem: the mounts of the host, keyed by filesystem.
     """
     candidates = by_filesystem.get((mount.number, mount.fstype), ())
     best = min(candidates, key=lambda m: (m.is_bind, m.root != mount.root), default=None)
@@ -302,7 +325,8 @@ def _filesystems(
             fstype=mount.fstype,
             number=mount.number,
             devices=storage.drives_of(mount),
-            # The exporter's own mounts may be read-only only for it: ProtectSystem= of systemd.
+            # A mount of the exporter's own mount namespace may be read-only although the host can
+            # write to it, because of ProtectSystem= of systemd.
             readonly=mount.filesystem_readonly or (mounts.of_host and mount.mount_readonly),
             usage=read_usage(root, mount.mountpoint) if has_role else None,
             errors=read_error_count(sys, names[0]) if has_role else None,
