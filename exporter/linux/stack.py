@@ -1,4 +1,7 @@
-"""Finds the drives below a mount, a partition or a stacked device such as dm, md or bcache.
+"""Finds the drives below a mount, a partition or a stacked device.
+
+A stacked device, such as dm, md or bcache, stores its data on other disks or partitions. A drive
+is a disk at the bottom of a stack.
 
 The structure comes from /sys/block/<disk>/slaves, /sys/block/<dm>/dm/name and
 /sys/fs/btrfs/<uuid>/devices: https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-block-dm)
@@ -16,13 +19,14 @@ from exporter.linux.mountinfo import Mount
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """The block devices of a host, with an index for each kind of name.
+    """The block devices of a host, with mappings to find them by different names.
 
-    disks: the whole disks by the kernel's name.
-    parents: the disk of each partition.
-    numbers: the name of each disk and partition, by ``major:minor``.
-    mapped: the kernel's name of each dm device, by its name in /dev/mapper.
-    pools: the devices of each btrfs. A mount names only one of these devices.
+    disks: the whole disks, keyed by the kernel's name.
+    parents: the name of the disk of each partition, keyed by the name of the partition.
+    numbers: the name of each disk and partition, keyed by its device number ``major:minor``.
+    mapped: the kernel's name of each dm device, keyed by its name in /dev/mapper.
+    pools: the names of the devices of each btrfs, one set per btrfs. A mount names only one of
+        these devices.
     """
 
     disks: Mapping[str, BlockDevice]
@@ -32,9 +36,10 @@ class Stack:
     pools: tuple[frozenset[str], ...] = ()
 
     def leaves_of(self, name: str) -> tuple[str, ...]:
-        """Returns the drives below a disk or partition; a drive is its own leaf.
+        """Returns the names of the drives below a disk or partition; a drive returns itself.
 
-        A device that does not exist has no leaves. A cycle of devices ends the search.
+        The result is empty if the device does not exist. Each disk is visited once, so a cycle of
+        devices does no harm.
         """
         leaves: dict[str, None] = {}
         visited: set[str] = set()
@@ -51,10 +56,11 @@ class Stack:
         return tuple(leaves)
 
     def devices_of(self, mount: Mount) -> tuple[str, ...]:
-        """Returns the disks or partitions of a mounted filesystem; none for tmpfs, NFS or ZFS.
+        """Returns the names of the disks or partitions on which a mounted filesystem is stored.
 
-        The device is found by the filesystem's number. If the kernel assigned an anonymous number
-        (major 0), as for btrfs, the device is found by the mount's source.
+        The result is empty for tmpfs, NFS and ZFS. The device is found by the device number of the
+        filesystem. If the kernel assigned an anonymous number (major 0), as for btrfs, the device
+        is found by the source of the mount.
         """
         name = self.numbers.get(mount.number)
         if name is None and mount.number.startswith("0:"):
@@ -65,7 +71,7 @@ class Stack:
         return tuple(sorted(pool))
 
     def drives_of(self, mount: Mount) -> tuple[str, ...]:
-        """Returns the drives below a mount, each once."""
+        """Returns the names of the drives below a mounted filesystem, each once."""
         drives = (drive for name in self.devices_of(mount) for drive in self.leaves_of(name))
         return tuple(dict.fromkeys(drives))
 
@@ -83,7 +89,12 @@ def build_stack(
     mapped: Mapping[str, str],
     pools: tuple[frozenset[str], ...] = (),
 ) -> Stack:
-    """Returns the stack of these disks, with the results of `read_mapped` and `read_pools`."""
+    """Returns the stack that consists of these disks.
+
+    disks: all whole disks, keyed by the kernel's name.
+    mapped: the result of `read_mapped`.
+    pools: the result of `read_pools`.
+    """
     parents: dict[str, str] = {}
     numbers: dict[str, str] = {}
     for name, disk in disks.items():
@@ -97,7 +108,7 @@ def build_stack(
 
 
 def read_mapped(disks: Iterable[BlockDevice]) -> dict[str, str]:
-    """Returns the kernel's names of the dm devices, by their names in /dev/mapper."""
+    """Returns the kernel's names of the dm devices, keyed by their names in /dev/mapper."""
     names = (
         (files.read_attribute(disk.directory / "dm" / "name"), disk.name)
         for disk in disks
