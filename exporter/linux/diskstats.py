@@ -2,8 +2,8 @@
 
 https://docs.kernel.org/admin-guide/iostats.html
 
-The exporter reads this file every second, so the parser is optimised for speed: the record of an
-unchanged line is reused, and several range checks are combined into one exact check.
+The exporter reads this file every second, so the parser is optimised for speed: it reuses the
+record of each unchanged line, and checks the range of all numbers of a line at once.
 """
 
 import os
@@ -17,50 +17,54 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import COUNTER_END, Parsed, RawFile
 
-#: The unit of sector counts in /proc/diskstats and /sys/block, in bytes. It does not depend on the
-#: sector size of the device.
+#: The size of one sector in the counts of /proc/diskstats and /sys/block, in bytes. It does not
+#: depend on the sector size of the device.
 SECTOR_BYTES = 512
 
-#: The time counters wrap at this value, in milliseconds: they are unsigned 32-bit numbers on every
-#: kernel. Each wraps separately, after 49.7 days of summed I/O time
+#: The value at which each time counter restarts from 0, in milliseconds. Time counters are unsigned
+#: 32-bit numbers on every kernel. Each restarts separately, after 49.7 days of summed I/O time
 #: (https://github.com/elastic/beats/issues/30480).
 TIME_WRAP_MILLISECONDS = 2**32
 
-#: From this value on, the number of requests in flight is read as 0. A driver that counts more
-#: completions than starts makes it negative, and the kernel prints it as a huge unsigned number.
+#: If the number of requests in flight is this or more, it is replaced by 0. Drivers that count more
+#: completions than starts make it negative, and the kernel prints it as a huge unsigned number.
 _MAX_IN_FLIGHT = 2**31
 
-#: A hidden path of an NVMe multipath head: nvme<subsystem>c<controller>n<namespace>.
+#: The name of a hidden path of NVMe multipath: nvme<subsystem>c<controller>n<namespace>. A path is
+#: a disk as seen through one controller. The head nvme<subsystem>n<namespace> combines its paths.
 _NVME_PATH = re.compile(r"(nvme\d+)c\d+(n\d+)", re.ASCII)
 
-#: Columns per line. Kernel 4.18 added discards and 5.5 flushes. Later kernels append columns and
-#: never reorder them.
+#: The number of columns per line. Kernel 4.18 added discards, and kernel 5.5 added flushes. Later
+#: kernels may append columns, and never reorder them.
 _BASIC, _WITH_DISCARDS, _WITH_FLUSHES = 14, 18, 20
 _SHORT_FORMATS = frozenset({_BASIC, _WITH_DISCARDS})
 
-#: Columns before the counters: major number, minor number, device name.
+#: The number of columns before the counters: major number, minor number, device name.
 _NAME_COLUMNS = 3
 
-#: The index of "in flight" among the counters.
+#: The index of the number of requests in flight among the counters.
 _IN_FLIGHT = 8
 
 _new = tuple.__new__
 
 
 class DiskStats(NamedTuple):
-    """The counters of one device: the kernel's fields in its order and units.
+    """The counters of one device since it appeared.
 
-    The properties convert to bytes and seconds. The fields are integers in the kernel's units,
-    because a record is created for each busy device every second but converted only for a scrape,
-    and because differences modulo the wrap are then exact. The suffixes give the units:
-    ``_sectors`` are 512 bytes, fields without a unit are numbers of requests. None means that the
-    kernel does not count the value: discards before 4.18, flushes before 5.5.
+    The fields have the order and the units of the kernel's file. A field ending with ``_sectors``
+    is a number of units of 512 bytes, and one ending with ``_milliseconds`` is a time. Other
+    counters are numbers of requests. None means that the kernel does not count the value: discards
+    before Linux 4.18, flushes before 5.5.
 
-    device: the kernel's name (nvme0n1).
-    number: ``major:minor``.
-    io_now: requests in flight.
-    io_milliseconds: time with at least one request in flight.
-    io_weighted_milliseconds: time summed over all requests in flight.
+    The properties convert the fields to bytes and seconds. The conversion is separate because a
+    record is created for each busy device every second, but converted only for a scrape. Integers
+    also give exact differences when a counter has restarted from 0.
+
+    device: the kernel's name, such as ``nvme0n1``.
+    number: the device number, ``major:minor``.
+    io_now: the number of requests in flight.
+    io_milliseconds: the time with at least one request in flight.
+    io_weighted_milliseconds: the time in flight, summed over all requests.
     """
 
     device: str
@@ -120,14 +124,17 @@ class DiskStats(NamedTuple):
         return None if self.flush_milliseconds is None else self.flush_milliseconds / 1000
 
 
-#: Records by the line that they were parsed from: an unchanged line needs no second parse.
+#: The records, keyed by the line of the file that each was parsed from. An unchanged line is not
+#: parsed again.
 RecordsByLine = dict[str, DiskStats]
 
 
 def read(
     proc: Path | str, known: Mapping[str, DiskStats] = MappingProxyType({})
 ) -> Parsed[RecordsByLine]:
-    """Reads the file and returns the result of `parse`.
+    """Reads /proc/diskstats, and returns the records keyed by line. See `parse`.
+
+    known: the value of the previous reading.
 
     Raises:
         ReadError: the file is absent or cannot be read.
@@ -137,16 +144,16 @@ def read(
 
 
 def read_raw(proc: Path | str) -> RawFile:
-    """Returns the bytes of the file; never raises."""
+    """Returns the bytes of /proc/diskstats. Never raises: `RawFile.error` is the exception."""
     return files.read_raw(os.path.join(proc, "diskstats"))
 
 
 def decode(raw: RawFile) -> str:
-    """Returns the text of the file.
+    """Returns the text of /proc/diskstats from its bytes.
 
     Raises:
         ReadError: the file is absent or could not be read.
-        ParseError: the file is empty: this host has no block device.
+        ParseError: the file is empty, because this host has no block device.
     """
     text = files.decode_required(raw)
     if not text:
@@ -155,10 +162,13 @@ def decode(raw: RawFile) -> str:
 
 
 def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
-    """Returns the records by line, in the kernel's order; each malformed line is a fault.
+    """Returns the records keyed by line, in the order of the file.
 
-    `known` is the value of the previous reading. A device whose line did not change gets the same
-    record object again. Never raises.
+    Never raises: each malformed line adds an exception to `Parsed.faults`.
+
+    text: the text of /proc/diskstats.
+    known: the value of the previous reading. If a line did not change, the result contains the same
+        record object.
     """
     records: RecordsByLine = {}
     lines, faults = files.split_complete_lines("diskstats", text)
@@ -175,10 +185,10 @@ def parse(text: str, known: Mapping[str, DiskStats]) -> Parsed[RecordsByLine]:
 
 
 def records_by_device(records: Iterable[DiskStats]) -> dict[str, DiskStats]:
-    """Returns the records by device name.
+    """Returns the records, keyed by the name of the device.
 
-    Before Linux 6.4 the head of an NVMe multipath counts nothing (commit d4d957b53d91). It then
-    gets the sum of its hidden paths: nvme0c1n1 is a path of nvme0n1.
+    Before Linux 6.4, the counters of a head of NVMe multipath stay 0 (commit d4d957b53d91). The
+    result then contains the sums of the head's hidden paths: nvme0c1n1 is a path of nvme0n1.
     """
     by_device = {record.device: record for record in records}
     paths: dict[str, list[DiskStats]] = {}
@@ -203,8 +213,8 @@ def _parse_line(line: str) -> DiskStats:
         raise ValueError(f"{count} columns instead of 14, 18, or at least 20")
     major, minor, device = columns[:_NAME_COLUMNS]
     counters: list[int | None] = [*map(int, columns[_NAME_COLUMNS:_WITH_FLUSHES])]
-    # If no counter is negative and their sum is in range, each counter is in range. This check
-    # takes half the time of min() and max().
+    # If no counter is negative and the sum of all is in range, then each counter is in range. This
+    # check takes half the time of min() and max(), which are used only if it fails.
     has_sign = "-" in line and line.count("-") > device.count("-")
     if has_sign or sum(counters) >= COUNTER_END:  # type: ignore[arg-type]
         _check_range(counters)
