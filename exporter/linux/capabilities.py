@@ -1,4 +1,4 @@
-"""Reads /proc/self/status: whether this process may send commands to drives.
+"""Checks in /proc/self/status whether this process may send commands to drives.
 
 https://man7.org/linux/man-pages/man7/capabilities.7.html
 """
@@ -8,15 +8,19 @@ from pathlib import Path
 from exporter.errors import SourceError
 from exporter.linux import files
 
-#: Bit numbers from linux/capability.h. ATA and SCSI pass-through require CAP_SYS_RAWIO; NVMe and
-#: RAID controllers require CAP_SYS_ADMIN.
+#: The bit numbers of two capabilities, from linux/capability.h. ATA and SCSI commands require
+#: CAP_SYS_RAWIO. Commands to NVMe drives and RAID controllers require CAP_SYS_ADMIN.
 CAP_SYS_RAWIO, CAP_SYS_ADMIN = 17, 21
-#: smartctl needs CAP_MKNOD to create the device node of some RAID controllers.
+#: The bit number of CAP_MKNOD, which smartctl needs to create the device nodes of some RAID
+#: controllers.
 CAP_MKNOD = 27
 
 
 def may_send_drive_commands(proc: Path) -> bool:
-    """Whether this process may query SMART data; False if /proc/self/status cannot be read."""
+    """True if this process may send commands to drives, for example to read SMART data.
+
+    The result is False if /proc/self/status cannot be read.
+    """
     try:
         return grants_drive_commands(files.read(f"{proc}/self/status"))
     except SourceError:
@@ -24,12 +28,20 @@ def may_send_drive_commands(proc: Path) -> bool:
 
 
 def grants_drive_commands(status: str) -> bool:
-    """Whether the text of a status file grants CAP_SYS_RAWIO or CAP_SYS_ADMIN."""
+    """True if a process has CAP_SYS_RAWIO or CAP_SYS_ADMIN.
+
+    status: the text of the process's file /proc/<pid>/status.
+    """
     return bool((parse_effective(status) or 0) & (1 << CAP_SYS_RAWIO | 1 << CAP_SYS_ADMIN))
 
 
 def parse_effective(status: str) -> int | None:
-    """Returns the effective capabilities as a bit mask; None if the text has no valid CapEff."""
+    """Returns the effective capabilities of a process as a bit mask.
+
+    None means that the text has no valid CapEff line.
+
+    status: the text of the process's file /proc/<pid>/status.
+    """
     for line in status.splitlines():
         name, _, value = line.partition(":")
         if name == "CapEff":
