@@ -1,8 +1,8 @@
-"""Reads io.stat of cgroup v2: the bytes that one control group read and wrote per device.
+"""Reads how many bytes a control group (cgroup v2) read and wrote on each device, from io.stat.
 
 https://docs.kernel.org/admin-guide/cgroup-v2.html#io-interface-files
 
-::
+A line of the file::
 
     259:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252 dbytes=50331648 dios=3021
 """
@@ -24,19 +24,26 @@ class CgroupIo:
     written_bytes: int
 
 
-#: Counters by device number ``major:minor``.
+#: The counters of a control group, keyed by the device number ``major:minor``.
 IoStat = dict[str, CgroupIo]
 
 
 def unified_root(sys: Path) -> Path:
-    """Returns the root of the v2 hierarchy: fs/cgroup, or fs/cgroup/unified on hybrid hosts."""
+    """Returns the root directory of the cgroup v2 hierarchy.
+
+    This is fs/cgroup below `sys`, or fs/cgroup/unified on hosts that use cgroup v1 and v2 together.
+    """
     root = sys / "fs" / "cgroup"
     unified = root / "unified"
     return unified if os.path.isdir(unified) else root
 
 
 def read_io_stat(group: Path) -> Parsed[IoStat]:
-    """Returns the counters of a control group's directory.
+    """Returns the I/O counters of a control group, keyed by device number.
+
+    Each malformed line adds an exception to `Parsed.faults`.
+
+    group: the directory of the control group.
 
     Raises:
         NotAvailable: the io controller is not enabled for this group.
@@ -46,9 +53,10 @@ def read_io_stat(group: Path) -> Parsed[IoStat]:
 
 
 def parse_io_stat(text: str) -> Parsed[IoStat]:
-    """Returns the counters by device number; each malformed line is a fault. Never raises.
+    """Returns the counters from the text of an io.stat file, keyed by device number.
 
-    A line with a device number and no counters is skipped: kernels print it for unused devices.
+    Never raises: each malformed line adds an exception to `Parsed.faults`. A line with a device
+    number and no counters is skipped, because kernels print such lines for unused devices.
     """
     stat: IoStat = {}
     lines, faults = files.split_complete_lines("io.stat", text)
