@@ -1,8 +1,12 @@
-"""Lists the device nodes through which a drive can be queried, and their devices in /sys.
+"""Lists the device nodes through which drives can be queried, with the path of each in /sys.
 
 smartctl accepts different nodes for one drive: /dev/sda, /dev/sg0, /dev/nvme0, and /dev/bus/0 for
-the drives of a RAID controller. The paths below /sys show which nodes reach the same device.
-https://docs.kernel.org/admin-guide/sysfs-rules.html describes those paths.
+the drives of a RAID controller. Nodes of the same device have the same path below /sys:
+https://docs.kernel.org/admin-guide/sysfs-rules.html describes these paths.
+
+Terms of NVMe: a controller provides one or more namespaces, and each namespace is a disk. With
+native multipath, a namespace has one disk with a device node (the head), and one hidden disk per
+controller (a path).
 """
 
 import os
@@ -16,23 +20,26 @@ from exporter.linux.scsi_sysfs import ScsiGeneric
 
 _SCSI_HOST = re.compile(r"host\d+", re.ASCII)
 _CONTROLLER = re.compile(r"nvme\d+", re.ASCII)
-#: nvme0n1 is a namespace or, with native multipath, a head; nvme0c1n1 is a hidden path to a head.
+#: The name of an NVMe disk: nvme0n1 is a disk or the head of a multipath disk, and nvme0c1n1 is a
+#: hidden path of that head.
 _NAMESPACE = re.compile(r"(nvme\d+)(?:c\d+)?n(\d+)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceNodes:
-    """The device nodes that can be passed to smartctl. Node names are relative to /dev.
+    """The device nodes that can be passed to smartctl. Names of nodes are relative to /dev.
 
-    sysfs_paths: the path below /sys of each node's device: the SCSI device for sda and sg3, the
-        SCSI host for bus/6, the controller for nvme0 and its namespace nvme0n1, the subsystem for a
-        multipath head.
+    sysfs_paths: the path of each node's device below /sys, keyed by the name of the node. This is
+        the path of the SCSI device for sda and sg3, of the SCSI host for bus/6, of the controller
+        for nvme0 and for its namespace nvme0n1, and of the subsystem for a multipath head. The path
+        is empty if the device is not below /sys.
     blocks: the names of all whole disks.
-    generics: the SCSI generic nodes, by number.
-    controllers: the NVMe controllers, by number. Discovery controllers of a fabric are omitted,
-        because they have no drives.
-    first_namespaces: the lowest namespace of each NVMe controller.
-    present: the names directly below /dev.
+    generics: the SCSI devices with a generic node, ordered by the number of the node.
+    controllers: the names of the NVMe controllers, ordered by number. Discovery controllers of a
+        fabric are omitted, because they have no drives.
+    first_namespaces: the name of the namespace with the lowest number of each NVMe controller,
+        keyed by the name of the controller.
+    present: all names directly below /dev.
     """
 
     sysfs_paths: Mapping[str, PurePath] = field(default_factory=dict)
@@ -43,14 +50,14 @@ class DeviceNodes:
     present: frozenset[str] = frozenset()
 
     def sysfs_path(self, path: str) -> PurePath | None:
-        """Returns the path below /sys of a node such as /dev/sda; None if /sys does not show it."""
+        """Returns the path below /sys of a node such as /dev/sda; None if the node is unknown."""
         return self.sysfs_paths.get(path.removeprefix("/dev/"))
 
 
 def read(sys: Path, root: Path) -> DeviceNodes:
     """Returns all device nodes; nodes that cannot be read are omitted.
 
-    `root` is the root directory of the program that will open the nodes. Only its /dev is listed.
+    root: the root directory of the program that will open the nodes. Only its /dev is listed.
     """
     sys = Path(os.path.realpath(sys))
     generics = scsi_sysfs.read_generic_devices(sys)
@@ -76,7 +83,9 @@ def read(sys: Path, root: Path) -> DeviceNodes:
 def pci_adapter(path: PurePath) -> str | None:
     """Returns the address of the nearest PCI function above a device; None if there is none.
 
-    All drives of one host bus adapter share it.
+    All drives of one host bus adapter have the same address.
+
+    path: the path of the device below /sys.
 
     >>> pci_adapter(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     '0000:00:17.0'
@@ -87,7 +96,9 @@ def pci_adapter(path: PurePath) -> str | None:
 
 
 def scsi_host(path: PurePath) -> PurePath | None:
-    """Returns the path of the SCSI host above a device, or of the host itself; else None.
+    """Returns the path of the SCSI host above a device; None if there is none.
+
+    path: the path below /sys of the device, or of the SCSI host itself.
 
     >>> scsi_host(PurePath("devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0"))
     PurePosixPath('devices/pci0000:00/0000:00:17.0/ata1/host0')
