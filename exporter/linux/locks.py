@@ -1,14 +1,16 @@
-"""Reads /proc/locks: which process holds which file lock.
+"""Finds the process that holds the lock on a file, from /proc/locks.
 
+Only locks of flock(2) are considered:
 https://man7.org/linux/man-pages/man5/proc_locks.5.html
 
-::
+The text of the file::
 
     1: FLOCK  ADVISORY  WRITE 1843 fd:01:262406 0 EOF
     1: -> FLOCK  ADVISORY  WRITE 2001 fd:01:262406 0 EOF
 
 The columns are: number, type, advisory or mandatory, mode, process ID, device (hexadecimal
-major:minor) with inode, and the locked range. A row with an arrow waits for the lock.
+major:minor) with inode, and the locked range. A line with an arrow is a process that waits for the
+lock.
 """
 
 import os
@@ -24,10 +26,10 @@ _ROW = re.compile(
 
 
 def read_flock_holder(proc: Path, file: Path) -> int | None:
-    """Returns the ID of the process that holds a flock on `file`.
+    """Returns the ID of the process that holds the flock(2) lock on a file.
 
-    None means that no process holds one, that the holder is in another PID namespace, or that the
-    file or /proc/locks cannot be read.
+    None means that no process holds the lock, that the holder is in another PID namespace, or that
+    the file or /proc/locks cannot be read.
     """
     try:
         status = os.stat(file, follow_symlinks=False)
@@ -37,10 +39,14 @@ def read_flock_holder(proc: Path, file: Path) -> int | None:
 
 
 def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
-    """Returns the ID of the process that took a flock on the file with this st_dev and st_ino.
+    """Returns the ID of the process that took the flock(2) lock on a file.
 
-    None means that there is no such lock, or that the process is in another PID namespace, for
-    which the kernel prints 0. The process may have ended: its children inherit the lock.
+    None means that there is no such lock, or that the process is in another PID namespace: the
+    kernel then prints 0. The process may have ended already, because its children inherit the lock.
+
+    text: the text of /proc/locks.
+    device: the st_dev of the file.
+    inode: the st_ino of the file.
     """
     wanted = os.major(device), os.minor(device), inode
     for line in text.splitlines():
