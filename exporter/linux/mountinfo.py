@@ -1,8 +1,8 @@
-r"""Reads /proc/<pid>/mountinfo: the mounts that a process sees.
+r"""Reads the mounts that a process sees from /proc/<pid>/mountinfo.
 
 https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
 
-::
+A line of the file::
 
     36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue
 
@@ -24,11 +24,11 @@ _DEVICE_NUMBER = re.compile(r"\d{1,10}:\d{1,10}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One mount.
+    """A mount: a filesystem, or a directory of it, that is visible at a mountpoint.
 
-    number: the filesystem's device number ``major:minor``.
-    root: the directory of the filesystem that is mounted: ``/``, except for bind mounts and btrfs
-        subvolumes.
+    number: the device number of the filesystem, ``major:minor``.
+    root: the directory of the filesystem that is visible at the mountpoint. It is ``/``, except for
+        bind mounts and btrfs subvolumes.
     mountpoint: the path of the mountpoint, in the view of the process.
     options: the options of this mount.
     fstype: the type of the filesystem, such as ``ext4``.
@@ -46,29 +46,31 @@ class Mount:
 
     @property
     def filesystem_readonly(self) -> bool:
-        """Whether the whole filesystem is read-only, for example after errors=remount-ro."""
+        """True if the whole filesystem is read-only, for example because of errors=remount-ro."""
         return "ro" in self.super_options
 
     @property
     def mount_readonly(self) -> bool:
-        """Whether this mount is read-only. Other mounts of the filesystem may be writable."""
+        """True if this mount is read-only. Other mounts of the filesystem may be writable."""
         return "ro" in self.options
 
     @property
     def is_bind(self) -> bool:
-        """Whether this mount shows only a part of a filesystem, other than a btrfs subvolume."""
+        """True if this mount shows only a part of a filesystem, or of a btrfs subvolume."""
         if self.fstype == "btrfs":
-            # The options name the mounted subvolume. The root of a bind mount is below it.
+            # The options contain the path of the subvolume. The root is the same path, or a path
+            # below it if this is a bind mount.
             return self.root != "/" and f"subvol={self.root}" not in self.super_options
         return self.root != "/"
 
 
 @dataclass(frozen=True, slots=True)
 class Mounts:
-    """All mounts of one mount namespace, in the order of mounting.
+    """All mounts of one mount namespace.
 
-    `of_host` is false if they are the exporter's own mounts. In a sandbox, filesystems may be
-    read-only for the exporter although the host can write to them.
+    mounts: the mounts, in the order of the file.
+    of_host: true if these are the mounts of the host; false if they are those of the exporter's own
+        mount namespace. There, a mount may be read-only although the host can write to it.
     """
 
     mounts: tuple[Mount, ...] = ()
@@ -76,11 +78,14 @@ class Mounts:
 
 
 def read(proc: Path) -> Parsed[Mounts]:
-    """Returns the host's mounts, from process 1; the exporter's own if those cannot be read.
+    """Returns the mounts of the host, which are those of process 1.
+
+    If these cannot be read, the result contains the exporter's own mounts. `Mounts.of_host` is then
+    false.
 
     Raises:
-        NotAvailable: neither file exists.
-        ReadError: neither file can be read.
+        NotAvailable: the mounts of process 1 cannot be read, and the exporter's own file is absent.
+        ReadError: the mounts of process 1 cannot be read, nor can the exporter's own file.
     """
     try:
         parsed, of_host = read_process(proc, 1), True
@@ -90,20 +95,24 @@ def read(proc: Path) -> Parsed[Mounts]:
 
 
 def read_process(proc: Path, pid: int) -> Parsed[tuple[Mount, ...]]:
-    """Returns the mounts that a process sees. A container has its own.
+    """Returns the mounts that a process sees. Processes in a container see other mounts.
 
     Raises:
         NotAvailable: the process has ended.
-        ReadError: permission denied.
+        ReadError: the file cannot be read, for example because permission is denied.
     """
     return parse(files.read(proc / str(pid) / "mountinfo"))
 
 
 def parse(text: str) -> Parsed[tuple[Mount, ...]]:
-    """Returns the mounts in the order of the file; each malformed line is a fault. Never raises."""
+    """Returns the mounts from the text of a mountinfo file, in the order of its lines.
+
+    Never raises: each malformed line adds an exception to `Parsed.faults`.
+    """
     mounts: list[Mount] = []
     faults: list[ParseError] = []
-    # splitlines() would also split at characters that the kernel does not escape in names.
+    # splitlines() is not used: it also splits at characters such as a carriage return, which the
+    # kernel does not escape in names.
     for number, line in enumerate(text.split("\n"), start=1):
         if not line:
             continue
@@ -115,9 +124,10 @@ def parse(text: str) -> Parsed[tuple[Mount, ...]]:
 
 
 def mount_containing(mounts: Iterable[Mount], directory: str) -> Mount | None:
-    """Returns the mount that contains a directory; None if no mountpoint is above it.
+    """Returns the mount that contains a directory; None if there is none.
 
-    This is the mount with the longest mountpoint, and the last one of equal mountpoints.
+    Of all mountpoints that are the directory or above it, the longest is used. If several mounts
+    have this mountpoint, the last one is returned, because it hides the others.
     """
     best: Mount | None = None
     for mount in mounts:
@@ -129,13 +139,14 @@ def mount_containing(mounts: Iterable[Mount], directory: str) -> Mount | None:
 
 
 def is_inside(directory: str, mountpoint: str) -> bool:
-    """Whether a directory is the mountpoint or is below it."""
+    """True if a directory is the mountpoint or is below it."""
     return directory == mountpoint or directory.startswith(mountpoint.rstrip("/") + "/")
 
 
 def _parse_line(line: str) -> Mount:
     fields = line.split(" ")
-    # A single hyphen ends the optional fields after the sixth. A source may be empty.
+    # The sixth field is followed by any number of optional fields, and then by a single hyphen. The
+    # source may be an empty field.
     try:
         separator = fields.index("-", 6)
         _id, _parent, number, root, mountpoint, options = fields[:6]
