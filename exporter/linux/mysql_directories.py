@@ -1,4 +1,6 @@
-"""Parses the directory options of MySQL and MariaDB: command lines and option files.
+"""Finds the directories of a MySQL or MariaDB server from its command line and its option files.
+
+It does no I/O. Documents:
 
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html and
 https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/configuring-mariadb/configuring-mariadb-with-option-files
@@ -15,7 +17,7 @@ from dataclasses import dataclass
 from exporter.errors import ParseError
 from exporter.linux.files import Parsed
 
-#: The options that name a directory, or that decide whether one is used.
+#: The options that set a directory, or that decide whether a directory is used.
 KNOWN_OPTIONS = frozenset(
     {
         "datadir",
@@ -30,11 +32,13 @@ KNOWN_OPTIONS = frozenset(
     }
 )
 
-#: Values by option: text, True for an option without a value (``log-bin``), False for a disabled
-#: one (``skip-log-bin``).
+#: The values of options, keyed by the name of the option with underscores. A value is a text,
+#: True for an option without a value (``log-bin``), or False for a disabled option
+#: (``skip-log-bin``).
 Options = Mapping[str, str | bool]
 
-#: These options take a value only after "=". The others also take the next argument.
+#: The options whose value is optional and must follow "=". The value of every other option may
+#: also be the next argument.
 _VALUE_OPTIONAL = frozenset({"log_bin", "innodb_doublewrite"})
 _SHORT_OPTIONS = {"h": "datadir", "t": "tmpdir"}
 _PREFIX_VALUES = {"skip": False, "disable": False, "enable": True}
@@ -42,14 +46,15 @@ _SERVER_GROUP = re.compile(r"(?:mysqld|server|mariadb|mariadbd)(?:-\d+(?:\.\d+)?
 _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "r": "\r", "s": " ", "\\": "\\"}
 _DEFAULT_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 
-#: The default of the common packages. Packages with another default set it on the command line.
+#: The default data directory of the common packages. Packages with another default set it on the
+#: command line.
 _DEFAULT_DATADIR = "/var/lib/mysql"
 _OFF_VALUES = frozenset({"0", "off", "false", "no"})
 
 
 @dataclass(frozen=True, slots=True)
 class OptionSetting:
-    """A known option with its value, as in `Options`."""
+    """One of `KNOWN_OPTIONS` with its value. The value is as in `Options`."""
 
     name: str
     value: str | bool
@@ -57,7 +62,12 @@ class OptionSetting:
 
 @dataclass(frozen=True, slots=True)
 class OptionInclude:
-    """``!include`` of a file, or ``!includedir`` of all files named *.cnf in a directory."""
+    """A line of an option file that includes other files.
+
+    path: the path of the file or directory.
+    is_directory: true for ``!includedir``, which includes all files named *.cnf in a directory;
+        false for ``!include``, which includes one file.
+    """
 
     path: str
     is_directory: bool
@@ -65,7 +75,12 @@ class OptionInclude:
 
 @dataclass(frozen=True, slots=True)
 class OptionFiles:
-    """The option files that a server reads, in order, and the suffix of its option groups."""
+    """The option files that a server reads.
+
+    paths: the paths of the files, in the order in which they are read.
+    suffix: the suffix of additional option groups (--defaults-group-suffix); empty for none. With
+        ``_a``, the group [mysqld_a] is read as well as [mysqld].
+    """
 
     paths: tuple[str, ...] = _DEFAULT_FILES
     suffix: str = ""
@@ -73,9 +88,10 @@ class OptionFiles:
 
 @dataclass(frozen=True, slots=True)
 class RoleDirectory:
-    """A directory of a server and its role: mysql-data, mysql-redo and so on.
+    """A directory in which a server stores data.
 
-    The path is absolute, as the server sees it.
+    role: the purpose of the directory: mysql-data, mysql-redo and so on.
+    directory: the absolute path, as the server sees it.
     """
 
     role: str
@@ -85,10 +101,14 @@ class RoleDirectory:
 def parse_option_file(
     text: str, suffix: str = ""
 ) -> Parsed[tuple[OptionSetting | OptionInclude, ...]]:
-    """Returns the server's settings and includes, in order. A later setting overrides an earlier.
+    """Returns the known options and the includes in an option file, in the order of its lines.
 
-    With a suffix, the groups with that suffix are read in addition to the plain ones. Each
-    malformed line is a fault. Never raises.
+    Only options in the groups of the server, such as [mysqld], are returned. A later setting
+    overrides an earlier one. Never raises: each malformed line adds an exception to
+    `Parsed.faults`.
+
+    text: the text of the option file.
+    suffix: the suffix of additional groups to read, as in `OptionFiles`.
     """
     items: list[OptionSetting | OptionInclude] = []
     faults: list[ParseError] = []
@@ -110,7 +130,7 @@ def parse_option_file(
                 faults.append(ParseError(f"line {number}: a group without its closing bracket"))
         elif in_server_group:
             name, equals, value = line.partition("=")
-            # A comment may follow an option without a value.
+            # An option without a value may be followed by a comment.
             name = name if equals else name.partition("#")[0]
             setting = _parse_setting(name.strip(), _unquote(value.strip()) if equals else None)
             items.extend(() if setting is None else (setting,))
@@ -118,7 +138,10 @@ def parse_option_file(
 
 
 def parse_arguments(argv: Sequence[str]) -> Options:
-    """Returns the options of a server's command line. A later option overrides an earlier one."""
+    """Returns the known options on a server's command line.
+
+    A later option overrides an earlier one.
+    """
     options: dict[str, str | bool] = {}
     arguments = iter(argv[1:])
     for argument in arguments:
@@ -160,9 +183,10 @@ def parse_option_file_arguments(argv: Sequence[str]) -> OptionFiles:
 def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
     """Returns the directories of a server with these options.
 
-    Redo, undo and doublewrite are in the data directory unless an option moves them. Logs and
-    temporary files are listed only if an option sets their path. Relative paths start in the data
-    directory. If the data directory itself is relative, the result is empty.
+    The redo log, the undo log and the doublewrite buffer are in the data directory unless an option
+    sets another one. Directories of binary logs, relay logs and temporary files are in the result
+    only if an option enables or sets them. Relative paths start in the data directory. If the path
+    of the data directory itself is relative, the result is empty.
     """
     datadir = _text_value(options, "datadir") or _DEFAULT_DATADIR
     if not datadir.startswith("/"):
@@ -182,7 +206,7 @@ def role_directories(options: Options) -> tuple[RoleDirectory, ...]:
         directories.append(RoleDirectory("mysql-doublewrite", directory))
     for role, name in (("mysql-binlog", "log_bin"), ("mysql-relaylog", "relay_log")):
         if options.get(name, False) is not False:
-            # The value is a base name: the files are <base name>.000001 and so on.
+            # The value is the path of the log files without their suffixes, .000001 and so on.
             directories.append(RoleDirectory(role, posixpath.dirname(absolute(name, "base"))))
     # tmpdir may list several directories, separated by colons.
     tmpdirs = (_text_value(options, "tmpdir") or "").split(":")
