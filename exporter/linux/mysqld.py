@@ -1,10 +1,11 @@
 """Finds the running MySQL and MariaDB servers with their directories, mounts and control groups.
 
-Reads /proc/<pid>/comm, cmdline, cgroup and mountinfo
-(https://man7.org/linux/man-pages/man5/proc_pid.5.html) and the servers' option files.
+The sources are /proc/<pid>/comm, cmdline, cgroup and mountinfo
+(https://man7.org/linux/man-pages/man5/proc_pid.5.html) and the option files of the servers, such as
+/etc/my.cnf.
 
-Command lines and option files may contain passwords. Both are searched for the options in
-`mysql_directories.KNOWN_OPTIONS`; everything else is discarded.
+Command lines and option files may contain passwords. Therefore only the options in
+`mysql_directories.KNOWN_OPTIONS` are kept, and everything else is discarded.
 """
 
 import os
@@ -31,13 +32,13 @@ from exporter.linux.mysql_directories import (
 #: The names of the server processes.
 SERVER_NAMES = frozenset({"mysqld", "mysqld-debug", "mariadbd"})
 
-#: Limits the size of an option file, in bytes. Real ones have a few KiB.
+#: The maximum size of an option file, in bytes. Usual option files have a few KiB.
 _MAX_OPTION_FILE_BYTES = 1 << 20
-#: Limits the number of files that the option files of one server include.
+#: The maximum number of files that the option files of one server may include.
 _MAX_INCLUDES = 64
 
-#: Limits the servers that are read. Hosts run fewer, but any user can start processes with such a
-#: name.
+#: The maximum number of servers that are read. Hosts run fewer servers, but any user can start many
+#: processes with the name of a server.
 _MAX_SERVERS = 64
 
 _UNIFIED_CGROUP = re.compile(r"^0::(/.*)$", re.MULTILINE)
@@ -48,6 +49,9 @@ class ServerProcess:
     """The process of a server with its command line.
 
     The command line may contain passwords, so this record is discarded after parsing.
+
+    pid: the process ID.
+    argv: the command line, beginning with the name of the program.
     """
 
     pid: int
@@ -56,12 +60,14 @@ class ServerProcess:
 
 @dataclass(frozen=True, slots=True)
 class MysqlServer:
-    """A running server.
+    """A running MySQL or MariaDB server.
 
-    pid: its process ID.
-    cgroup: its path in the cgroup v2 hierarchy; None if unknown, or under cgroup v1 alone.
-    mounts: the mounts that it sees.
-    directories: its directories, in its own view.
+    pid: the process ID.
+    cgroup: the path of its control group in the cgroup v2 hierarchy. None if it is unknown, or if
+        the host uses only cgroup v1.
+    mounts: the mounts that the server sees.
+    directories: the directories in which the server stores data. The paths are those that the
+        server sees.
     """
 
     pid: int
@@ -71,11 +77,14 @@ class MysqlServer:
 
 
 def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[MysqlServer, ...]]:
-    """Returns all running servers. Never raises: malformed mounts and option files are faults.
+    """Returns the running servers, at most 64.
 
-    Option files are read below `root`, at which the host's root filesystem is mounted, if the
-    server has the same root filesystem as the host. The option files of a container are not
-    accessible, so only its command line counts.
+    Never raises: malformed mounts and option files add exceptions to `Parsed.faults`. The option
+    files of a server are read only if its root filesystem is that of the host. The option files of
+    a server in a container are not accessible, so only the options on its command line are used.
+
+    root: the directory at which the host's root filesystem is mounted for this process.
+    host_mounts: the mounts of the host.
     """
     servers: list[MysqlServer] = []
     faults: list[SourceError] = []
@@ -106,7 +115,7 @@ def read(proc: Path, root: Path, host_mounts: Sequence[Mount]) -> Parsed[tuple[M
 
 
 def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
-    """Returns the processes of servers, except those that have ended or cannot be read."""
+    """Returns the processes of all servers, except those that have ended or cannot be read."""
     import psutil  # noqa: PLC0415 - the import takes 30 ms, which the agent does not need
 
     before = psutil.PROCFS_PATH
@@ -120,10 +129,14 @@ def find_server_processes(proc: Path) -> tuple[ServerProcess, ...]:
 
 
 def read_option_files(root: Path, sources: OptionFiles) -> Parsed[Options]:
-    """Returns the options of these files and their includes. A later setting overrides an earlier.
+    """Returns the options in these option files and in the files that they include.
 
-    Includes in included files are ignored, and at most 64 included files are read. A file that
-    cannot be read has no options.
+    A later setting overrides an earlier one. Included files cannot include further files, and at
+    most 64 included files are read. A file that is absent or cannot be read is treated as empty.
+    Never raises: each malformed line or oversized file adds an exception to `Parsed.faults`.
+
+    root: the directory at which the host's root filesystem is mounted for this process.
+    sources: the option files of the server.
     """
     options: dict[str, str | bool] = {}
     faults: list[SourceError] = []
@@ -143,8 +156,9 @@ def read_option_files(root: Path, sources: OptionFiles) -> Parsed[Options]:
 
 
 def parse_cgroup(text: str) -> str | None:
-    """Returns the cgroup v2 path in a /proc/<pid>/cgroup; None under cgroup v1 alone.
+    """Returns the cgroup v2 path from the text of a /proc/<pid>/cgroup file.
 
+    None means that the text has none, because the host uses only cgroup v1.
     https://man7.org/linux/man-pages/man7/cgroups.7.html
     """
     match = _UNIFIED_CGROUP.search(text)
@@ -157,13 +171,14 @@ def _server_processes(psutil: ModuleType) -> Iterator[ServerProcess]:
             process = psutil.Process(pid)
             if process.name() in SERVER_NAMES:
                 yield ServerProcess(pid, tuple(map(_escape_surrogates, process.cmdline())))
-        # ValueError and IndexError: psutil does not check a /proc/<pid>/stat that is cut off.
+        # psutil raises ValueError or IndexError if /proc/<pid>/stat is cut off.
         except (psutil.Error, OSError, ValueError, IndexError):
             continue
 
 
 def _escape_surrogates(argument: str) -> str:
-    # psutil returns bytes that are not UTF-8 as surrogates. `files.decode` returns escapes.
+    # psutil returns bytes that are not UTF-8 as surrogates. `files.decode` returns escapes for such
+    # bytes, and so does this function.
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -177,7 +192,7 @@ def _read_option_file(
             faults.append(ParseError(f"{path}: not read: not a regular file of at most 1 MiB"))
             return ()
         parsed = mysql_directories.parse_option_file(files.read(file), suffix)
-    # The file is absent or cannot be read. ValueError: its path has a null byte.
+    # The file is absent or cannot be read. ValueError means that its path contains a null byte.
     except (OSError, ValueError, SourceError):
         return ()
     faults.extend(ParseError(f"{path}: {fault}") for fault in parsed.faults)
