@@ -1,9 +1,13 @@
-"""Reads /sys/class/nvme: the controllers of an NVMe namespace, and the identity of its drive.
+"""Finds the controllers of NVMe disks in /sys, and reads the identity of the drives.
 
-The disk of a namespace is below its controller. With native multipath it is instead a head below
-the subsystem, with one hidden path per controller. The number in the name of a head counts
-subsystems, not controllers, so nvme0n1 may belong to nvme1 (nvme_mpath_set_disk_name in
-drivers/nvme/host/multipath.c).
+In NVMe, a controller provides one or more namespaces, and each namespace is a disk for Linux. The
+directory of the disk is below that of its controller.
+
+With native multipath, several controllers of one drive can provide the same namespace. These
+controllers form a subsystem. The kernel then has one disk for the namespace (the head), whose
+directory is below that of the subsystem, and one hidden disk per controller (a path). The number
+in the name of a head is that of the subsystem and not of a controller, so nvme0n1 may belong to
+nvme1 (nvme_mpath_set_disk_name in drivers/nvme/host/multipath.c).
 
 No kernel document lists the attributes: see nvme_dev_attrs in drivers/nvme/host/sysfs.c.
 """
@@ -24,9 +28,11 @@ _HWMON = re.compile(r"hwmon\d+", re.ASCII)
 
 
 def paths_by_head(names: Iterable[str]) -> dict[str, list[str]]:
-    """Returns the hidden paths of each multipath head: nvme0c1n1 is a path to nvme0n1.
+    """Returns the names of the hidden paths of each head, keyed by the name of the head.
 
-    `names` are those in /sys/block.
+    For example, nvme0c1n1 is a path of the head nvme0n1.
+
+    names: the names in /sys/block. The paths of a head are in the same order.
     """
     heads: dict[str, list[str]] = {}
     for name in names:
@@ -36,7 +42,10 @@ def paths_by_head(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def find_owner(directory: Path) -> Path | None:
-    """Returns the controller or subsystem above a namespace's directory; None for other disks."""
+    """Returns the directory of the controller or subsystem of an NVMe disk; None for other disks.
+
+    directory: the disk's directory in sysfs.
+    """
     if not (_NAMESPACE.fullmatch(directory.name) or _PATH.fullmatch(directory.name)):
         return None
     owner = Path(os.path.realpath(directory / "device"))
@@ -45,10 +54,11 @@ def find_owner(directory: Path) -> Path | None:
 
 
 def find_controllers(sys: Path, owner: Path, paths: Iterable[str]) -> tuple[Path, ...]:
-    """Returns the directories of a namespace's controllers, ordered by number.
+    """Returns the directories of the controllers of an NVMe disk, ordered by number.
 
-    `paths` are the names of its hidden paths. If there are none, all controllers of the subsystem
-    are returned.
+    owner: the result of `find_owner`.
+    paths: the names of the hidden paths of the disk. If there are none and the owner is a
+        subsystem, all controllers of the subsystem are returned.
     """
     if _CONTROLLER.fullmatch(owner.name):
         return (owner,)
@@ -62,15 +72,17 @@ def find_controllers(sys: Path, owner: Path, paths: Iterable[str]) -> tuple[Path
 
 
 def find_pci_function(controller: Path) -> Path | None:
-    """Returns the directory of a controller's PCI function; None for NVMe over fabrics."""
+    """Returns the directory of an NVMe controller's PCI function; None for NVMe over fabrics."""
     function = Path(os.path.realpath(controller / "device"))
     return function if pcie.is_pci_function(function) else None
 
 
 def read_identity(directory: Path, owner: Path, controllers: tuple[Path, ...]) -> DeviceIdentity:
-    """Returns the identity of a namespace's drive; unreadable attributes are None.
+    """Returns the identity of the drive of an NVMe disk; attributes that cannot be read are None.
 
-    `owner` is the controller or subsystem. Both have the same attributes.
+    directory: the disk's directory in sysfs.
+    owner: the directory of the controller or the subsystem. Both have the attributes of the drive.
+    controllers: the directories of the controllers.
     """
     transports = {
         strip_padding(files.read_attribute(controller / "transport")) for controller in controllers
@@ -91,14 +103,18 @@ def read_identity(directory: Path, owner: Path, controllers: tuple[Path, ...]) -
 
 
 def _read_temperature_limit(controllers: tuple[Path, ...], name: str) -> float | None:
-    """Returns a limit of the composite temperature in °C, from hwmon (Linux 5.5).
+    """Returns a threshold of the drive's composite temperature, in °C; None means unknown.
 
-    The unit of the file is 1/1000 °C: https://docs.kernel.org/hwmon/sysfs-interface.html. temp1_max
-    is the current threshold: the drive's default, unless an administrator changed it
+    The value comes from hwmon, the kernel's interface for sensors (Linux 5.5). Its files have the
+    unit 1/1000 °C: https://docs.kernel.org/hwmon/sysfs-interface.html. The file temp1_max has the
+    current threshold, which is the default of the drive unless an administrator changed it
     (drivers/nvme/host/hwmon.c).
+
+    name: the name of the file: ``temp1_max`` (warning) or ``temp1_crit`` (critical).
     """
     for controller in controllers:
-        # hwmon is below the controller, and in older kernels below its PCI function.
+        # The directory hwmon<number> is below that of the controller; in older kernels, it is below
+        # that of the PCI function.
         for parent in (controller, controller / "device" / "hwmon"):
             for monitor in files.list_names(parent):
                 if not _HWMON.fullmatch(monitor):
