@@ -1,5 +1,6 @@
-"""Reads the errors that PCI Express counts for a device: Advanced Error Reporting (AER).
+"""Reads how many PCI Express errors the kernel has counted for a device.
 
+The counters belong to Advanced Error Reporting (AER):
 https://docs.kernel.org/admin-guide/abi-testing.html (sysfs-bus-pci-devices-aer_stats) and
 https://docs.kernel.org/PCI/pcieaer-howto.html
 
@@ -20,7 +21,14 @@ _TOTAL = re.compile(r"^TOTAL_ERR_[A-Z]+[ \t]+(\d{1,20})[ \t]*$", re.ASCII | re.M
 
 @dataclass(frozen=True, slots=True)
 class PcieErrors:
-    """Numbers of errors since the device appeared; None means that the kernel does not count."""
+    """The numbers of PCI Express errors of a device since it appeared.
+
+    None means that the number cannot be read.
+
+    correctable: the number of errors that the hardware corrected.
+    nonfatal: the number of uncorrectable errors after which the link was still reliable.
+    fatal: the number of uncorrectable errors after which the link was no longer reliable.
+    """
 
     correctable: int | None
     nonfatal: int | None
@@ -29,7 +37,7 @@ class PcieErrors:
 
 @dataclass(frozen=True, slots=True)
 class AerFiles:
-    """The files with the error totals of a PCI function."""
+    """The files with the numbers of errors of a PCI function, as in `PcieErrors`."""
 
     correctable: Path
     nonfatal: Path
@@ -37,12 +45,15 @@ class AerFiles:
 
 
 def is_pci_function(directory: Path) -> bool:
-    """Whether a sysfs directory has the name of a PCI function: 0000:03:00.0."""
+    """True if a sysfs directory has the name of a PCI function, such as 0000:03:00.0."""
     return _ADDRESS.fullmatch(directory.name) is not None
 
 
 def find_aer_files(function: Path) -> AerFiles | None:
-    """Returns the files of a PCI function; None if the kernel counts no errors for it."""
+    """Returns the error files of a PCI function; None if the kernel counts no errors for it.
+
+    function: the directory of the PCI function.
+    """
     aer = AerFiles(
         correctable=function / "aer_dev_correctable",
         nonfatal=function / "aer_dev_nonfatal",
@@ -52,7 +63,10 @@ def find_aer_files(function: Path) -> AerFiles | None:
 
 
 def read_aer_errors(aer: AerFiles) -> Parsed[PcieErrors | None]:
-    """Returns the error totals of a PCI function; None if no file can be read."""
+    """Returns the numbers of errors of a PCI function; the value is None if no file can be read.
+
+    Never raises: each malformed file adds an exception to `Parsed.faults`.
+    """
     faults: list[ParseError] = []
     correctable = _read_total(aer.correctable, faults)
     nonfatal = _read_total(aer.nonfatal, faults)
@@ -63,7 +77,7 @@ def read_aer_errors(aer: AerFiles) -> Parsed[PcieErrors | None]:
 
 
 def parse_aer_total(text: str) -> int:
-    """Returns the total of one aer_dev_* file.
+    """Returns the total number of errors from the text of an aer_dev_* file.
 
     Raises:
         ParseError: the text has no TOTAL_ERR line.
@@ -75,7 +89,10 @@ def parse_aer_total(text: str) -> int:
 
 
 def sum_errors(one: PcieErrors, other: PcieErrors) -> PcieErrors:
-    """Returns the sums of the errors of two controllers of a drive; unknown values are omitted."""
+    """Returns the sums of the errors of two controllers of a drive.
+
+    If one of two numbers is unknown, the sum is the other.
+    """
     return PcieErrors(
         correctable=_sum(one.correctable, other.correctable),
         nonfatal=_sum(one.nonfatal, other.nonfatal),
