@@ -1,8 +1,9 @@
-"""Reads /proc/pressure/* and *.pressure of a control group: pressure stall information (PSI).
+"""Reads how long tasks waited for a resource, which the kernel calls pressure stall information.
 
+The files are /proc/pressure/* for the host, and *.pressure for a control group:
 https://docs.kernel.org/accounting/psi.html
 
-::
+The text of a file::
 
     some avg10=0.06 avg60=0.21 avg300=0.99 total=8537362
     full avg10=0.00 avg60=0.13 avg300=0.96 total=8183134
@@ -14,16 +15,20 @@ from pathlib import Path
 from exporter.errors import ParseError
 from exporter.linux import files
 
-#: The unit of the totals in the file.
+#: The totals in the file are in microseconds.
 _MICROSECONDS_PER_SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
-    """The time in which tasks waited for a resource, in seconds since boot.
+    """The total time in which tasks waited for a resource.
 
-    waiting_seconds: at least one task waited ("some"). None for irq, which has no "some".
-    stalled_seconds: all tasks that were not idle waited ("full"). None for cpu before Linux 5.13.
+    The time is counted since boot, or since the control group was created.
+
+    waiting_seconds: the time in which at least one task waited ("some"), in seconds. None for the
+        file irq, which has no such line.
+    stalled_seconds: the time in which all tasks that were not idle waited ("full"), in seconds.
+        None for the file cpu before Linux 5.13, which has no such line.
     """
 
     waiting_seconds: float | None
@@ -31,12 +36,13 @@ class Pressure:
 
 
 def read(file: Path) -> Pressure:
-    """Returns the totals of one pressure file.
+    """Returns the totals in one pressure file.
 
     Raises:
-        NotAvailable: the kernel has no PSI (before 4.20), or PSI is disabled (psi=0).
+        NotAvailable: the file is absent, because the kernel is older than Linux 4.20, or the
+            feature is disabled (psi=0).
         ReadError: the file exists but cannot be read.
-        ParseError: as `parse`.
+        ParseError: a line is cut off or has no valid total, or both lines are missing.
     """
     return parse(files.read(file))
 
