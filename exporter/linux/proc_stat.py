@@ -1,5 +1,6 @@
-"""Parses /proc/stat: the time that each CPU spent in each mode.
+"""Parses the time that each CPU spent in each mode, such as user or idle, from /proc/stat.
 
+It does no I/O.
 https://man7.org/linux/man-pages/man5/proc_stat.5.html
 """
 
@@ -11,16 +12,18 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import COUNTER_END, Parsed
 
-#: USER_HZ, the unit of this file: 100 ticks per second on x86, ARM and POWER.
+#: The number of ticks per second (USER_HZ). The unit of the file is one tick. The number is 100 on
+#: x86, ARM and POWER.
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 _new = tuple.__new__
 
 
 class CpuTimes(NamedTuple):
-    """The time that a CPU spent in each mode, in seconds since boot.
+    """The time that a CPU spent in each mode since boot, in seconds.
 
-    As in the kernel, user and nice include the time of guests.
+    The modes are those of the kernel. The modes user and nice include the time of virtual machines
+    that ran on the CPU.
     """
 
     user: float
@@ -37,9 +40,9 @@ class CpuTimes(NamedTuple):
 class CpuStat:
     """The CPU times of a host.
 
-    total: the sum over all CPUs since boot, including those that are offline now; None if its
-        line is missing or malformed.
-    cpus: the times of each online CPU, by its number.
+    total: the sum over all CPUs, including those that are offline now. None means that the line
+        with the sum is missing or malformed.
+    cpus: the times of each online CPU, keyed by the number of the CPU.
     """
 
     total: CpuTimes | None
@@ -47,7 +50,9 @@ class CpuStat:
 
 
 def parse(text: str) -> Parsed[CpuStat]:
-    """Returns the CPU times; each malformed line is a fault.
+    """Returns the CPU times from the text of /proc/stat.
+
+    Each malformed line adds an exception to `Parsed.faults`.
 
     Raises:
         ParseError: no CPU line is valid.
@@ -57,7 +62,7 @@ def parse(text: str) -> Parsed[CpuStat]:
     lines, faults = files.split_complete_lines("stat", text)
     for number, line in enumerate(lines, start=1):
         if not line.startswith("cpu"):
-            # The CPU lines come first. The lines intr and softirq below them are long.
+            # The CPU lines come first. The other lines are skipped, because some are very long.
             break
         try:
             name, *columns = line.split()
@@ -76,12 +81,13 @@ def parse(text: str) -> Parsed[CpuStat]:
 def _parse_times(columns: list[str]) -> CpuTimes:
     if len(columns) < 7:
         raise ValueError(f"{len(columns)} columns instead of at least 7")
-    # Steal is absent before 2.6.11. The columns after it, guest and guest_nice, are already part of
-    # user and nice.
+    # The eighth column, steal, is absent before Linux 2.6.11. The columns after it are guest and
+    # guest_nice. They are not read, because user and nice already include them.
     ticks = list(map(int, columns[:8]))
     if min(ticks) < 0 or max(ticks) >= COUNTER_END:
         raise ValueError("a number is not an unsigned 64-bit counter")
     if len(ticks) < 8:
         ticks.append(0)
-    # The constructor of the class would take most of the time of a sample on a host with 128 CPUs.
+    # On a host with 128 CPUs, calling the constructor of the class would take most of the time of
+    # each reading.
     return _new(CpuTimes, [tick / TICKS_PER_SECOND for tick in ticks])
