@@ -1,13 +1,16 @@
-"""Reads SCSI devices in /sys, including SATA and USB drives: identity, attachment, VPD pages.
+"""Reads the identity and the attachment of SCSI devices from /sys.
+
+For Linux, SATA and USB drives are SCSI devices too. The sources are:
 
 - Attributes of a SCSI device: https://docs.kernel.org/admin-guide/abi-testing.html
   (sysfs-bus-scsi-devices, sysfs-block-device), and drivers/scsi/scsi_sysfs.c.
-- vpd_pg80 (SPC): the serial number of the unit.
-- vpd_pg89 (SAT, "ATA Information"): the IDENTIFY DEVICE data of an ATA drive. In this data the
-  model has 40 characters instead of SCSI's 16, and the firmware version 8 instead of 4.
-- /sys/class/scsi_generic: every SCSI device has an sg node, even without a disk driver. RAID
-  adapters keep the disk driver off the members of their volumes (no_uld_attach in
-  include/scsi/scsi_device.h), so these have no /dev/sdX.
+- VPD (vital product data) pages, which the kernel has read from the drive. The file vpd_pg80 has
+  the serial number (SPC). The file vpd_pg89 ("ATA Information") has an ATA drive's answer to the
+  command IDENTIFY DEVICE (SAT). There, the model has 40 characters instead of SCSI's 16, and the
+  firmware version 8 instead of 4.
+- /sys/class/scsi_generic: every SCSI device has a generic node such as /dev/sg3, even without a
+  disk driver. RAID adapters keep the disk driver from using the members of their volumes
+  (no_uld_attach in include/scsi/scsi_device.h). These members have no /dev/sdX.
 """
 
 import os
@@ -19,16 +22,16 @@ from exporter.errors import NotAvailable, ParseError, ReadError
 from exporter.linux import files, links
 from exporter.linux.device_identity import DeviceIdentity, strip_padding
 
-#: Limits one VPD page, in bytes. sysfs returns at most one memory page per read(2), and both pages
-#: are far smaller.
+#: The maximum size of one VPD page, in bytes. sysfs returns at most one memory page per read(2),
+#: and the VPD pages that are read here are far smaller.
 _MAX_PAGE_BYTES = 4096
 
-#: The header of a VPD page, in bytes: device type, page code, length (SPC).
+#: The size of the header of a VPD page, in bytes: device type, page code, length (SPC).
 _HEADER_BYTES = 4
-#: The position and the size of the IDENTIFY DEVICE data in page 0x89, in bytes (SAT).
+#: The position and the size of the IDENTIFY DEVICE data in VPD page 0x89, in bytes (SAT).
 _IDENTIFY_OFFSET = 60
 _IDENTIFY_BYTES = 512
-#: The SATA generations that bits 1 to 3 of IDENTIFY word 76 mean, in Gbit/s.
+#: The speeds that a drive declares with bits 1 to 3 of IDENTIFY DEVICE word 76, in Gbit/s.
 _SATA_GIGABITS = (1.5, 3.0, 6.0)
 
 #: The peripheral device type of disks (SPC-5; include/scsi/scsi_proto.h).
@@ -36,8 +39,9 @@ _DISK = 0
 
 _ADDRESS = re.compile(r"\d+:(\d+):\d+:\d+", re.ASCII)
 
-#: The directory above a device that shows its transport. The first pattern that matches is used,
-#: because below a USB bridge in SAT mode or a libsas adapter there may also be an ATA port.
+#: The transports, each with the pattern of the directory above a device that shows it. The order
+#: matters: a drive behind a USB bridge in SAT mode or a libsas adapter may also have a directory of
+#: an ATA port above it.
 _TRANSPORTS = (
     ("usb", re.compile(r"usb\d+", re.ASCII)),
     ("sata", re.compile(r"ata\d+", re.ASCII)),
@@ -50,10 +54,14 @@ _TRANSPORTS = (
 
 @dataclass(frozen=True, slots=True)
 class AtaIdentity:
-    """The identity in a drive's IDENTIFY DEVICE data; None means that the drive left it blank.
+    """The identity in a drive's IDENTIFY DEVICE data. None means that the drive left a field blank.
 
-    `wwn` has the form ``naa.`` and 16 hexadecimal digits. `max_gigabits` is the fastest SATA
-    generation that the drive supports: 1.5, 3 or 6 Gbit/s.
+    model: the name of the model.
+    serial: the serial number.
+    firmware: the version of the firmware.
+    wwn: the world wide name: ``naa.`` and 16 hexadecimal digits.
+    max_gigabits: the speed of the fastest SATA generation that the drive supports: 1.5, 3 or 6
+        Gbit/s.
     """
 
     model: str | None
@@ -67,9 +75,9 @@ class AtaIdentity:
 class Attachment:
     """How a SCSI device is attached to the host.
 
-    transport: usb, sata, sas, fc, iscsi, virtio, or scsi if unknown.
-    point: the directory that shows the transport: the ATA port for sata, the end device for sas.
-        None if the transport is unknown.
+    transport: usb, sata, sas, fc, iscsi, virtio, or scsi if the transport is unknown.
+    point: the directory above the device that shows the transport, for example that of the ATA port
+        for sata, or of the end device for sas. None if the transport is unknown.
     """
 
     transport: str
@@ -78,15 +86,17 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class ScsiGeneric:
-    """A SCSI device with its generic node; None means unknown.
+    """A SCSI device with its generic node. None means unknown.
 
-    name: the name of the node (sg3).
-    directory: the directory of the SCSI device in sysfs (.../6:0:1:0) with all links followed.
-    type: the peripheral device type: 0 disk, 3 processor (Areca controllers are addressed through
-        theirs), 12 RAID controller, 13 enclosure.
-    vendor, model: as the device reports them, without padding.
-    has_driver: whether a driver such as sd is bound to the device.
-    block: the name of the disk of the same device (sda).
+    name: the name of the generic node, such as ``sg3``.
+    directory: the directory of the SCSI device in sysfs (.../6:0:1:0), with all symbolic links
+        followed.
+    type: the peripheral device type: 0 is a disk, 3 a processor, 12 a RAID controller, and 13 an
+        enclosure. Commands to an Areca controller are sent to its device of type 3.
+    vendor: the name of the vendor, as the device reports it, without padding.
+    model: the name of the model, as the device reports it, without padding.
+    has_driver: true if a driver such as sd is bound to the device.
+    block: the kernel's name of the disk of this device, such as ``sda``; None if it has none.
     """
 
     name: str
@@ -99,12 +109,15 @@ class ScsiGeneric:
 
     @property
     def is_hidden_disk(self) -> bool:
-        """Whether this is a disk without a block device, as behind mptsas and hpsa."""
+        """True if this is a disk without a block device, such as those behind mptsas and hpsa."""
         return self.type == _DISK and not self.has_driver and self.block is None
 
 
 def read_generic_devices(sys: Path) -> tuple[ScsiGeneric, ...]:
-    """Returns all SCSI generic devices by number; none if the sg driver is not loaded."""
+    """Returns all SCSI devices that have a generic node, in the order of the nodes' numbers.
+
+    The result is empty if the sg driver is not loaded.
+    """
     directory = sys / "class" / "scsi_generic"
     names = [name for name in files.list_names(directory) if name[2:].isdecimal()]
     ordered = sorted(names, key=lambda name: (len(name), name))
@@ -114,10 +127,15 @@ def read_generic_devices(sys: Path) -> tuple[ScsiGeneric, ...]:
 def read_identity(
     directory: Path, attachment: Attachment, ata: AtaIdentity | None, serial: str | None
 ) -> DeviceIdentity:
-    """Returns the identity of a SCSI disk; unreadable attributes are None.
+    """Returns the identity of a SCSI disk; attributes that cannot be read are None.
 
-    `directory` is the disk's; `ata` and `serial` are the results of `read_ata_identity` and
-    `read_serial`. IDENTIFY data has priority, because the fields of SCSI are shorter.
+    The values of `ata` have priority, except for the world wide name, because SCSI's own fields are
+    shorter.
+
+    directory: the disk's directory in sysfs.
+    attachment: the result of `parse_attachment`.
+    ata: the result of `read_ata_identity`; None if the drive is not an ATA drive or it is unknown.
+    serial: the result of `read_serial`.
     """
     device = directory / "device"
     vendor = strip_padding(files.read_attribute(device / "vendor"))
@@ -129,7 +147,7 @@ def read_identity(
     if transport == "sas" and attachment.point is not None:
         is_sata = links.is_sata_end_device(attachment.point)
         is_ata = is_ata if is_sata is None else is_sata
-    # An ATA drive behind a SAS adapter, or behind an unknown one, is a SATA drive.
+    # An ATA drive at a SAS adapter or at an unknown adapter is a SATA drive.
     if transport in ("sas", "scsi") and is_ata:
         transport = "sata"
     if ata is not None:
@@ -138,7 +156,7 @@ def read_identity(
         wwn = wwn or ata.wwn
     return DeviceIdentity(
         model=model,
-        # libata reports the vendor "ATA" for every drive. It is the name of the bus.
+        # libata reports the vendor "ATA" for every drive. This is not the name of a vendor.
         vendor=None if vendor == "ATA" else vendor,
         serial=serial,
         firmware=firmware,
@@ -149,9 +167,11 @@ def read_identity(
 
 
 def read_ata_identity(directory: Path) -> tuple[AtaIdentity | None, tuple[ParseError, ...]]:
-    """Returns the identity in VPD page 0x89 of a disk's directory, and the page's faults.
+    """Returns the identity in a disk's VPD page 0x89, and the faults: errors in the page's format.
 
-    None means that the drive has no such page, or that it cannot be read or parsed.
+    The identity is None if the drive has no such page, or if the page cannot be read or parsed.
+
+    directory: the disk's directory in sysfs.
     """
     path = directory / "device" / "vpd_pg89"
     try:
@@ -163,10 +183,12 @@ def read_ata_identity(directory: Path) -> tuple[AtaIdentity | None, tuple[ParseE
 
 
 def read_serial(directory: Path) -> tuple[str | None, tuple[ParseError, ...]]:
-    """Returns the serial number in VPD page 0x80 of a disk's directory, and the page's faults.
+    """Returns the serial number in a disk's VPD page 0x80, and the faults: errors in its format.
 
-    None means that the drive has no such page or no number, or that the page cannot be read or
-    parsed.
+    The serial number is None if the drive has no such page or no number, or if the page cannot be
+    read or parsed.
+
+    directory: the disk's directory in sysfs.
     """
     path = directory / "device" / "vpd_pg80"
     try:
@@ -178,7 +200,7 @@ def read_serial(directory: Path) -> tuple[str | None, tuple[ParseError, ...]]:
 
 
 def read_vpd_page(path: Path) -> bytes:
-    """Returns the bytes of a VPD page.
+    """Returns the bytes of a VPD page from its file in sysfs.
 
     Raises:
         NotAvailable: the drive has no such page.
@@ -197,9 +219,10 @@ def read_vpd_page(path: Path) -> bytes:
 
 
 def parse_attachment(sys_root: Path, path: PurePath) -> Attachment:
-    """Returns how a device is attached, from its path below /sys.
+    """Returns how a SCSI device is attached to the host.
 
-    `sys_root` is /sys with links followed.
+    sys_root: the directory /sys, with symbolic links followed.
+    path: the path of the device relative to /sys.
 
     >>> parse_attachment(Path("/sys"), PurePath("devices/pci0000:00/ata1/host0/block/sda"))
     Attachment(transport='sata', point=PosixPath('/sys/devices/pci0000:00/ata1'))
@@ -212,7 +235,10 @@ def parse_attachment(sys_root: Path, path: PurePath) -> Attachment:
 
 
 def parse_channel(path: PurePath) -> str:
-    """Returns the channel of the SCSI address in a path: 1 for 0:1:0:0; 0 without an address."""
+    """Returns the channel in the SCSI address of a device: ``1`` for the address 0:1:0:0.
+
+    The result is ``0`` if the path contains no address.
+    """
     return next((match[1] for part in path.parts if (match := _ADDRESS.fullmatch(part))), "0")
 
 
@@ -226,7 +252,9 @@ def parse_serial_page(page: bytes) -> str | None:
 
 
 def parse_ata_page(page: bytes) -> AtaIdentity:
-    """Returns the identity in VPD page 0x89. Word numbers are those of IDENTIFY DEVICE (ACS).
+    """Returns the identity in VPD page 0x89.
+
+    The numbers of words in the code are those of the IDENTIFY DEVICE data in the standard ACS.
 
     Raises:
         ParseError: the bytes are not page 0x89, or are cut off.
@@ -245,7 +273,10 @@ def parse_ata_page(page: bytes) -> AtaIdentity:
 
 
 def decode_padded(field: bytes) -> str | None:
-    """Returns a padded field as text, other bytes than ASCII as escapes; None if it is blank."""
+    """Returns the text of a field without its padding; None if the field is blank.
+
+    Bytes that are not ASCII become hexadecimal escapes.
+    """
     return field.decode("ascii", "backslashreplace").strip(" \0\t\r\n") or None
 
 
@@ -278,7 +309,8 @@ def _word(identify: bytes, number: int) -> int:
 
 
 def _ata_string(identify: bytes, first: int, last: int) -> str | None:
-    # Each word holds two characters. The first is in the high byte, which is stored second.
+    # Each word holds two characters. The first character is in the high byte, which is stored after
+    # the low byte.
     words = range(first, last + 1)
     return decode_padded(b"".join(_word(identify, n).to_bytes(2, "big") for n in words))
 
@@ -292,7 +324,7 @@ def _ata_wwn(identify: bytes) -> str | None:
 
 
 def _max_sata_gigabits(word: int) -> float | None:
-    if word in (0x0000, 0xFFFF):  # ACS: the drive does not report this word
+    if word in (0x0000, 0xFFFF):  # ACS: these values mean that the drive does not report the word
         return None
     speeds = [speed for bit, speed in enumerate(_SATA_GIGABITS, start=1) if word >> bit & 1]
     return max(speeds, default=None)
