@@ -1,8 +1,8 @@
-"""Reads /proc/softirqs: the number of times that each CPU ran each softirq vector.
+"""Reads how often each CPU ran each type of softirq from /proc/softirqs.
 
+A softirq is work that the kernel postpones when it handles an interrupt. A vector is a type of
+softirq, such as NET_RX or BLOCK. The file contains counts, not times:
 https://docs.kernel.org/filesystems/proc.html (/proc/softirqs)
-
-The file has counts, not times.
 """
 
 from pathlib import Path
@@ -11,12 +11,15 @@ from exporter.errors import ParseError
 from exporter.linux import files
 from exporter.linux.files import Parsed
 
-#: The number of runs since boot, by vector (as the kernel spells it) and by the number of the CPU.
+#: The numbers of runs since boot. The first key is the kernel's name of the vector, and the second
+#: key is the number of the CPU.
 Softirqs = dict[str, dict[int, int]]
 
 
 def read(proc: Path) -> Parsed[Softirqs]:
-    """Returns the counts by vector and CPU.
+    """Returns the number of runs of each softirq on each CPU, from /proc/softirqs.
+
+    Each malformed line adds an exception to `Parsed.faults`.
 
     Raises:
         NotAvailable: the kernel has no such file.
@@ -27,9 +30,10 @@ def read(proc: Path) -> Parsed[Softirqs]:
 
 
 def parse(text: str) -> Parsed[Softirqs]:
-    """Returns the counts by vector and CPU; each malformed line is a fault.
+    """Returns the number of runs of each softirq on each CPU, from the text of /proc/softirqs.
 
-    The header names the CPUs. Their numbers may have gaps.
+    The first line is a header with the names of the CPUs. Their numbers may have gaps. Each other
+    malformed line adds an exception to `Parsed.faults`.
 
     Raises:
         ParseError: the first line is not a valid header.
