@@ -1,7 +1,9 @@
-"""Reads /proc/net/softnet_stat: packets that the network softirq dropped or postponed.
+"""Reads from /proc/net/softnet_stat how often the kernel dropped or postponed network packets.
 
-The file has one line per CPU, in hexadecimal. softnet_seq_show in net/core/net-procfs.c defines
-the columns; https://docs.kernel.org/admin-guide/sysctl/net.html (netdev_budget) explains them.
+Received packets are handled in a softirq, which is work that the kernel postpones when it handles
+an interrupt. The file has one line per CPU, with hexadecimal numbers. softnet_seq_show in
+net/core/net-procfs.c defines the columns, and
+https://docs.kernel.org/admin-guide/sysctl/net.html (netdev_budget) explains them.
 """
 
 from dataclasses import dataclass
@@ -14,11 +16,11 @@ from exporter.linux.files import Parsed
 
 @dataclass(frozen=True, slots=True)
 class SoftnetCounters:
-    """The counters of all CPUs, added, since boot.
+    """The sums of the counters of all CPUs since boot.
 
-    dropped: packets dropped because a CPU's backlog was full.
-    times_squeezed: number of softirqs that ended with packets left, because their budget or time
-        was used up.
+    dropped: the number of packets that were dropped because the queue of a CPU was full.
+    times_squeezed: the number of softirqs that ended before all packets were handled, because their
+        maximum number of packets (netdev_budget) or maximum time was reached.
     """
 
     dropped: int
@@ -26,7 +28,10 @@ class SoftnetCounters:
 
 
 def read(proc: Path) -> Parsed[SoftnetCounters]:
-    """Returns the counters of the host. They do not depend on the network namespace.
+    """Returns the counters of the host, from /proc/net/softnet_stat.
+
+    They are the same in all network namespaces. Each malformed line adds an exception to
+    `Parsed.faults`.
 
     Raises:
         NotAvailable: the kernel has no such file.
@@ -37,7 +42,9 @@ def read(proc: Path) -> Parsed[SoftnetCounters]:
 
 
 def parse(text: str) -> Parsed[SoftnetCounters]:
-    """Returns the sums over all CPUs; each malformed line is a fault.
+    """Returns the sums over all CPUs, from the text of /proc/net/softnet_stat.
+
+    Each malformed line adds an exception to `Parsed.faults`.
 
     Raises:
         ParseError: no line is valid.
