@@ -319,10 +319,10 @@ def is_misaligned(
 ) -> bool:
     """True if the pages of a partition cross the boundaries of the drive's blocks.
 
-    The start of the partition must be a multiple of the physical block, and of 4096 bytes if the
-    block is smaller. It need not be a multiple of optimal_io_size: if a USB bridge reports
-    33553920, parted aligns partitions to that value and starts them at sector 65535, which is
-    misaligned.
+    The start of an aligned partition is a multiple of the physical block size or of 4096 bytes,
+    whichever is larger, and the kernel reports the alignment offset 0. It need not be a multiple
+    of optimal_io_size: if a USB bridge reports 33553920, parted starts partitions at sector 65535,
+    and these are misaligned.
 
     start_bytes: the position of the partition on the disk, in bytes.
     physical_block_bytes: the size of the disk's physical blocks, in bytes; None means unknown.
