@@ -224,7 +224,7 @@ def _parse_line(line: str) -> DiskStats:
         counters[_IN_FLIGHT] = 0
     if count < _WITH_FLUSHES:
         counters += [None] * (_WITH_FLUSHES - count)
-    # The constructor of the class would take as long as parsing the rest of the line.
+    # Calling the constructor of the class would take as long as the rest of this function.
     return _new(DiskStats, (device, f"{major}:{minor}", *counters))
 
 
