@@ -21,8 +21,8 @@ from exporter.errors import NotAvailable, ParseError, ReadError, SourceError
 
 T = TypeVar("T")
 
-#: The maximum size of one kernel file, in bytes. 2,000 devices make about 200 KB of diskstats,
-#: and 4,096 CPUs about 5 MB of softirqs.
+#: The maximum size of one kernel file, in bytes. /proc/diskstats has about 200 KB with 2,000
+#: devices, and /proc/softirqs about 5 MB with 4,096 CPUs.
 LARGEST_FILE_BYTES = 32 << 20
 
 #: The maximum number of symbolic links that are followed in one path. The kernel has the same
@@ -38,8 +38,8 @@ COUNTER_END = 1 << 64
 _CHUNK_BYTES = 1 << 16
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
-#: Errors that the kernel returns for a feature that it lacks or that is disabled. For example,
-#: /proc/pressure returns EOPNOTSUPP after a boot with psi=0.
+#: The errors that the kernel returns for a feature that is missing or disabled. For example,
+#: reading /proc/pressure/io fails with EOPNOTSUPP after a boot with psi=0.
 _ABSENT = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EOPNOTSUPP, errno.ESRCH}
 )
