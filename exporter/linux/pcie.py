@@ -113,5 +113,5 @@ def _read_total(path: Path, faults: list[ParseError]) -> int | None:
         faults.append(ParseError(f"{path}: {e}"))
         return None
     except SourceError:
-        # An unplugged function returns I/O errors until its directory disappears.
+        # Reading the file of an unplugged device fails with I/O errors until its directory disappears.
         return None
