@@ -1,7 +1,8 @@
 """Parses the time that each CPU spent in each mode, such as user or idle, from /proc/stat.
 
-It does no I/O.
 https://man7.org/linux/man-pages/man5/proc_stat.5.html
+
+It does no I/O.
 """
 
 import os
