@@ -134,7 +134,7 @@ def read_identity(
 
     directory: the disk's directory in sysfs.
     attachment: the result of `parse_attachment`.
-    ata: the result of `read_ata_identity`; None if the drive is not an ATA drive or it is unknown.
+    ata: the result of `read_ata_identity`; None if the drive has no such data.
     serial: the result of `read_serial`.
     """
     device = directory / "device"
