@@ -2,8 +2,8 @@
 
 Two groups of functions:
 
-- For files of /proc, which contain whole tables: `read`, or `read_raw` and later `decode`. They
-  raise `NotAvailable` for an absent file and `ReadError` for an unreadable one.
+- For files of /proc, which contain whole tables: `read`, or `read_raw` and later `decode`. `read`
+  and `decode` raise `NotAvailable` for an absent file and `ReadError` for an unreadable one.
 - For attributes, which are files of /sys with one value: `read_attribute` and `read_integer`. They
   return None for every failure.
 
@@ -157,7 +157,9 @@ def decode(raw: RawFile) -> str:
 
 
 def decode_required(raw: RawFile) -> str:
-    """Returns the text of a file that exists in every kernel, so its absence is also a ReadError.
+    """Returns the text of a file that exists in every kernel, from its bytes.
+
+    Because every kernel has the file, its absence is also a ReadError.
 
     Raises:
         ReadError: the file is absent or could not be read, or exceeds `LARGEST_FILE_BYTES`.
