@@ -175,7 +175,7 @@ def find_usb_link(directory: Path) -> LinkFiles | None:
 
 
 def nearest_usb_device(directory: Path) -> Path | None:
-    """Returns the directory of the nearest USB device above a disk's directory, or None."""
+    """Returns the directory of the nearest USB device above a drive; None if there is none."""
     return next((above for above in directory.parents if _USB_DEVICE.fullmatch(above.name)), None)
 
 
