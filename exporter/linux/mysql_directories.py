@@ -1,7 +1,6 @@
 """Finds the directories of a MySQL or MariaDB server from its command line and its option files.
 
-It does no I/O. The documents are:
-
+It does no I/O. These pages describe option files:
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html and
 https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/configuring-mariadb/configuring-mariadb-with-option-files
 
