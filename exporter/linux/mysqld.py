@@ -159,6 +159,7 @@ def parse_cgroup(text: str) -> str | None:
     """Returns the cgroup v2 path from the text of a /proc/<pid>/cgroup file.
 
     None means that the text has none, because the host uses only cgroup v1.
+
     https://man7.org/linux/man-pages/man7/cgroups.7.html
     """
     match = _UNIFIED_CGROUP.search(text)
