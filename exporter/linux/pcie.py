@@ -113,5 +113,5 @@ def _read_total(path: Path, faults: list[ParseError]) -> int | None:
         faults.append(ParseError(f"{path}: {e}"))
         return None
     except SourceError:
-        # Reading the file of an unplugged device fails with I/O errors until its directory disappears.
+        # The files of an unplugged device return I/O errors until its directory disappears.
         return None
