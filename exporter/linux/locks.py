@@ -42,7 +42,8 @@ def parse_flock_holder(text: str, device: int, inode: int) -> int | None:
     """Returns the ID of the process that took the flock(2) lock on a file.
 
     None means that there is no such lock, or that the process is in another PID namespace: the
-    kernel then prints 0. The process may have ended already, while its children still hold the lock.
+    kernel then prints 0. The process may have ended already while its children still hold the
+    lock.
 
     text: the text of /proc/locks.
     device: the st_dev of the file.
