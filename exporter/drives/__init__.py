@@ -1,7 +1,10 @@
-"""Interprets SMART reports with one vocabulary for NVMe, ATA and SCSI drives, without I/O.
+"""Interprets the SMART reports of smartctl. The result has the same fields for all protocols.
 
-`smart_report.parse_report` is the entry point and returns records of `health`. `nvme`, `ata` and
-`scsi` parse one protocol each. For ATA, `makes` groups models by the meaning of their vendor
-attributes, and the `*_table` modules contain these meanings. `wearout` and `firmware` evaluate the
-records, and `watched_drive` is the state of one monitored drive.
+The protocols are NVMe, ATA and SCSI. The package does no I/O.
+
+`smart_report.parse_report` is the entry point. It returns the records that `health` defines.
+`nvme`, `ata` and `scsi` parse one protocol each. The meaning of an ATA attribute depends on the
+vendor. So `makes` groups the models whose attributes have the same meaning, and the `*_table`
+modules list these meanings. `wearout` estimates when the rated endurance is used up, `firmware` detects known
+defects, and `watched_drive` defines the state of one monitored drive.
 """
