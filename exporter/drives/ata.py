@@ -1,9 +1,9 @@
-"""Parses the health of an ATA drive: attribute table, device statistics, SCT and logs (ACS).
+"""Parses the health of an ATA drive from its attributes, device statistics, SCT and logs (ACS).
 
-A counter is read from the device statistics if the drive has them, because the standard defines
-these. Otherwise it is read from vendor attributes, with the rules of `ata_count_table`. The raw
-value of an attribute can hold several packed numbers. smartctl unpacks the formats that its
-database lists, and prints the count first.
+The ATA standard defines the device statistics, but not the meaning of attributes. So a counter
+is read from the device statistics if they contain it, and otherwise from an attribute, with the
+rules of `ata_count_table`. The raw value of an attribute can contain several numbers in one. For
+formats that its database lists, smartctl separates the numbers and prints the count first.
 """
 
 import re
@@ -19,40 +19,48 @@ from exporter.drives.makes import identify_make
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
 
-#: Page and offset of a counter in the device statistics (ACS-4, 9.5): number of reported
-#: uncorrectable errors, and number of interface CRC errors.
+#: The page and offset of each counter in the device statistics (ACS-4, 9.5). The counters are the
+#: number of reported uncorrectable errors and the number of interface CRC errors.
 _DEVICE_STATISTICS: Mapping[Counter, tuple[int, int]] = {
     "media_errors": (4, 0x08),
     "interface_errors": (6, 0x18),
 }
 
-#: Counters that only flash has. smartctl's default names assign them to hard disks as well.
+#: The counters that only flash drives have. smartctl's default names of attributes contain them for
+#: hard disks too, so they are not read from hard disks.
 _FLASH_COUNTERS: frozenset[Counter] = frozenset({"program_failures", "erase_failures"})
 
-#: The largest valid event count. Event counters have at most 32 bits, and all ones means "not
-#: valid".
+#: The largest valid event count. Event counters have at most 32 bits, and the value with all bits
+#: set means "not valid".
 _MAX_COUNT = (1 << 32) - 2
 
-#: Limits of the numbers that smartctl prints. A larger number is a fault.
+#: The largest valid values of the fields that have 32 bits, and of raw values. A larger number
+#: in the report is recorded as a fault.
 _MAX_32_BITS = (1 << 32) - 1
 _MAX_RAW = (1 << 64) - 1
 
-#: Limits the rows of the attribute table that are read. The table of the standard has 30.
+#: The largest number of attributes that are read. The table of the
+#: standard has 30.
 _MAX_ATTRIBUTES = 256
 
-#: The count is 12 in "12" and in "12 (0 3)", smartctl's format raw16(raw16).
+#: Matches a raw value whose first number is the count: 12 in "12", and 12 in "12 (0 3)", which is
+#: smartctl's format raw16(raw16).
 _COUNT_FIRST = re.compile(r"([0-9]{1,15})(?: \(.*\))?")
-#: The count is 3 in "3/40": 3 blocks became bad in use, and 40 were bad when the drive was made.
+#: Matches "3/40": 3 blocks became bad in use, and 40 were bad when the drive was made. The count
+#: is 3.
 _LATER_AND_EARLY = re.compile(r"([0-9]{1,15})/[0-9]{1,15}")
 _LATER_AND_EARLY_NAME = re.compile(r"Bad_Blk_Ct_Lat/Erl")
 
 
 @dataclass(frozen=True, slots=True)
 class AtaCounts:
-    """Lifetime event counters and spare blocks of an ATA drive; None means not reported.
+    """The event counters of an ATA drive, and its remaining spare blocks.
 
-    spare_ratio: the share of reserve blocks that is left; 1 for a new drive.
-    spare_threshold_ratio: the drive reports a failure at or below this share.
+    The counters count events since the drive was made. None means that the drive does not report
+    the value.
+
+    spare_ratio: the share of the spare blocks that is left, 0 to 1; 1 for a new drive.
+    spare_threshold_ratio: if `spare_ratio` is at or below this share, the drive reports a failure.
     """
 
     media_errors: int | None = None
@@ -67,7 +75,7 @@ class AtaCounts:
 
 
 def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    """The health values of an ATA drive in a smartctl report."""
+    """Returns the health values of an ATA drive. `fields` is the smartctl report."""
     table = parse_attributes(fields)
     counts = ata_counts(fields, identity, table)
     written = ata_written(fields, identity, table)
@@ -102,9 +110,10 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 
 
 def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
-    """The rows of the attribute table. If an id is repeated, the first row is used.
+    """Returns the rows of the attribute table, in the order of the report.
 
-    Each further row with the same id adds a fault.
+    If several rows have the same id, only the first one is returned. Each of the others is recorded
+    as a fault. The result is empty if the report has no table.
     """
     attributes: dict[int, AtaAttribute] = {}
     for row in fields.rows("ata_smart_attributes", "table", maximum=_MAX_ATTRIBUTES):
@@ -119,7 +128,12 @@ def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
 def ata_counts(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> AtaCounts:
-    """The event counters and spare blocks of an ATA drive. A hard disk has no spare_ratio."""
+    """Returns the event counters and spare blocks of an ATA drive.
+
+    attributes: the result of `parse_attributes`.
+
+    For hard disks `spare_ratio`, `program_failures` and `erase_failures` are None.
+    """
     make = identify_make(identity)
     rows = {attribute.id: attribute for attribute in attributes}
 
@@ -148,7 +162,10 @@ def ata_counts(
 
 
 def event_count(attribute: AtaAttribute) -> int | None:
-    """The count in a raw value. None if it is not valid, or packed in an unknown format."""
+    """Returns the event count that the raw value of an attribute contains.
+
+    None means that the count is not valid, or that the format of the raw value is unknown.
+    """
     number: int | None = attribute.raw
     if attribute.raw_text:
         match = _COUNT_FIRST.fullmatch(attribute.raw_text)
@@ -184,11 +201,11 @@ def _matching_rows(
 def _spare(
     identity: DriveIdentity, make: str | None, rows: Mapping[int, AtaAttribute]
 ) -> AtaAttribute | None:
-    """The first attribute that a spare rule matches; None if there is none.
+    """Returns the first attribute that a row of `SPARE_RULES` matches; None if no row matches.
 
-    The rules apply only if the make is known or smartctl's database lists the drive. For every
-    other drive smartctl names attribute 232 Available_Reservd_Space, even if it has another
-    meaning.
+    None also if the make is unknown and smartctl's database does not list the drive. For such a
+    drive smartctl uses default names: it names attribute 232 Available_Reservd_Space, even if the
+    attribute has another meaning.
     """
     if make is None and not identity.family:
         return None
@@ -205,7 +222,10 @@ def _spare(
 
 
 def _ratio(value: int | None) -> float | None:
-    """A normalized value as a ratio. None for 0 and above 100, which mean "not supported"."""
+    """Returns a normalized value in percent as a ratio, 0.01 to 1.
+
+    None for 0 and for values above 100, because they mean "not supported".
+    """
     return None if value is None or not 1 <= value <= 100 else value / 100
 
 
@@ -233,7 +253,10 @@ def _over_temperature_seconds(fields: Fields) -> float | None:
 
 
 def _error_log_entries(fields: Fields) -> int | None:
-    """The lifetime number of logged errors. Both logs hold the same count."""
+    """Returns the number of errors that the drive has logged since it was made; None if unknown.
+
+    The count is read from the extended or the summary error log. Both contain the same count.
+    """
     for log in ("extended", "summary"):
         count = fields.integer("ata_smart_error_log", log, "count", maximum=_MAX_32_BITS)
         if count is not None:
