@@ -1,11 +1,14 @@
-"""Table of the vendor attributes that count errors, failures and spare blocks. Data only.
+"""Lists the ATA attributes that count errors and failures, or contain the share of spare blocks.
 
-smartctl's drive database names an attribute as its vendor defines it, so a rule matches the id
-and the name. An old database has no name for the attribute ("Unknown_Attribute"); a rule with
-`makes` then matches the id and the make of the drive.
+The module contains only data. `ata` applies the rules.
 
-To extend the table, append a rule after those of the same counter. The first matching attribute
-that holds a count is used.
+An attribute has an id, and a name from smartctl's drive database, which names it as its vendor
+defines it. So a rule matches the id and the name. An old database has no name for some attributes
+("Unknown_Attribute"). For these a rule with `makes` matches the id and the make of the drive. A
+make is a group of models whose attributes have the same meaning; see `makes`.
+
+To extend the table, add a rule after the other rules of the same counter. The rules are tried in
+order, and the first matching attribute that contains a valid count is used.
 """
 
 from dataclasses import dataclass
@@ -22,19 +25,23 @@ Counter: TypeAlias = Literal[
     "unsafe_shutdowns",
 ]
 
-#: Groups of makes. The makes of a group use the same attribute ids. Old databases lack them.
+#: Groups of makes. All makes of a group use the same attribute ids, for which old databases have no
+#: names.
 _INTEL = ("intel", "intel_540", "intel_lenovo")
 _MICRON = ("micron_5000", "micron_client", "micron_m500dc", "micron_m4")
 
 
 @dataclass(frozen=True, slots=True)
 class CountRule:
-    """One counter, and the attributes that may hold it.
+    """Names the attributes that may contain the value of one counter.
 
-    attributes: ids, tried in this order.
-    name: a regular expression that matches the whole name of the attribute.
-    makes: on drives of these makes an attribute without a name matches, too.
-    not_makes: on drives of these makes the attribute has another meaning.
+    counter: the field of `ata.AtaCounts` that the rule fills.
+    attributes: the attribute ids, tried in this order.
+    name: a regular expression that matches the whole name of the attribute. If it is empty, the
+        rule matches only attributes without a name, on drives of `makes`.
+    makes: on drives of these makes, an attribute without a name matches too.
+    not_makes: the rule is not used for drives of these makes, because their attributes with these
+        ids have another meaning.
     """
 
     counter: Counter
@@ -111,9 +118,13 @@ COUNT_RULES: tuple[CountRule, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SpareRule:
-    """Attributes whose normalized value is the percentage of spare blocks left.
+    """Names the attributes whose normalized value is the percentage of spare blocks that is left.
 
-    The threshold of the attribute is the limit in percent. `name` matches the whole name.
+    The threshold of the attribute is a percentage too. The drive reports a failure if the value is
+    at or below the threshold.
+
+    attributes: the attribute ids, tried in this order.
+    name: a regular expression that matches the whole name of the attribute.
     """
 
     attributes: tuple[int, ...]
