@@ -1,12 +1,16 @@
-"""Computes the wear of an ATA SSD.
+"""Computes the wear of an ATA SSD: the share of its rated endurance that it has used.
 
-The sources, best first: the value that the standard defines in the device statistics, a rule of
-`wear_table` for the make of the drive, and the name of an attribute.
+There are three sources. The best one that the drive has is used:
 
-smartctl's own field `endurance_used` is not used for ATA. Without device statistics, smartctl
-computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left or
-Wear_Leveling (7.5, ataprint.cpp). The result is wrong if the value is stuck at 100, and most
-makes have no such attribute.
+1. the device statistics, in which the ATA standard defines the value;
+2. a rule of `wear_table` for the make of the drive, which is a group of models whose attributes
+   have the same meaning (see `makes`);
+3. an attribute whose name contains "life" or "endurance".
+
+smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
+smartctl computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left
+or Wear_Leveling (7.5, ataprint.cpp). Most makes have no such attribute, and on some firmware its
+value always stays at 100.
 """
 
 import re
@@ -18,15 +22,16 @@ from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, Endur
 from exporter.drives.makes import identify_make
 from exporter.drives.wear_table import WEAR_RULES, Formula, WearRule
 
-#: The attribute table by attribute id.
+#: The rows of the attribute table, keyed by attribute id.
 Rows: TypeAlias = Mapping[int, AtaAttribute]
-#: Percent of the endurance used, and the resolution of that number in percent.
+#: The used endurance in percent, and the resolution of this number in percent.
 Percent: TypeAlias = tuple[float, float]
 
-#: Page and offset of the percentage used endurance indicator: 0 to 255 (ACS-4, 9.5.8).
+#: The page and offset of the Percentage Used Endurance Indicator in the device statistics. Its
+#: values are 0 to 255 (ACS-4, 9.5.8).
 _PERCENTAGE_USED = (7, 8)
 
-#: Names of attributes that hold remaining life or used life in percent.
+#: Match the names of attributes that contain the remaining or the used life in percent.
 _LIFE_LEFT = re.compile(r"life.*(remain|left)|(remain|left).*life|endurance.*remain", re.IGNORECASE)
 _LIFE_USED = re.compile(r"(life|endurance).*used|used.*(life|endurance)", re.IGNORECASE)
 
@@ -34,18 +39,22 @@ _LIFE_USED = re.compile(r"(life|endurance).*used|used.*(life|endurance)", re.IGN
 _WORKLOAD_WEAR = 226
 #: The raw value of attribute 226 until the workload timer has run for an hour.
 _WORKLOAD_NOT_VALID = 0xFFFF
-#: The largest difference between attributes 233 and 226 that rounding explains, in percentage
-#: points: 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
-#: workload timer was restarted, so 226 is not the lifetime wear.
+#: The largest difference between attributes 233 and 226 that rounding can cause, in percentage
+#: points. 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
+#: workload timer was restarted, so 226 does not contain the wear of the whole life.
 _MAX_DIFFERENCE_PERCENT = 1.5
-#: The normalized value at which Intel's attribute 233 stops. Attribute 226 continues to count.
+#: The lowest normalized value of Intel's attribute 233. It stays at this value while attribute 226
+#: continues to count.
 _MIN_INTEL_VALUE = 1
 
 
 def ata_endurance(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> Endurance | None:
-    """The wear of an ATA SSD from the best source. None for hard disks, and if unknown."""
+    """Returns the wear of an ATA SSD from its best source.
+
+    None for hard disks, and if no source contains the wear.
+    """
     if identity.rotational:
         return None
     standard = device_statistic(fields, *_PERCENTAGE_USED, maximum=255)
@@ -57,11 +66,11 @@ def ata_endurance(
 def family_endurance(
     identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> Endurance | None:
-    """The wear from the attribute table alone.
+    """Returns the wear of a drive that has no device statistics, from its attributes.
 
-    Used for drives without device statistics. The names of attributes are used only if the make
-    is unknown, because some known makes do not report wear at all. None for hard disks, and if
-    the wear is unknown.
+    If the make is known, only the rules of `wear_table` are used, because some known makes do not
+    report wear at all. If the make is unknown, the names of the attributes are used. None for hard
+    disks, and if no attribute contains the wear.
     """
     if identity.rotational:
         return None
@@ -73,9 +82,10 @@ def family_endurance(
 
 
 def wear_percent(make: str, rows: Rows) -> Percent | None:
-    """Percent used and its resolution, from the make's first rule that yields a value.
+    """Returns the used endurance and its resolution, both in percent.
 
-    None if no rule yields one.
+    The rules of `wear_table` for the make are tried in order, and the first value is returned. None
+    if no rule finds a value.
     """
     for rule in WEAR_RULES:
         if rule.make == make and (percent := _percent_by_rule(rule, rows)) is not None:
@@ -83,22 +93,26 @@ def wear_percent(make: str, rows: Rows) -> Percent | None:
     return None
 
 
-# The formulas of the wear table. Each returns percent used and its resolution, or None if the
-# attribute does not hold the wear. Valid normalized values are 1 to 100;
-# 0, 200, 253 and 255 mean "not supported".
+# The formulas of the wear table. Each returns the used endurance and its resolution, both in
+# percent, or None if the attribute does not contain the wear. `rows` are all attributes of the
+# drive, keyed by id. Valid normalized values are 1 to 100. The values 0, 200, 253 and 255
+# mean "not supported".
 
 
 def value_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The normalized value is the remaining life. The raw value is packed or counts erasures."""
+    """Returns the wear if the normalized value is the remaining life in percent.
+
+    The raw value is not used: it contains several numbers in one, or a count of erasures.
+    """
     del rows
     value = attribute.value
     return None if value is None or not 1 <= value <= 100 else (100.0 - value, 1.0)
 
 
 def value_from_200(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The normalized value falls from 200 (new) to 100 (end of life).
+    """Returns the wear if the normalized value decreases from 200 (new) to 100 (end of life).
 
-    100 itself is not valid, because new drives of other makes report it.
+    None for the value 100, because new drives of other makes report it.
     """
     del rows
     value = attribute.value
@@ -106,15 +120,16 @@ def value_from_200(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def raw_percent(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The raw value is percent used."""
+    """Returns the wear if the raw value is the used endurance in percent, 0 to 255."""
     del rows
     return None if attribute.raw > 255 else (float(attribute.raw), 1.0)
 
 
 def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The raw value is percent used, and the normalized value is max(100 - raw, 0).
+    """Returns the wear if the raw and the normalized value both contain the used endurance.
 
-    If the two do not agree, the attribute has another meaning.
+    The raw value is the used endurance in percent. The normalized value is max(100 - raw, 0). None if they
+    differ by more than 2, because the attribute then has another meaning.
     """
     value = attribute.value
     if value is None or abs(max(100 - attribute.raw, 0) - value) > 2:
@@ -123,17 +138,20 @@ def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def raw_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The raw value is the remaining life. 0 is not valid: some drives always report it."""
+    """Returns the wear if the raw value is the remaining life in percent.
+
+    None for the raw value 0, because some drives always report it.
+    """
     del rows
     return None if not 1 <= attribute.raw <= 100 else (100.0 - attribute.raw, 1.0)
 
 
 def stuck_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The normalized value is the remaining life; if it is 100, the raw value may be it instead.
+    """Returns the wear if the normalized value or the raw value is the remaining life in percent.
 
-    On some firmware the normalized value stays at 100 while the raw value counts down. On other
-    firmware the normalized value counts down while the raw value counts up (KINGSTON SA400:
-    raw 14, normalized 86).
+    On some firmware the normalized value stays at 100, and the raw value counts down from 100. On
+    other firmware the normalized value counts down, and the raw value counts up (KINGSTON SA400:
+    raw 14, normalized 86). So the raw value is used only if the normalized value is 100.
     """
     if attribute.value == 100:
         return raw_left(attribute, rows) or value_left(attribute, rows)
@@ -141,7 +159,11 @@ def stuck_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def intel_media_wear(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Whole percents from 233. The finer value of 226 is used if the two agree."""
+    """Returns the wear of an Intel drive from attributes 233 and 226.
+
+    `attribute` is 233, which counts whole percents. Attribute 226 is finer. It is used if both
+    agree, or if 233 has reached its lowest value and 226 is larger.
+    """
     coarse = value_left(attribute, rows)
     workload = rows.get(_WORKLOAD_WEAR)
     fine = None if workload is None else workload_1024ths(workload, rows)
@@ -153,9 +175,10 @@ def intel_media_wear(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def workload_1024ths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The raw value counts 1/1024 percent since the start of the workload timer.
+    """Returns the wear if the raw value counts 1/1024 percent since the workload timer started.
 
-    The timer is rarely restarted. The normalized value is always 100.
+    This timer is rarely restarted. The normalized value is always 100 and is not used. None if the
+    raw value means "not valid".
     """
     del rows
     percent = attribute.raw / 1024
@@ -164,9 +187,10 @@ def workload_1024ths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def hundredths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The two lowest bytes of the raw value are whole percents and hundredths of a percent.
+    """Returns the wear if two bytes of the raw value contain whole percents and hundredths.
 
-    The normalized value counts up.
+    The second lowest byte contains the whole percents, and the lowest byte the hundredths of a
+    percent. None if the hundredths are above 99. The normalized value counts up and is not used.
     """
     del rows
     whole, part = divmod(attribute.raw & 0xFFFF, 256)
@@ -174,13 +198,13 @@ def hundredths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def second_byte(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The second lowest byte of the raw value is percent used."""
+    """Returns the wear if the second lowest byte of the raw value is the used percentage."""
     del rows
     return float(attribute.raw >> 8 & 0xFF), 1.0
 
 
 def hundreds(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """The two lowest bytes of the raw value count hundredths of a percent."""
+    """Returns the wear if the two lowest bytes of the raw value count hundredths of a percent."""
     del rows
     percent = (attribute.raw & 0xFFFF) / 100
     return None if percent > 255 else (percent, 0.01)
@@ -211,9 +235,10 @@ def _endurance(percent: Percent | None, source: EnduranceSource) -> Endurance | 
 
 
 def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
-    """The wear from an attribute whose name contains life or endurance.
+    """Returns the wear from the first attribute whose name contains "life" or "endurance".
 
-    Names with only "used" or "left" do not match, because they can mean reserve blocks.
+    Names that contain only "used" or "left" do not match, because they can refer to spare blocks.
+    None if no attribute matches.
     """
     for attribute in attributes:
         if _LIFE_LEFT.search(attribute.name) and "0.01" not in attribute.name:
@@ -228,9 +253,10 @@ def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
 
 
 def _percent_of_life_left(attribute: AtaAttribute) -> Percent | None:
-    """The wear from an attribute that holds the remaining life.
+    """Returns the wear from an attribute whose name refers to the remaining life.
 
-    None if the value is 100 and raw is lower: either number may be the remaining life.
+    None if the normalized value is 100 and the raw value is 1 to 99, because either of them may be
+    the remaining life.
     """
     if attribute.value == 100 and 1 <= attribute.raw < 100:
         return None
