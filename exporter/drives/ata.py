@@ -39,8 +39,7 @@ _MAX_COUNT = (1 << 32) - 2
 _MAX_32_BITS = (1 << 32) - 1
 _MAX_RAW = (1 << 64) - 1
 
-#: The largest number of attributes that are read. The table of the
-#: standard has 30.
+#: The largest number of attributes that are read. The table of the standard has 30.
 _MAX_ATTRIBUTES = 256
 
 #: Matches a raw value whose first number is the count: 12 in "12", and 12 in "12 (0 3)", which is
