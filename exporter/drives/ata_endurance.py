@@ -128,8 +128,8 @@ def raw_percent(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
     """Returns the wear if the raw and the normalized value both contain the used endurance.
 
-    The raw value is the used endurance in percent. The normalized value is max(100 - raw, 0). None if they
-    differ by more than 2, because the attribute then has another meaning.
+    The raw value is the used endurance in percent. The normalized value is max(100 - raw, 0). None
+    if they differ by more than 2, because the attribute then has another meaning.
     """
     value = attribute.value
     if value is None or abs(max(100 - attribute.raw, 0) - value) > 2:
