@@ -1,6 +1,7 @@
-"""Parses the identity of a drive from smartctl's JSON. No other module parses it.
+"""Parses the identity of a drive (model, serial number, WWN, capacity) from smartctl's JSON.
 
-The WWN has the notation of sysfs, so that it can be compared with the kernel's.
+The WWN (world wide name) is returned in the notation of sysfs, so that it can be compared with the
+WWN that the kernel reports.
 """
 
 import re
@@ -13,7 +14,8 @@ ATA_VENDOR = "ATA"
 
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
-#: Fields that only one protocol has. They identify the protocol if smartctl does not report it.
+#: The protocol of each field that only one protocol has. These fields identify the protocol if
+#: smartctl does not report it.
 _PROTOCOL_OF_FIELD = {
     "nvme_smart_health_information_log": Protocol.NVME,
     "nvme_version": Protocol.NVME,
@@ -27,13 +29,16 @@ _PROTOCOL_OF_FIELD = {
 
 _LOGICAL_UNIT = re.compile(r"0x((?:[0-9a-f]{16}|[0-9a-f]{24}|[0-9a-f]{32}))", re.IGNORECASE)
 
-#: The first digits of NAA designators by number of digits: formats 2, 3 and 5 have 16 digits,
-#: format 6 has 32 (SPC).
+#: The possible first digits of an NAA designator, keyed by its number of digits. The first digit is
+#: the format: formats 2, 3 and 5 have 16 digits, format 6 has 32 (SPC).
 _NAA_FORMATS = {16: "235", 32: "6"}
 
 
 def identify(fields: Fields) -> DriveIdentity:
-    """The identity of the drive in a smartctl report. Fields that are absent are None."""
+    """Returns the identity of a drive. `fields` is the smartctl report.
+
+    A value that the report does not contain is None in the result.
+    """
     protocol = _protocol(fields)
     return DriveIdentity(
         protocol=protocol,
@@ -49,7 +54,10 @@ def identify(fields: Fields) -> DriveIdentity:
 
 
 def scsi_vendor(fields: Fields) -> str | None:
-    """The T10 vendor identification. smartctl before 7.3 names the field `vendor`."""
+    """Returns the T10 vendor identification of a SCSI drive; None if the report has none.
+
+    smartctl before 7.3 names the field `vendor`, later versions name it `scsi_vendor`.
+    """
     return _first_text(fields, "scsi_vendor", "vendor")
 
 
@@ -81,7 +89,10 @@ def _model(fields: Fields) -> str | None:
 
 
 def _serial(fields: Fields) -> str | None:
-    """The serial number. None for a placeholder of zeros, which means that the drive has none."""
+    """Returns the serial number. None if there is none.
+
+    A drive without a serial number may report a text that contains only zeros and punctuation.
+    """
     serial = fields.text("serial_number")
     return serial if serial and re.search(r"[1-9A-Za-z]", serial) else None
 
@@ -91,7 +102,7 @@ def _wwn(fields: Fields) -> str | None:
 
 
 def _ata_wwn(fields: Fields) -> str | None:
-    """The world wide name from IDENTIFY DEVICE words 108 to 111."""
+    """Returns the WWN of an ATA drive (IDENTIFY DEVICE, words 108 to 111); None if it has none."""
     naa = fields.integer("wwn", "naa", maximum=0xF)
     oui = fields.integer("wwn", "oui", maximum=(1 << 24) - 1)
     unique = fields.integer("wwn", "id", maximum=(1 << 36) - 1)
@@ -101,7 +112,11 @@ def _ata_wwn(fields: Fields) -> str | None:
 
 
 def _scsi_wwn(fields: Fields) -> str | None:
-    """The designator of the logical unit. smartctl prints its digits but not its type."""
+    """Returns the WWN of a SCSI drive: the designator of its logical unit; None if it has none.
+
+    smartctl prints the digits of the designator but not its type (NAA or EUI-64). The type follows
+    from the number of digits and the first digit.
+    """
     match = _LOGICAL_UNIT.fullmatch(fields.text("logical_unit_id") or "")
     if match is None or not match[1].strip("0"):
         return None
@@ -111,7 +126,10 @@ def _scsi_wwn(fields: Fields) -> str | None:
 
 
 def _nvme_wwn(fields: Fields) -> str | None:
-    """The EUI-64 of the namespace with the lowest number. smartctl prints no NGUID or UUID."""
+    """Returns the EUI-64 of the namespace that has the lowest number; None if there is none.
+
+    A namespace can have an NGUID or a UUID instead, but smartctl does not print them.
+    """
     names = []
     for namespace in fields.rows("nvme_namespaces"):
         oui = namespace.integer("eui64", "oui", maximum=(1 << 24) - 1)
@@ -126,7 +144,11 @@ def _nvme_wwn(fields: Fields) -> str | None:
 
 
 def _capacity_bytes(fields: Fields, protocol: Protocol | None) -> int | None:
-    """The capacity of the whole drive. For NVMe, `user_capacity` is that of one namespace."""
+    """Returns the capacity of the whole drive in bytes; None if unknown.
+
+    For an NVMe drive, `user_capacity` is the size of one namespace. It is used only if the report
+    does not contain the total capacity.
+    """
     user = counter(fields, "user_capacity", "bytes") or None
     if protocol is Protocol.NVME:
         return counter(fields, "nvme_total_capacity") or user
