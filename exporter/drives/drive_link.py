@@ -1,6 +1,7 @@
-"""Parses the line rate and the error counters of a SATA or SAS link, as the drive reports them.
+"""Parses the data rate and the error counters of a SATA or SAS link, as the drive reports them.
 
-NVMe drives do not report their link. `exporter.linux.links` reads it from sysfs.
+A phy is the transceiver at one end of a SAS link; a port consists of one or more phys. NVMe drives
+do not report their link. `exporter.linux.links` reads the link of an NVMe drive from sysfs.
 """
 
 import re
@@ -9,22 +10,24 @@ from dataclasses import dataclass
 
 from exporter.drives.fields import Fields, counter_sum
 
-#: Payload bits per line bit. SATA, and SAS up to 12 Gb/s, use 8b/10b encoding. SAS-4, whose line
-#: rate is 22.5 Gb/s, uses 128b/150b (SPL-4).
+#: The number of data bits per transmitted bit. SATA, and SAS up to 12 Gb/s, use 8b/10b encoding.
+#: SAS-4, which transmits 22.5 Gb/s, uses 128b/150b encoding (SPL-4).
 _PAYLOAD_8B_10B = 8 / 10
 _PAYLOAD_128B_150B = 128 / 150
 _SAS4_GIGABITS = 22.5
 
-#: Limits the line rate, in bits per second. No drive link is near it, so a higher rate is an error.
+#: The largest valid line rate, in bits per second. No drive has a link that is nearly as fast, so a
+#: higher rate is an error in the report.
 _MAX_LINE_BITS = 1e12
 
 _GIGABITS = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) ?Gb(?:ps|/s)", re.ASCII)
 
-#: Limits the ports and phys that are read. A SAS drive has two ports, typically with one phy each.
+#: The largest numbers of ports per drive, and of phys per port, that are read. A SAS drive has two
+#: ports, typically with one phy each.
 _MAX_PORTS = 4
 _MAX_PHYS = 8
 
-#: smartctl's keys for the error counters of the phy log page (SPL).
+#: The keys of smartctl's JSON for the error counters in the log page of the phys (SPL).
 _PHY_ERRORS = (
     "invalid_dword_count",
     "running_disparity_error_count",
@@ -35,17 +38,22 @@ _PHY_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class ReportedLink:
-    """The current and the maximum line rate of a drive, after encoding; None means unknown."""
+    """The data rates of the link of a drive, as the drive reports them. None means unknown.
+
+    bytes_per_second: the current data rate: the line rate without the bits that the encoding adds.
+    max_bytes_per_second: the largest data rate that the drive supports.
+    """
 
     bytes_per_second: float | None = None
     max_bytes_per_second: float | None = None
 
 
 def parse_link(fields: Fields) -> ReportedLink:
-    """The link of a SATA drive (IDENTIFY DEVICE words 76 and 77) or SAS drive (phy log page).
+    """Returns the data rates of the link of a SATA or SAS drive.
 
-    For a SAS drive the rate is that of the slowest phy that has a link. A phy without a link
-    reports "unknown". SAS drives do not report a maximum.
+    For a SATA drive they are from IDENTIFY DEVICE, words 76 and 77. For a SAS drive the current
+    rate is from the log page of the phys: the rate of the slowest phy that has a link. A phy
+    without a link reports "unknown". SAS drives do not report a maximum rate.
     """
     rates = [rate for phy in _phys(fields) if (rate := _sas_rate(fields, phy)) is not None]
     sata = _sata_rate(fields, "current")
@@ -56,7 +64,10 @@ def parse_link(fields: Fields) -> ReportedLink:
 
 
 def sas_link_errors(fields: Fields) -> int | None:
-    """The sum of the link errors of all phys of a SAS drive since power on. None if unknown."""
+    """Returns the number of link errors of a SAS drive since power on; None if unknown.
+
+    The number is the sum of all error counters of all phys.
+    """
     return counter_sum(fields, *((*phy, key) for phy in _phys(fields) for key in _PHY_ERRORS))
 
 
@@ -76,7 +87,10 @@ def _phys(fields: Fields) -> Iterator[tuple[str, str]]:
 
 
 def _sas_rate(fields: Fields, phy: tuple[str, str]) -> float | None:
-    """Bytes per second of one phy: 1.2e9 for ``phy enabled; 12 Gbps``."""
+    """Returns the data rate of one phy in bytes per second; None if the phy has no link.
+
+    For the text ``phy enabled; 12 Gbps`` the result is 1.2e9.
+    """
     match = _GIGABITS.search(fields.text(*phy, "negotiated_logical_link_rate") or "")
     if match is None:
         return None
