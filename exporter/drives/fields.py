@@ -1,10 +1,10 @@
-"""Reads typed values from smartctl's JSON, field by field.
+"""Reads values from smartctl's JSON, and checks the type and range of each value.
 
-smartctl renames keys between versions, and drives report values that violate the standards. So
-every field is checked. A field that cannot be parsed is recorded as a fault, and all other
-fields are still used.
+The checks are necessary because smartctl changes its JSON between versions, and because drives
+report values that violate the standards. A field that cannot be parsed is recorded as a fault. All
+other fields are still used.
 
-The functions at the end read the fields that all protocols have in common.
+`Fields` reads any value. The functions after it read fields that several parsers need.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,27 +13,29 @@ from typing import TypeAlias, TypeGuard
 #: A JSON object as `json.loads` returns it.
 Json: TypeAlias = Mapping[str, object]
 
-#: Limits a text, in characters. No model, serial number or message of a drive is longer.
+#: The largest length of a text, in characters. Longer texts are cut. No model or serial number, and
+#: no message about a drive, is longer.
 _MAX_TEXT_CHARACTERS = 256
 
-#: Limits an integer in a text, in digits. A number of 128 bits has 39 digits, and `int` raises
-#: ValueError for thousands of them.
+#: The largest length of an integer that is given as a text, in digits. A number of 128 bits has 39
+#: digits. `int` raises ValueError for a text of several thousand digits.
 _MAX_DIGITS = 40
 
-#: Limits the faults that are recorded per report; more would be noise.
+#: The largest number of faults that are recorded per report. More faults would not help a reader.
 _MAX_FAULTS = 100
 
-#: Drives work between these temperatures, in °C. A sensor that reports another one is broken or
-#: absent.
+#: The lowest and highest valid temperature, in °C. No drive works outside of this range, so a
+#: sensor that reports another temperature is broken or absent.
 _MIN_CELSIUS = -40.0
 _MAX_CELSIUS = 150.0
 
 
 class Fields:
-    """Reads values of a JSON object by path, and records the fields that cannot be parsed.
+    """Reads values of one JSON object, and records the fields that cannot be parsed.
 
-    A path consists of keys of objects and indices of lists. A missing field and null yield None.
-    A value of the wrong type or out of range yields None and adds a fault.
+    Each method takes the path of a field: the keys of objects and the indices of lists that lead to
+    it. The method returns None if the field is missing or null. If the value has the wrong type or
+    is out of range, the method returns None and records a fault.
     """
 
     __slots__ = ("_faults", "report")
@@ -44,15 +46,15 @@ class Fields:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """Descriptions of the fields that could not be parsed, in the order of reading."""
+        """One text per field that could not be parsed, in the order in which they were read."""
         return tuple(self._faults)
 
     def get(self, *path: str | int) -> object:
-        """The value at the path, unchecked. None if any step of the path is missing."""
+        """Returns the value at the path without any check. None if the path does not exist."""
         value: object = self.report
         for step in path:
             # json.loads returns dicts and lists. isinstance(value, Mapping) takes ten times as
-            # long as this comparison, and reading one report takes two hundred of them.
+            # long as this comparison, and one report needs two hundred comparisons.
             if type(value) is dict:
                 value = value.get(step)
             elif value is None:
@@ -70,9 +72,10 @@ class Fields:
     def integer(
         self, *path: str | int, minimum: int = 0, maximum: int = (1 << 128) - 1
     ) -> int | None:
-        """The integer at the path, which may be up to 128 bits long, as in NVMe logs.
+        """Returns the integer at the path if it is between `minimum` and `maximum`, inclusive.
 
-        Accepts "12" and 12.0 for 12, because some versions of smartctl print these.
+        The default maximum has 128 bits, because counters in NVMe logs have this size. The text
+        "12" and the float 12.0 are accepted for 12, because some versions of smartctl print them.
         """
         value = self.get(*path)
         if value is None or (type(value) is int and minimum <= value <= maximum):
@@ -93,7 +96,10 @@ class Fields:
     def number(
         self, *path: str | int, minimum: float = 0.0, maximum: float = float("inf")
     ) -> float | None:
-        """The number at the path as a float; it may be a text. Never NaN or infinite."""
+        """Returns the number at the path as a float between `minimum` and `maximum`, inclusive.
+
+        A number in the form of a text is accepted. The result is never NaN or infinite.
+        """
         value = self.get(*path)
         if value is None:
             return None
@@ -111,7 +117,7 @@ class Fields:
         return number
 
     def flag(self, *path: str | int) -> bool | None:
-        """The boolean at the path."""
+        """Returns the boolean at the path."""
         value = self.get(*path)
         if value is None or isinstance(value, bool):
             return value
@@ -119,9 +125,10 @@ class Fields:
         return None
 
     def text(self, *path: str | int) -> str | None:
-        """The text at the path, with runs of white space reduced to one space.
+        """Returns the text at the path, or None if it is empty.
 
-        At most 256 characters. None if the text is empty.
+        White space at both ends is removed, and white space between words is replaced with one
+        space. A text of more than 256 characters is cut.
         """
         value = self.get(*path)
         if value is None:
@@ -134,9 +141,10 @@ class Fields:
         return value if is_clean else " ".join(value.split())[:_MAX_TEXT_CHARACTERS] or None
 
     def rows(self, *path: str | int, maximum: int = 4096) -> Iterator["Fields"]:
-        """The objects of the list at the path, at most `maximum`.
+        """Yields the objects of the list at the path, each as a separate `Fields`.
 
-        Each object is returned as a separate `Fields`, which adds its faults to this one.
+        At most `maximum` members of the list are read. The faults of all objects are added to the
+        faults of this instance. A member that is not an object is recorded as a fault.
         """
         value = self.get(*path)
         if value is None:
@@ -151,25 +159,26 @@ class Fields:
                 self.fault((*path, index), row)
 
     def fault(self, path: Sequence[str | int], value: object) -> None:
-        """Record that the value at the path cannot be used."""
+        """Records a fault: the value at the path cannot be used."""
         if len(self._faults) < _MAX_FAULTS:
             self._faults.append(f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable")
 
 
 def counter(fields: Fields, *path: str) -> int | None:
-    """A counter of up to 128 bits.
+    """Returns the value of a counter of up to 128 bits; None if the report does not contain it.
 
-    smartctl also prints a number above 2^53 as text in `<key>_s`, for JSON parsers that have
-    only floats (lib/json.cpp).
+    smartctl also prints a number above 2^53 as text, with the key `<key>_s`, for JSON parsers that
+    support only floats (lib/json.cpp). The text is used if the number is missing or not valid.
     """
     number = fields.integer(*path)
     return fields.integer(*path[:-1], f"{path[-1]}_s") if number is None else number
 
 
 def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
-    """The sum of those counters that the report contains. None if it contains none.
+    """Returns the sum of the counters at these paths. Counters that are missing are ignored.
 
-    Also None if one of them cannot be parsed: a sum without it would go backward.
+    None if all are missing, and if any of them cannot be parsed. Without the value of that counter,
+    the sum would be lower than in the previous report.
     """
     present = [path for path in paths if fields.get(*path) is not None]
     numbers = [fields.integer(*path) for path in present]
@@ -178,17 +187,26 @@ def counter_sum(fields: Fields, *paths: tuple[str, ...]) -> int | None:
 
 
 def celsius(fields: Fields, *path: str | int) -> float | None:
-    """A temperature in °C. 0 yields None: drives and bridges without a sensor print 0."""
+    """Returns the temperature at the path in °C; None if unknown.
+
+    None also for 0, because drives and bridges without a sensor report 0.
+    """
     return fields.number(*path, minimum=_MIN_CELSIUS, maximum=_MAX_CELSIUS) or None
 
 
 def smart_passed(fields: Fields) -> bool | None:
-    """True if the drive's own health assessment is "passed". None if it reports none."""
+    """True if the drive assesses its own health as passed, False if as failed.
+
+    None if the report does not contain the assessment.
+    """
     return fields.flag("smart_status", "passed")
 
 
 def power_on_seconds(fields: Fields) -> float | None:
-    """The total power-on time in seconds; None if unknown. Most drives count whole hours."""
+    """Returns the total power-on time of the drive in seconds; None if unknown.
+
+    Most drives count only whole hours.
+    """
     hours = fields.integer("power_on_time", "hours", maximum=1 << 64)
     if hours is None:
         return None
@@ -199,10 +217,12 @@ def power_on_seconds(fields: Fields) -> float | None:
 def device_statistic(
     fields: Fields, page: int, offset: int, maximum: int = (1 << 64) - 1
 ) -> int | None:
-    """One value of the ATA device statistics log (ACS-3 and later, GP log 04h).
+    """Returns one value of the ATA device statistics log (ACS-3 and later, GP log 04h).
 
-    Page number and offset are those of the standard. None if the drive does not report the
-    statistic or marks it as not valid.
+    page, offset: the page number and the offset in bytes that the standard defines for the value.
+    maximum: a larger value is recorded as a fault.
+
+    None if the drive does not report the value, or marks it as not valid.
     """
     for statistics_page in fields.rows("ata_device_statistics", "pages"):
         if statistics_page.report.get("number") == page:
