@@ -1,8 +1,9 @@
 """Detects drives that run firmware with a known fatal defect.
 
-The table contains only defects that the vendor confirmed, or that the release notes of the fix
-describe. A rule matches the model and the exact defective releases, so a drive with fixed
-firmware has no issue. To extend the table, add a `FirmwareRule` with its source.
+`FIRMWARE_RULES` contains only defects that the vendor confirmed, or that the release notes of the
+fixed firmware describe. A rule matches the model of the drive and exactly the firmware versions
+that have the defect, so it does not match a drive with fixed firmware. To extend the table, add a
+`FirmwareRule` with its source.
 """
 
 import re
@@ -15,8 +16,12 @@ from exporter.drives.health import DriveHealth, DriveIdentity
 class FirmwareIssue:
     """A known defect of the firmware that a drive runs.
 
-    hours_left: power-on hours until the defect occurs; 0 if that time has passed. None if the
-        defect does not depend on time, or the drive does not report its power-on time.
+    name: the name of the defect, as in `FIRMWARE_RULES`.
+    advice: what to do, and what happens otherwise, as text for people.
+    hours_left: the power-on hours until the defect occurs; 0 if that time has passed. None means
+        that the defect does not depend on time, or that the drive does not report its power-on
+        time.
+    source: the publication that describes the defect.
     """
 
     name: str
@@ -27,12 +32,15 @@ class FirmwareIssue:
 
 @dataclass(frozen=True, slots=True)
 class FirmwareRule:
-    """A firmware defect and the drives that have it.
+    """Describes one firmware defect and the drives that have it.
 
-    model: a regular expression that is searched in the model.
-    firmware: a regular expression that matches the whole firmware version: the releases with
-        the defect.
-    defect_hours: the power-on time in hours at which the defect occurs.
+    name: a unique name of the defect.
+    model: a regular expression that matches any part of the model.
+    firmware: a regular expression that matches the whole version of the firmware with the defect.
+    advice: what to do, and what happens otherwise, as text for people.
+    source: the publication that describes the defect.
+    defect_hours: the power-on time in hours at which the defect occurs. None means that the defect
+        does not depend on time.
     """
 
     name: str
@@ -102,7 +110,10 @@ FIRMWARE_RULES: tuple[FirmwareRule, ...] = (
 
 
 def firmware_issues(identity: DriveIdentity, health: DriveHealth) -> tuple[FirmwareIssue, ...]:
-    """The known defects of the firmware that the drive runs. Empty if the version is unknown."""
+    """Returns the known defects of the firmware that a drive runs.
+
+    The result is empty if there is none, or if the model or the firmware version is unknown.
+    """
     model, firmware = identity.model, identity.firmware
     if model is None or firmware is None:
         return ()
