@@ -1,6 +1,7 @@
-"""Records of a drive's identity and health, in one vocabulary for NVMe, ATA and SCSI.
+"""Defines the records for the identity and health of a drive, which are the same for all protocols.
 
-None, or a missing key, means that the drive does not report the value. Absent is not zero.
+In all records, None or a missing key means that the drive does not report the value. It does not
+mean zero.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,11 @@ from enum import Enum
 
 
 class Protocol(str, Enum):
-    """The command set of the drive itself, not that of a bridge or controller in front of it."""
+    """The command set of a drive.
+
+    If the host reaches the drive through a bridge or a controller, this is the command set of the
+    drive, and not the command set of the bridge or controller.
+    """
 
     NVME = "nvme"
     ATA = "ata"
@@ -18,13 +23,19 @@ class Protocol(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class DriveIdentity:
-    """The identity that a drive reports.
+    """The identity that a drive reports. None means that the drive does not report the value.
 
+    protocol: the command set of the drive.
+    model: the name of the model.
     family: the model family from smartctl's drive database. None for NVMe drives and for drives
         that the database does not list.
-    wwn: in the notation of sysfs, such as naa.5002538e40a1b2c3 or eui.0025385b21404d22.
+    serial: the serial number.
+    firmware: the firmware version.
+    wwn: the world wide name in the notation of sysfs, such as naa.5002538e40a1b2c3 or
+        eui.0025385b21404d22.
     capacity_bytes: the capacity of the whole drive, not of one namespace.
-    rotational: False for an SSD.
+    logical_block_bytes: the size of a logical block in bytes.
+    rotational: True for a hard disk, False for an SSD.
     """
 
     protocol: Protocol | None = None
@@ -39,7 +50,7 @@ class DriveIdentity:
 
 
 class EnduranceSource(str, Enum):
-    """The origin of a wear level, most reliable first."""
+    """Names the source from which the wear of a drive was read. The most reliable one is first."""
 
     NVME_LOG = "nvme_log"
     SCSI_LOG = "scsi_log"
@@ -50,10 +61,12 @@ class EnduranceSource(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Endurance:
-    """The share of its rated endurance that a drive has used.
+    """The wear of a drive: the share of its rated endurance that it has used.
 
-    used_ratio: 0 for a new drive, 1 at the rated end. It may exceed 1.
-    step_ratio: the resolution of used_ratio; 0.01 for a drive that counts whole percents.
+    used_ratio: the used share. 0 means a new drive, and 1 means that the rated endurance is used
+        up. It may exceed 1.
+    source: the source of the value.
+    step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents.
     """
 
     used_ratio: float
@@ -62,16 +75,21 @@ class Endurance:
 
 
 class UnitSource(str, Enum):
-    """The origin of the unit of a byte counter."""
+    """Names the source from which the unit of a byte counter is known."""
 
     STANDARD = "standard"  # NVMe data units, ATA logical sectors, SCSI gigabytes processed
     FAMILY_RULE = "family_rule"  # a row of `written_table`
-    NAME = "name"  # the name of the attribute contains it, as in Host_Writes_32MiB
+    NAME = "name"  # the name of the attribute contains the unit, as in Host_Writes_32MiB
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenBytes:
-    """A lifetime byte counter of a drive, read or written. The drive counts in `unit_bytes`."""
+    """The value of a counter of bytes that a drive has read or written since it was made.
+
+    bytes: the number of bytes.
+    unit_bytes: the unit in which the drive counts, in bytes. `bytes` is a multiple of it.
+    source: how the unit is known.
+    """
 
     bytes: int
     unit_bytes: int
@@ -80,9 +98,11 @@ class WrittenBytes:
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """The last completed self-test.
+    """The result of the last self-test that a drive completed.
 
-    completed_power_on_seconds: the power-on time of the drive when the test ended.
+    passed: True if the drive passed the test, False if it failed.
+    completed_power_on_seconds: the power-on time of the drive when the test ended, in seconds.
+        None means unknown.
     """
 
     passed: bool
@@ -93,11 +113,15 @@ class SelfTest:
 class AtaAttribute:
     """One row of the ATA SMART attribute table.
 
-    name: the name from smartctl's drive database.
-    raw: the raw value as one number of 48 bits.
+    id: the number of the attribute, 1 to 255.
+    name: the name of the attribute in smartctl's drive database.
+    raw: the raw value as one number. ATA drives report 48 bits.
     raw_text: the raw value as smartctl formats it.
-    value, worst, threshold: the normalized values. None if smartctl prints none.
-    failed: when the value was at or below the threshold: "now", "past" or "" (never).
+    value: the current normalized value, 0 to 255. None means that smartctl does not print it.
+    worst: the lowest normalized value until now. None means that smartctl does not print it.
+    threshold: the limit for the normalized value. None means that smartctl does not print it.
+    failed: when the normalized value was at or below the threshold: "now", "past" or "" (never).
+    prefailure: True if the vendor declares that a failed attribute predicts a failure of the drive.
     """
 
     id: int
@@ -113,23 +137,45 @@ class AtaAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DriveHealth:
-    """The health values of one report, in base units.
+    """The health values in one report. None means that the drive does not report the value.
 
-    healthy: the drive's own assessment (ATA SMART status, NVMe critical warning, SCSI
-        informational exceptions).
-    spare_ratio: the share of reserve blocks that is left; 1 for a new drive.
-    temperatures: °C by sensor. "drive" is the composite or only sensor; "1" to "8" are the
+    The counters count from the manufacture of the drive, except `interface_errors` of a SAS drive,
+    which count from power on.
+
+    healthy: True if the drive assesses its own health as good (ATA SMART status, NVMe critical
+        warning, SCSI informational exceptions).
+    endurance: the wear.
+    spare_ratio: the share of the spare blocks that is left, 0 to 1; 1 for a new drive.
+    spare_threshold_ratio: if `spare_ratio` is at or below this share, the drive reports a failure.
+    temperatures: °C, keyed by sensor. "drive" is the composite or only sensor; "1" to "8" are the
         additional sensors of an NVMe drive.
-    critical_warnings: the bits of the NVMe critical warning by name; True if the bit is set.
-    media_errors: uncorrectable errors of the medium.
-    link_bytes_per_second, link_max_bytes_per_second: the line rate of SATA or SAS after
-        encoding, as the drive reports it.
-    power_mode: in lower case: active, idle, standby, sleep, ...
+    temperature_warning_celsius: the drive should not be hotter than this.
+    temperature_critical_celsius: the drive must not be hotter than this.
+    over_temperature_warning_seconds: the total time above the warning temperature.
+    over_temperature_critical_seconds: the total time above the critical temperature.
+    critical_warnings: the bits of the NVMe critical warning, keyed by name; True if the bit is set.
+    host_read, host_written: the bytes that the host has read and written.
+    nand_written: the bytes that the drive has written to its flash.
+    media_errors: the number of uncorrectable errors of the medium.
+    reallocated_sectors: the number of defective sectors or blocks that were replaced.
+    pending_sectors: the number of sectors that cannot be read and are not yet replaced.
+    program_failures, erase_failures: the number of failed program and erase operations.
+    interface_errors: the number of transmission errors on the SATA or SAS link.
+    error_log_entries: the number of errors that the drive has logged.
+    power_on_seconds: the total power-on time.
+    power_cycles: the number of times that the drive was switched on.
+    unsafe_shutdowns: the number of times that the power failed without notice.
+    controller_busy_seconds: the total time in which the controller processed commands.
+    self_test: the last completed self-test.
     plp_healthy: True if the power-loss protection passes its own check.
+    power_mode: the power mode in lower case: active, idle, standby, sleep, ...
+    link_bytes_per_second: the current data rate of a SATA or SAS link, without encoding bits.
+    link_max_bytes_per_second: the largest data rate that a SATA drive supports.
+    attributes: the attribute table of an ATA drive.
     exit_status: the exit status of smartctl, a bit field.
-    messages: messages of smartctl, and warnings of its drive database.
-    unreadable: why the drive answers but its SMART data cannot be read, as text for people.
-        Empty if SMART data was read.
+    messages: the messages of smartctl, followed by the warnings of its drive database.
+    unreadable: the reason why the drive answers but its SMART data cannot be read, as text for
+        people. Empty if SMART data was read.
     """
 
     healthy: bool | None = None
@@ -169,7 +215,10 @@ class DriveHealth:
 
 @dataclass(frozen=True, slots=True)
 class DriveReport:
-    """The content of one SMART report. `faults` lists the fields that could not be parsed."""
+    """The content of one SMART report.
+
+    faults: one text per field that could not be parsed.
+    """
 
     identity: DriveIdentity
     health: DriveHealth
