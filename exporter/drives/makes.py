@@ -1,10 +1,11 @@
-"""Identifies the make of a SATA drive: models whose vendor attributes have the same meaning.
+"""Identifies the make of a SATA drive. A make is a group of models with the same attribute meanings.
 
 The same attribute id has different meanings on different drives. 231 is remaining life,
 temperature or link errors; 233 is wear, NAND writes or host writes. So the rules of `wear_table`,
-`written_table`, `ata_count_table` and `power_loss` refer to a make and an id.
+`written_table`, `ata_count_table` and `power_loss` refer to a make and an attribute id.
 
-To add a make, add a row to `MAKES` before every row that is less specific.
+To add a make, add a row to `MAKES`. The first matching row is used, so add it before all rows that
+match more drives.
 """
 
 import re
@@ -16,13 +17,17 @@ from exporter.drives.health import DriveIdentity
 
 @dataclass(frozen=True, slots=True)
 class Make:
-    """One make. All fields except `name` are regular expressions that match anywhere in a value.
+    """Describes how the drives of one make are recognized.
 
-    database: matches the model family of smartctl's drive database.
-    within: matches the model; limits `database` to some models of the family.
-    firmware: matches the firmware version; limits `database` and `model`.
-    model: matches the model of a drive that the database does not list. Used if no row
-        matches by family.
+    All fields except `name` are regular expressions that match any part of a value. A drive belongs
+    to the make if its model family matches `database`. If its family matches no make, its model is
+    compared with `model`.
+
+    name: the name of the make, which the rules of the other tables use.
+    database: matches the model family in smartctl's drive database. Empty matches no family.
+    within: matches the model, in addition to `database`, for some models of a family only.
+    firmware: matches the firmware version, in addition to `database` or `model`.
+    model: matches the model of a drive that the database does not list. Empty matches no model.
     """
 
     name: str
@@ -32,8 +37,8 @@ class Make:
     model: str = ""
 
 
-#: The first matching row is used. Families are spelled as in drivedb.h of smartmontools 7.0 to
-#: 8.0.
+#: The known makes. The first matching row is used. The model families are spelled as in drivedb.h
+#: of smartmontools 7.0 to 8.0.
 MAKES: tuple[Make, ...] = (
     Make("intel_dell", r"^Dell Certified Intel", model=r"^SSDSC\w+R\b"),
     Make("intel_lenovo", r"^Lenovo OEM Intel"),
@@ -115,7 +120,7 @@ MAKES: tuple[Make, ...] = (
 
 
 def identify_make(identity: DriveIdentity) -> str | None:
-    """The name of the make of a drive. None if no row of `MAKES` matches."""
+    """Returns the name of the make of a drive. None if no row of `MAKES` matches."""
     return _find_make(identity.family or "", identity.model or "", identity.firmware or "")
 
 
