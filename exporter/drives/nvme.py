@@ -1,6 +1,6 @@
-"""Parses the health of an NVMe drive: the SMART / Health Information log.
+"""Parses the health of an NVMe drive from its SMART / Health Information log.
 
-The log is log page 2 of the NVMe base specification, and smartctl prints it as JSON.
+This log is log page 2 of the NVMe base specification. smartctl prints its fields as JSON.
 """
 
 import re
@@ -15,7 +15,7 @@ _LOG = "nvme_smart_health_information_log"
 #: The data unit of the specification: one thousand blocks of 512 bytes.
 _DATA_UNIT_BYTES = 512_000
 
-#: The bits of the critical warning, lowest bit first.
+#: The names of the bits of the critical warning, lowest bit first.
 _WARNINGS = (
     "spare",
     "temperature",
@@ -26,18 +26,19 @@ _WARNINGS = (
 )
 _VOLATILE_BACKUP = 1 << 4
 
-#: The number of temperature sensors in the log.
+#: The largest number of temperature sensors in the log.
 _MAX_SENSORS = 8
-#: Limits the keys that are read if the sensors are a JSON object. A valid report has at most 8.
+#: The largest number of keys that are read if the sensors are a JSON object. A valid report has at
+#: most 8.
 _MAX_SENSOR_KEYS = 64
 _SENSOR_KEY = re.compile(r"\D*([1-8])", re.ASCII)
 
-#: The largest value of the field. It means 255 % or more.
+#: The largest value of the field `percentage_used`. It means 255 % or more.
 _MAX_PERCENT_USED = 255
 
 
 def nvme_health(fields: Fields) -> DriveHealth:
-    """The health values of an NVMe drive in a smartctl report."""
+    """Returns the health values of an NVMe drive. `fields` is the smartctl report."""
     warning = fields.integer(_LOG, "critical_warning", maximum=255)
     passed = smart_passed(fields)
     spare_percent, threshold_percent = _spare_percent(fields)
@@ -60,8 +61,8 @@ def nvme_health(fields: Fields) -> DriveHealth:
         power_on_seconds=_power_on_seconds(fields),
         power_cycles=fields.integer("power_cycle_count") if cycles is None else cycles,
         unsafe_shutdowns=counter(fields, _LOG, "unsafe_shutdowns"),
-        # Drives that do not count busy time report 0. So 0 is omitted, also for a new drive that
-        # has not been busy for a minute.
+        # A drive that does not count busy time reports 0, like a new drive that was busy for less
+        # than a minute. So 0 becomes None.
         controller_busy_seconds=_minutes(fields, "controller_busy_time") or None,
         self_test=self_test_log.nvme_self_test(fields),
         # A set bit means that the backup of volatile memory failed. A clear bit does not mean
@@ -71,9 +72,9 @@ def nvme_health(fields: Fields) -> DriveHealth:
 
 
 def _spare_percent(fields: Fields) -> tuple[int | None, int | None]:
-    """Available spare and its threshold in percent.
+    """Returns the available spare and its threshold, in percent. None means not reported.
 
-    Both are None if the drive reports 0 for both, because it then has no spare blocks.
+    If the drive reports 0 for both, both are None, because the drive then has no spare blocks.
     """
     spare = fields.integer(_LOG, "available_spare", maximum=100)
     threshold = fields.integer(_LOG, "available_spare_threshold", maximum=100)
@@ -84,7 +85,8 @@ def _endurance(fields: Fields) -> Endurance | None:
     percent = fields.integer(_LOG, "percentage_used", maximum=_MAX_PERCENT_USED)
     spare = _spare_percent(fields)[0]
     if percent is None or (percent == 0 and spare is None):
-        # A new drive reports its spare. A drive that reports neither is emulated and has no wear.
+        # A new drive reports 0 % used, too, but it reports its spare. A drive that reports neither
+        # is emulated and has no wear.
         return None
     return Endurance(percent / 100, EnduranceSource.NVME_LOG)
 
@@ -104,7 +106,11 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 
 
 def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
-    """The number of each sensor, from 1, and its key or index. A null is an absent sensor."""
+    """Yields each temperature sensor as its number (from 1) and its key or index in the JSON.
+
+    The sensors are an object or a list, depending on the report. A sensor whose reading is null is
+    absent; it is yielded too.
+    """
     sensors = fields.get(_LOG, "temperature_sensors")
     if isinstance(sensors, Mapping):
         for key in list(sensors)[:_MAX_SENSOR_KEYS]:
@@ -119,13 +125,20 @@ def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
 
 
 def _limit(fields: Fields, level: str, general: str) -> float | None:
-    """WCTEMP or CCTEMP of Identify Controller. smartctl prints them since 7.5, with `-c`."""
+    """Returns a temperature limit of the drive in °C; None if unknown.
+
+    The limits are WCTEMP and CCTEMP of Identify Controller. smartctl prints them since 7.5, with
+    `-c`.
+
+    level: the key of the limit in `nvme_composite_temperature_threshold`.
+    general: the key of the limit in `temperature`, which is used if the first one is missing.
+    """
     limit = celsius(fields, "nvme_composite_temperature_threshold", level)
     return celsius(fields, "temperature", general) if limit is None else limit
 
 
 def _minutes(fields: Fields, key: str) -> float | None:
-    """A counter of minutes, converted to seconds."""
+    """Returns the value of a counter of minutes in seconds; None if unknown."""
     minutes = counter(fields, _LOG, key)
     return None if minutes is None else float(minutes * 60)
 
@@ -142,7 +155,10 @@ def _critical_warnings(warning: int | None) -> dict[str, bool]:
 
 
 def _host_bytes(fields: Fields, key: str) -> WrittenBytes | None:
-    """A counter of data units. None for 0: drives that do not count report 0."""
+    """Returns the bytes of a counter of data units.
+
+    None if it is missing, or 0, because drives that do not count report 0.
+    """
     units = counter(fields, _LOG, key)
     if not units:
         return None
