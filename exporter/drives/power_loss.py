@@ -1,4 +1,8 @@
-"""Interprets the attributes that report whether an ATA drive's power-loss protection works."""
+"""Interprets the attributes that report whether the power-loss protection of an ATA drive works.
+
+The power-loss protection is a capacitor. If the power fails, it supplies the drive until the cached
+data is written to the flash.
+"""
 
 import re
 from collections.abc import Sequence
@@ -8,21 +12,22 @@ from typing import Literal, TypeAlias
 from exporter.drives.health import AtaAttribute, DriveIdentity
 from exporter.drives.makes import identify_make
 
-#: How the attribute is read. "threshold": healthy while the normalized value is above the
-#: threshold. "intel": the same, except for the value 11. "charge": the raw value is 1 if charged.
+#: How the state of the capacitor follows from the attribute. "threshold": it is healthy if the
+#: normalized value is above the threshold. "intel": the same, but the value 11 means unknown.
+#: "charge": it is healthy if the raw value is 1, and has failed if the raw value is 0.
 Reading: TypeAlias = Literal["threshold", "intel", "charge"]
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLossRule:
-    """An attribute that reports the state of the capacitor.
+    """Names an attribute that reports the state of the capacitor.
 
-    attributes: ids that may have this meaning.
+    attributes: the attribute ids that can have this meaning.
     name: a regular expression that matches the whole name of the attribute.
-    makes: on drives of these makes, the first id matches without the name if the attribute is
-        of the pre-failure type and has a threshold.
     reading: how the state follows from the attribute.
-    source: the document, database or captures that show this meaning.
+    source: the document, database or smartctl outputs that show this meaning.
+    makes: on drives of these makes (see `makes`), the name is not required for the first id if the
+        attribute has the pre-failure type and a threshold.
     """
 
     attributes: tuple[int, ...]
@@ -52,22 +57,24 @@ POWER_LOSS_RULES: tuple[PowerLossRule, ...] = (
 
 _RULED_ATTRIBUTES = frozenset(number for rule in POWER_LOSS_RULES for number in rule.attributes)
 
-#: Intel drives report this value if the drive was too hot for the test.
+#: The normalized value that Intel drives report if they were too hot for the test of the capacitor.
 _TESTED_TOO_HOT = 11
 
-#: Healthy by raw value for the reading "charge". Any other value is unknown.
+#: For the reading "charge": whether the capacitor is healthy, keyed by the raw value. Other raw
+#: values mean unknown.
 _CHARGED = {0: False, 1: True}
 
 
 def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) -> bool | None:
-    """True if the drive reports that its capacitor is healthy, False if it failed.
+    """True if the drive reports that its capacitor is healthy, False if that it has failed.
 
-    None if the drive does not report the state, and for hard disks. An attribute with threshold
-    0 is ignored, because every value is above it.
+    If several attributes report the state, the result is True only if all of them are healthy. An
+    attribute with threshold 0 is ignored, because every value is above 0. None if the drive does
+    not report the state, and for hard disks.
     """
     if identity.rotational:
         return None
-    # Few drives have one of these attributes, so the make is identified only if needed.
+    # Identifying the make takes time, and few drives have one of these attributes.
     ruled = [attribute for attribute in attributes if attribute.id in _RULED_ATTRIBUTES]
     make = identify_make(identity) if ruled else None
     states = [
@@ -85,8 +92,8 @@ def _matches(rule: PowerLossRule, make: str | None, attribute: AtaAttribute) -> 
         return False
     if re.fullmatch(rule.name, attribute.name):
         return True
-    # Old databases name attribute 175 of newer Intel drives as a failure counter. A counter has
-    # no threshold.
+    # Old databases give attribute 175 of newer Intel drives the name of a failure counter. It is
+    # not a counter if it has a threshold.
     is_checked = attribute.prefailure and bool(attribute.threshold)
     return make in rule.makes and is_checked and attribute.id == rule.attributes[0]
 
