@@ -1,8 +1,9 @@
-"""Identifies the make of a SATA drive. A make is a group of models with the same attribute meanings.
+"""Identifies the make of a SATA drive.
 
-The same attribute id has different meanings on different drives. 231 is remaining life,
-temperature or link errors; 233 is wear, NAND writes or host writes. So the rules of `wear_table`,
-`written_table`, `ata_count_table` and `power_loss` refer to a make and an attribute id.
+A make is a group of models whose vendor attributes have the same meaning. The same attribute id has
+different meanings on different drives. 231 is remaining life, temperature or link errors; 233 is
+wear, NAND writes or host writes. So the rules of `wear_table`, `written_table`, `ata_count_table`
+and `power_loss` refer to a make and an attribute id.
 
 To add a make, add a row to `MAKES`. The first matching row is used, so add it before all rows that
 match more drives.
