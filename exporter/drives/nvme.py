@@ -108,8 +108,8 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
     """Yields each temperature sensor as its number (from 1) and its key or index in the JSON.
 
-    The sensors are an object or a list, depending on the report. A sensor whose reading is null is
-    absent; it is yielded too.
+    In the JSON the sensors are an object or a list. A sensor whose reading is null does not exist;
+    it is yielded nevertheless.
     """
     sensors = fields.get(_LOG, "temperature_sensors")
     if isinstance(sensors, Mapping):
