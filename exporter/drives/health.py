@@ -139,8 +139,8 @@ class AtaAttribute:
 class DriveHealth:
     """The health values in one report. None means that the drive does not report the value.
 
-    The counters count from the manufacture of the drive, except `interface_errors` of a SAS drive,
-    which count from power on.
+    The counters count over the whole life of the drive, except `interface_errors` of a SAS drive,
+    which count since power on.
 
     healthy: True if the drive assesses its own health as good (ATA SMART status, NVMe critical
         warning, SCSI informational exceptions).
