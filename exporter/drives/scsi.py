@@ -1,4 +1,4 @@
-"""Parses the health of a SCSI or SAS drive from the log pages of SPC and SBC."""
+"""Parses the health of a SCSI or SAS drive from log pages of the SPC and SBC standards."""
 
 from exporter.drives import self_test_log
 from exporter.drives.drive_link import sas_link_errors
@@ -14,18 +14,20 @@ from exporter.drives.health import (
 
 _ERRORS = "scsi_error_counter_log"
 
-#: The resolution of the byte counters: smartctl prints gigabytes (10^9 bytes) with three decimals.
+#: The resolution of the byte counters, in bytes. smartctl prints gigabytes (10^9 bytes) with three
+#: decimals.
 _PROCESSED_STEP_BYTES = 10**6
 
-#: The largest value of the field. It means 255 % or more (SBC).
+#: The largest value of the percentage used endurance indicator. It means 255 % or more (SBC).
 _MAX_PERCENT_USED = 255
 
 
 def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
-    """The health values of a SCSI drive in a smartctl report.
+    """Returns the health values of a SCSI drive. `fields` is the smartctl report.
 
-    Start-stop cycles are not power cycles, and non-medium errors are not only interface errors,
-    so neither counter is used.
+    The result has no power cycles, because the report contains only start-stop cycles, which have
+    other causes too. The interface errors are the link errors of a SAS drive. The counter of
+    non-medium errors is not used for them, because it includes other errors.
     """
     return DriveHealth(
         healthy=smart_passed(fields),
@@ -47,7 +49,10 @@ def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 
 
 def _endurance(fields: Fields, identity: DriveIdentity) -> Endurance | None:
-    """The percentage used endurance indicator of the Solid State Media log page (SBC)."""
+    """Returns the wear of an SSD: the percentage used endurance indicator (SBC).
+
+    It is in the Solid State Media log page. None for hard disks, and if it is missing.
+    """
     key = "scsi_percentage_used_endurance_indicator"
     percent = fields.integer(key, maximum=_MAX_PERCENT_USED)
     if percent is None or identity.rotational:
@@ -65,23 +70,31 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 
 
 def _environmental(fields: Fields) -> float | None:
-    """The first sensor of the Environmental Reporting log page, which is that of the drive."""
+    """Returns the temperature of the drive in °C; None if unknown.
+
+    It is the first sensor of the Environmental Reporting log page.
+    """
     path = ("scsi_environmental_reports", "temperature_1", "current")
     return None if fields.get(*path) == "unknown" else celsius(fields, *path)
 
 
 def _trip_celsius(fields: Fields) -> float | None:
-    """The reference temperature of SPC, which smartctl calls "trip".
+    """Returns the warning limit of the temperature in °C; None if unknown.
 
-    It is the highest temperature for continuous operation, so it is the warning limit. SCSI
-    drives report no critical limit.
+    It is the reference temperature of SPC, which smartctl calls "trip": the highest temperature for
+    continuous operation. SCSI drives do not report a critical limit.
     """
     trip = celsius(fields, "temperature", "drive_trip")
     return celsius(fields, "scsi_temperature", "drive_trip") if trip is None else trip
 
 
 def _processed(fields: Fields, direction: str) -> WrittenBytes | None:
-    """The total bytes processed. None for 0: drives that do not count report 0."""
+    """Returns the number of bytes that the drive has read or written.
+
+    direction: "read" or "write".
+
+    None if it is missing, or 0, because drives that do not count report 0.
+    """
     gigabytes = fields.number(_ERRORS, direction, "gigabytes_processed", maximum=1e12)
     steps = round((gigabytes or 0) * 1000)
     if not steps:
