@@ -1,7 +1,7 @@
-"""Parses the last completed self-test from the self-test log of each protocol.
+"""Parses the result of the last completed self-test from the self-test log of a drive.
 
-Entries are sorted newest first. Entries of aborted, interrupted and running tests are skipped,
-because they contain no result.
+The log has one format per protocol. smartctl prints the newest entry first. The entries of aborted,
+interrupted and running tests are ignored, because they contain no result.
 """
 
 from collections.abc import Mapping
@@ -9,24 +9,24 @@ from collections.abc import Mapping
 from exporter.drives.fields import Fields
 from exporter.drives.health import SelfTest
 
-#: True (passed) or False (failed) by self-test execution status, the upper four bits of the status
-#: byte (ACS). 1 and 2 are aborted and interrupted; 15 is in progress. smartctl's own field `passed`
-#: is not used: it is true for a running test, and absent for status 3, a fatal error that ended
-#: the test.
+#: True (passed) or False (failed), keyed by the self-test execution status, which is in the upper
+#: four bits of the status byte (ACS). The statuses 1 and 2 mean aborted and interrupted; 15 means
+#: in progress. smartctl's own field `passed` is not used. It is true for a running test, and absent
+#: for status 3, which means that a fatal error ended the test.
 _ATA_RESULTS = {0: True, **dict.fromkeys(range(3, 9), False)}
 
-#: True (passed) or False (failed) by self-test result (NVMe base specification). 1 to 4, 8 and 9
-#: are aborted; 15 is an unused entry.
+#: True (passed) or False (failed), keyed by the self-test result (NVMe base specification). The
+#: results 1 to 4, 8 and 9 mean aborted; 15 means that the entry is not used.
 _NVME_RESULTS = {0: True, 5: False, 6: False, 7: False}
 
-#: True (passed) or False (failed) by self-test result (SPC, Self-Test Results log page). 1 and 2
-#: are aborted; 15 is in progress.
+#: True (passed) or False (failed), keyed by the self-test result (SPC, Self-Test Results log page).
+#: The results 1 and 2 mean aborted; 15 means in progress.
 _SCSI_RESULTS = {0: True, **dict.fromkeys(range(3, 8), False)}
 
 #: The number of entries in the Self-Test Results log page (SPC).
 _SCSI_LOG_ENTRIES = 20
 
-#: The timestamp of the ATA log has 16 bits and wraps to 0 after this many hours.
+#: The timestamp of the ATA log has 16 bits. It starts again at 0 after this many hours.
 _ATA_WRAP_HOURS = 1 << 16
 
 #: The largest timestamp of the SCSI log. It means this many hours or more (SPC).
@@ -34,9 +34,9 @@ _MAX_SCSI_HOURS = (1 << 16) - 1
 
 
 def ata_self_test(fields: Fields) -> SelfTest | None:
-    """The last self-test of an ATA drive, from the extended log, else from the standard log.
+    """Returns the last completed self-test of an ATA drive; None if there is none.
 
-    None if neither log has a completed test.
+    The extended log is searched first, and then the standard log.
     """
     for log in ("extended", "standard"):
         for row in fields.rows("ata_smart_self_test_log", log, "table"):
@@ -48,7 +48,7 @@ def ata_self_test(fields: Fields) -> SelfTest | None:
 
 
 def nvme_self_test(fields: Fields) -> SelfTest | None:
-    """The last self-test of an NVMe drive, from log page 6. None without a completed test."""
+    """Returns the last completed self-test of an NVMe drive (log page 6); None if there is none."""
     for row in fields.rows("nvme_self_test_log", "table"):
         passed = _passed(_NVME_RESULTS, row, "self_test_result")
         if passed is not None:
@@ -57,7 +57,7 @@ def nvme_self_test(fields: Fields) -> SelfTest | None:
 
 
 def scsi_self_test(fields: Fields) -> SelfTest | None:
-    """The last self-test of a SCSI drive, from log page 10h. None without a completed test."""
+    """Returns the last completed self-test of a SCSI drive (log page 10h); None if there is none."""
     for number in range(_SCSI_LOG_ENTRIES):
         entry = f"scsi_self_test_{number}"
         passed = _passed(_SCSI_RESULTS, fields, entry, "result")
@@ -73,10 +73,11 @@ def _passed(results: Mapping[int, bool], fields: Fields, *path: str) -> bool | N
 
 
 def _ata_seconds(fields: Fields, row: Fields) -> float | None:
-    """The drive's power-on time at the end of a test, in seconds.
+    """Returns the power-on time of the drive at the end of a test, in seconds; None if unknown.
 
-    The timestamp has 16 bits. If the drive is older than 65,536 hours, the result is the latest
-    time before now that fits the timestamp.
+    The timestamp has only 16 bits. If the power-on time of the drive is now above 65,536 hours,
+    several times fit the timestamp. The result is then the latest of them that is not in the
+    future.
     """
     hours = row.integer("lifetime_hours", maximum=_ATA_WRAP_HOURS - 1)
     if hours is None:
