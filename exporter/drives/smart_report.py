@@ -1,4 +1,4 @@
-"""Parses a SMART report: smartctl's JSON in, identity and health out."""
+"""Parses a SMART report, which is the JSON output of smartctl for one drive."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,14 +27,14 @@ from exporter.drives.smartctl_messages import (
 
 
 def parse_report(report: Json) -> DriveReport:
-    """The identity and health of the drive in a smartctl report, and the fields with faults.
+    """Returns the identity and health of the drive, and the fields that could not be parsed.
 
-    `report` is the parsed JSON output of smartctl 7.0 or later. It is not trusted: a
-    value that is not an object yields an empty report with one fault.
+    report: the parsed JSON output of smartctl 7.0 or later. It may contain invalid values. If it is
+        not a JSON object, the result is empty except for one fault.
 
-    If the drive sleeps and was skipped because of `-n standby`, the report contains only identity
-    and power mode. The exit status is then the argument of `-n` and not a bit field, so it is
-    omitted.
+    With `-n standby`, smartctl does not read a sleeping drive. The result then contains only the
+    identity and the power mode. smartctl's exit status is an argument of `-n` in this case, and not
+    the usual bit field, so the exit status in the result is 0.
     """
     if not isinstance(report, Mapping):
         return DriveReport(
@@ -81,15 +81,16 @@ def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
 def _if_plausible(
     counted: WrittenBytes | None, health: DriveHealth, link: ReportedLink
 ) -> WrittenBytes | None:
-    """The count, or None if the link cannot carry that many bytes in the drive's power-on time.
+    """Returns the count of bytes, or None if it is not plausible.
 
-    None means that the assumed unit is wrong. Counts whose unit a standard defines are not
-    checked.
+    It is not plausible if the link cannot transfer that many bytes in the power-on time of the
+    drive. The assumed unit of the count is then wrong. A count whose unit a standard defines is
+    always returned.
     """
     if counted is None or counted.source is UnitSource.STANDARD:
         return counted
     max_rate, seconds = link.max_bytes_per_second, health.power_on_seconds
     if max_rate is not None and seconds is not None:
-        # The drive counts only complete hours, so the current hour is added.
+        # The drive counts only complete hours, so one hour is added for the current one.
         return counted if counted.bytes <= max_rate * (seconds + 3600) else None
     return counted
