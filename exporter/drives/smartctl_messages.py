@@ -1,7 +1,7 @@
 """Parses smartctl's exit status and messages, and explains why SMART data cannot be read.
 
-The explanation is a text for people, with the cause and the remedy. The power mode of the drive
-is parsed here too, because for a sleeping drive it is only in a message.
+The explanation is a text for people that states the cause and the remedy. The power mode of the
+drive is parsed here too, because smartctl reports it only in a message if the drive sleeps.
 """
 
 import re
@@ -11,21 +11,22 @@ from exporter.drives.drive_identity import ATA_VENDOR, scsi_vendor
 from exporter.drives.fields import Fields
 from exporter.drives.health import DriveHealth, DriveIdentity, Protocol
 
-#: Limits the messages per report. A failing drive causes a few; more would be noise.
+#: The largest number of messages per report. A failing drive causes only a few messages.
 _MAX_MESSAGES = 20
-#: Limits the lines of smartctl's text output that are searched. Real output has a few hundred.
+#: The largest number of lines of smartctl's text output that are searched. Valid output has a few
+#: hundred.
 _MAX_OUTPUT_LINES = 4096
-#: Limits one warning of the drive database, in characters.
+#: The largest length of one warning of the drive database, in characters. A longer one is cut.
 _MAX_WARNING_CHARACTERS = 256
 
-#: The message of `-n standby` for a drive that it did not wake.
+#: The message that smartctl prints with `-n standby` if the drive sleeps and was not read.
 _ASLEEP = re.compile(r"Device is in (.{1,40}?) mode, exit\(\d{1,3}\)", re.ASCII)
 
-#: The end of the name of a SCSI power mode: what caused the mode, or its name in Linux.
+#: The end of the name of a power mode, which is removed: the cause of the mode (SCSI), or " (OS)".
 _MODE_SUFFIX = re.compile(r"_?( by (timer|command)| \(os\))?$")
 
-#: The start of a warning of the drive database. The JSON has no field for warnings, so they are
-#: parsed from the text output that `--json=o` adds.
+#: The text at the start of a warning of the drive database. The JSON has no field for warnings, so
+#: they are parsed from the text output that `--json=o` adds to the JSON.
 _DATABASE_WARNING = "==> WARNING:"
 
 _SET_TYPE = "set the type of this device in the configuration"
@@ -34,7 +35,8 @@ _PERMISSIONS = (
     "controllers, and access to the device node: run the agent as root, or grant these permissions"
 )
 
-#: Patterns of smartctl's messages, and what they mean. The first pattern that matches is used.
+#: Pairs of a regular expression for a message of smartctl, and the explanation of the message. The
+#: first expression that matches any message is used.
 _MEANINGS = (
     (
         r"Unable to detect device type",
@@ -78,20 +80,28 @@ _MEANINGS = (
 
 
 def parse_exit_status(fields: Fields) -> int:
-    """The exit status, a bit field (smartctl(8), EXIT STATUS). 0 if the report has none."""
+    """Returns the exit status of smartctl, a bit field (smartctl(8), EXIT STATUS).
+
+    0 if the report does not contain it.
+    """
     return fields.integer("smartctl", "exit_status", maximum=255) or 0
 
 
 def parse_messages(fields: Fields) -> tuple[str, ...]:
-    """The messages of smartctl, followed by warnings of its drive database. At most 20."""
+    """Returns the messages of smartctl, followed by the warnings of its drive database.
+
+    At most 20 are returned, without duplicates. They include the text with which a SCSI drive
+    predicts its failure.
+    """
     messages = (*_messages(fields), *_predicted_failure(fields), *_database_warnings(fields))
     return tuple(dict.fromkeys(messages))[:_MAX_MESSAGES]
 
 
 def parse_sleep_mode(fields: Fields) -> str | None:
-    """The power mode of a drive that sleeps and was skipped because of `-n standby`.
+    """Returns the power mode of a drive that smartctl did not read, because it sleeps.
 
-    None if the drive was read.
+    None if smartctl read the drive. smartctl skips sleeping drives if it has the option
+    `-n standby`.
     """
     for message in _messages(fields):
         match = _ASLEEP.search(message)
@@ -101,9 +111,10 @@ def parse_sleep_mode(fields: Fields) -> str | None:
 
 
 def parse_power_mode(fields: Fields) -> str | None:
-    """The power mode, such as "active" or "standby_y". None if unknown.
+    """Returns the power mode of the drive, such as "active" or "standby_y"; None if unknown.
 
-    The field is an object since smartctl 7.5, and a text in the output of older wrappers.
+    The field is an object since smartctl 7.5. In the output of older programs that call smartctl,
+    it is a text.
     """
     is_object = isinstance(fields.get("power_mode"), Mapping)
     name = fields.text("power_mode", "name") if is_object else fields.text("power_mode")
@@ -117,9 +128,11 @@ def unreadable_reason(
     exit_status: int,
     messages: Sequence[str],
 ) -> str:
-    """The reason why SMART data cannot be read, with the remedy, as one sentence.
+    """Returns the reason why SMART data cannot be read, with the remedy, as text for people.
 
-    Empty if the report contains health values, and if the report is empty.
+    identity, health, exit_status, messages: the values that were parsed from the report.
+
+    Empty if the report contains health values, and if it contains nothing at all.
     """
     if _is_ata_seen_as_scsi(fields, identity):
         return (
@@ -144,14 +157,17 @@ def _messages(fields: Fields) -> Iterator[str]:
 
 
 def _predicted_failure(fields: Fields) -> Iterator[str]:
-    """The sense code of a failure that a SCSI drive predicts, as text."""
+    """Yields the text with which a SCSI drive predicts its failure, if the report contains one."""
     reason = fields.text("smart_status", "scsi", "ie_string")
     if reason is not None:
         yield reason
 
 
 def _database_warnings(fields: Fields) -> Iterator[str]:
-    """The warnings of the drive database. Each spans several lines and ends at an empty one."""
+    """Yields the warnings of the drive database, each as one line.
+
+    In smartctl's text output, a warning has one or more lines and ends before an empty line.
+    """
     lines = fields.get("smartctl", "output")
     parts: list[str] = []
     for line in lines[:_MAX_OUTPUT_LINES] if isinstance(lines, list) else ():
@@ -168,9 +184,9 @@ def _database_warnings(fields: Fields) -> Iterator[str]:
 
 
 def _mode(name: str) -> str:
-    """The name of a power mode in lower case: standby_y for ``STANDBY_Y BY TIMER``.
+    """Returns the short name of a power mode in lower case: standby_y for ``STANDBY_Y BY TIMER``.
 
-    ATA does not distinguish active from idle: "active or idle" becomes active.
+    For the ATA mode "active or idle", which does not distinguish the two, the result is "active".
     """
     name = name.lower()
     if name == "active or idle":
@@ -179,7 +195,7 @@ def _mode(name: str) -> str:
 
 
 def _has_health_values(health: DriveHealth) -> bool:
-    """True if the report contains more than identity and link."""
+    """True if the report contains any of the health values that readable SMART data contains."""
     readings = (
         health.healthy,
         health.endurance,
@@ -194,7 +210,9 @@ def _has_health_values(health: DriveHealth) -> bool:
 def _is_ata_seen_as_scsi(fields: Fields, identity: DriveIdentity) -> bool:
     """True if smartctl sent SCSI commands to a SATA drive.
 
-    Since 7.3 smartctl omits vendor and product if the vendor is "ATA". SAS drives report both.
+    Such a drive has the vendor "ATA". smartctl 7.3 and later omit the vendor and the product in
+    this case, whereas a SAS drive always has both. So a drive without both, but with a serial
+    number and without SMART, is a SATA drive too.
     """
     if identity.protocol is not Protocol.SCSI:
         return False
@@ -215,7 +233,10 @@ def _meaning(messages: Sequence[str]) -> str:
 
 
 def _smart_support(fields: Fields, identity: DriveIdentity) -> str:
-    """The reason if the drive reports that SMART is not supported or is disabled; else empty."""
+    """Returns an explanation if the drive reports that SMART is not supported or is disabled.
+
+    Otherwise the result is empty.
+    """
     if fields.flag("smart_support", "available") is False:
         if identity.protocol is Protocol.SCSI:
             return (
