@@ -48,7 +48,7 @@ def ata_self_test(fields: Fields) -> SelfTest | None:
 
 
 def nvme_self_test(fields: Fields) -> SelfTest | None:
-    """Returns the last completed self-test of an NVMe drive (log page 6); None if there is none."""
+    """Returns the last completed self-test of an NVMe drive (log page 6); None without one."""
     for row in fields.rows("nvme_self_test_log", "table"):
         passed = _passed(_NVME_RESULTS, row, "self_test_result")
         if passed is not None:
@@ -57,7 +57,7 @@ def nvme_self_test(fields: Fields) -> SelfTest | None:
 
 
 def scsi_self_test(fields: Fields) -> SelfTest | None:
-    """Returns the last completed self-test of a SCSI drive (log page 10h); None if there is none."""
+    """Returns the last completed self-test of a SCSI drive (log page 10h); None without one."""
     for number in range(_SCSI_LOG_ENTRIES):
         entry = f"scsi_self_test_{number}"
         passed = _passed(_SCSI_RESULTS, fields, entry, "result")
