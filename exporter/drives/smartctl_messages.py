@@ -22,7 +22,8 @@ _MAX_WARNING_CHARACTERS = 256
 #: The message that smartctl prints with `-n standby` if the drive sleeps and was not read.
 _ASLEEP = re.compile(r"Device is in (.{1,40}?) mode, exit\(\d{1,3}\)", re.ASCII)
 
-#: The end of the name of a power mode, which is removed: the cause of the mode (SCSI), or " (OS)".
+#: The end of the name of a power mode. It names the cause of the mode (a timer, a command or the
+#: operating system), and is removed.
 _MODE_SUFFIX = re.compile(r"_?( by (timer|command)| \(os\))?$")
 
 #: The text at the start of a warning of the drive database. The JSON has no field for warnings, so
