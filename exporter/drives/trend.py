@@ -1,30 +1,35 @@
-"""Fits a line through the values of a counter over time, and estimates the error of its slope."""
+"""Fits a straight line through the values of a counter over time.
+
+The slope of the line is the rate of the counter. The error of the slope is estimated, too.
+"""
 
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Student's t at 95 % (a two-sided 90 % interval) for 1 to 30 degrees of freedom (NIST/SEMATECH
-#: e-Handbook of Statistical Methods, 1.3.6.7.2). The value for 30 is used for more than 30, which
-#: makes the interval at most 3 % too wide.
+#: Student's t at 95 %, for a two-sided interval of 90 %, for 1 to 30 degrees of freedom
+#: (NIST/SEMATECH e-Handbook of Statistical Methods, 1.3.6.7.2). For more degrees of freedom the
+#: value for 30 is used, which makes the interval at most 3 % too wide.
 _STUDENT_T = (
     *(6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812),
     *(1.796, 1.782, 1.771, 1.761, 1.753, 1.746, 1.740, 1.734, 1.729, 1.725),
     *(1.721, 1.717, 1.714, 1.711, 1.708, 1.706, 1.703, 1.701, 1.699, 1.697),
 )
 
-#: For a random walk over the time T: the variance of its least-squares slope divided by the
-#: variance of its mean increment. The variance of the slope is proportional to
-#: 144 / T**6 * integral of (t (T - t) / 2)**2 dt = 6 / (5 T), that of the mean increment to 1 / T.
+#: Two estimates of the rate of a random walk over the time T are the least-squares slope and the
+#: mean increment. This is the variance of the first divided by the variance of the second. The
+#: variance of the slope is proportional to 144 / T**6 * integral of (t (T - t) / 2)**2 dt =
+#: 6 / (5 T). The variance of the mean increment is proportional to 1 / T.
 _RANDOM_WALK_SLOPE_FACTOR = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The slope of a line, per second.
+    """The rate at which a counter increases, with its error.
 
-    spread: the relative error. The true slope is between rate / (1 + spread) and
+    rate: the increase of the counter per second; above 0.
+    spread: the relative error of the rate. The true rate is between rate / (1 + spread) and
         rate * (1 + spread) with a probability of 90 %.
     """
 
@@ -34,22 +39,31 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The value of a counter at a time. The caller chooses the clock."""
+    """The value of a counter at one time.
+
+    seconds: the time, on any clock that all points share.
+    value: the value of the counter.
+    """
 
     seconds: float
     value: float
 
 
 def fit_trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | None:
-    """The least-squares line through the points. None for fewer than three, or without a rise.
+    """Returns the slope of the least-squares line through the points, with its error.
 
-    The error of the slope has two possible causes, and the data do not show which one applies.
-    If each reading has an independent error, the residuals measure the error. If the counter is
-    a random walk, because a different amount is written every day, the scatter of the increments
-    measures it. The spread is the larger of the two.
+    None for fewer than three points, if all have the same time, and if the line does not rise.
 
-    by_value: the points were taken at fixed values, such as the steps of a counter, and not at
-    fixed times. The times between the points then have the scatter.
+    The error has two possible causes. Each reading may have an independent error. Then the
+    distances of the points from the line show the error of the slope. Or the counter is a random
+    walk, because a different amount is written every day. Then the differences between the
+    increments show it. The data do not show which cause applies, so the spread is computed from the
+    larger error.
+
+    points: sorted by time.
+    by_value: True if the points were taken at fixed values, such as the increases of a counter by
+        one unit. The values are then exact, and the times between the points vary. False if the
+        points were taken at any times.
     """
     if len(points) < 3:
         return None
@@ -71,7 +85,12 @@ def fit_trend(points: Sequence[Point], *, by_value: bool = False) -> Trend | Non
 
 
 def _increment_error(pairs: Sequence[tuple[float, float]]) -> float:
-    """The relative standard error of the mean increment of y per x, for independent increments."""
+    """Returns the relative standard error of the mean increase of y per unit of x.
+
+    pairs: (x, y), sorted by x. Successive increments are assumed to be independent.
+
+    Infinite if there are fewer than two increments, or if y does not increase.
+    """
     steps = [(x1 - x0, y1 - y0) for (x0, y0), (x1, y1) in itertools.pairwise(pairs) if x1 > x0]
     if len(steps) < 2:
         return math.inf
