@@ -1,4 +1,8 @@
-"""The state of one monitored drive: identity, last health values, and result of the last poll."""
+"""Defines the state of one monitored drive: identity, last health values, result of the last poll.
+
+A poll is one call of smartctl for one drive. The poller is the part of the exporter that polls the
+drives at fixed intervals.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,23 +15,32 @@ from exporter.drives.health import DriveHealth, DriveIdentity
 class WatchedDrive:
     """One drive as the metrics page and `ssd-exporter check` show it.
 
-    label: the `device` label: the name of a block device, or the position behind a controller.
-    serial: the serial number that the drive reports, else that of the kernel; empty if both
-        are unknown.
-    address: the arguments of smartctl, as text for people: "/dev/sda -d sat".
-    up: the drive answered the last poll. A drive in standby counts as up.
-    was_reached: the last poll reached the drive: smartctl was installed and had the permission.
-    has_log_data: a daily poll has read the error log and the self-test log.
-    health: None if no poll has succeeded within the maximum age.
-    last_success_unix_time: when the last successful poll ended.
-    poll_seconds: the duration of the last poll.
-    polls: the number of polls by result since the poller started.
-    message: why the last poll failed, or what is wrong with its result; else empty.
-    wearout_seconds: the estimated time until the rated endurance is used up: low, mid, high.
-    wearout_method: a value of `WearoutMethod`; empty without an estimate.
-    blocks: the block devices that belong to a drive behind a controller.
-    is_stuck: a smartctl process for this drive does not end.
-    is_missing: the drive was present once, and the last scan did not find it.
+    label: the value of the label `device`: the name of a block device, or the position of the drive
+        behind a controller.
+    serial: the serial number that the drive reports, or else the one that the kernel reports. Empty
+        if both are unknown.
+    address: the arguments with which smartctl reads the drive, as text for people:
+        "/dev/sda -d sat".
+    identity: the identity that the drive reports; values that it does not report may come from the
+        kernel.
+    up: True if the drive answered the last poll. A drive in standby counts as up.
+    was_reached: False if the last poll could not reach the drive because of smartctl: it is not
+        installed or too old, has no permission, or does not know the type of the drive.
+    has_log_data: True if a daily poll has read the error log and the self-test log.
+    health: the health values of the last successful poll. None means that no poll has succeeded
+        within the maximum age.
+    last_success_unix_time: the start of the last successful poll, in seconds of Unix time. None
+        means that no poll has succeeded since the poller started.
+    poll_seconds: the duration of the last poll. None means that the drive was not polled.
+    polls: the number of polls since the poller started, keyed by result.
+    message: the reason why the last poll failed, or what is wrong with its result; else empty.
+    firmware_issues: the known defects of the firmware that the drive runs.
+    wearout_seconds: the low, middle and high estimate of the time until the rated endurance is used
+        up. None means that there is no estimate.
+    wearout_method: a value of `WearoutMethod`; empty if there is no estimate.
+    blocks: the names of the block devices that belong to a drive behind a controller.
+    is_stuck: True if a smartctl process for this drive does not end.
+    is_missing: True if the drive was present once, and the last scan for drives did not find it.
     """
 
     label: str
