@@ -1,7 +1,12 @@
-"""Prepares the history of a drive's wear counter: steps, implausible jumps, and the time axis.
+"""Prepares the history of the wear counter of a drive for the estimate in `wearout`.
 
-The time axis is the wall clock. For a drive that is powered only part of the time it is the
-power-on time of the drive, because a drive without power does not wear.
+The wear counter is the share of the rated endurance that the drive has used. This module finds the
+increases of the counter, removes increases that are too large to be wear, and chooses the time
+axis.
+
+The time axis is the scale on which times are measured. It is normally Unix time. For a drive that
+has power only part of the time it is the power-on time of the drive, because a drive without power
+does not wear.
 """
 
 import itertools
@@ -12,23 +17,26 @@ from exporter.drives.trend import Point
 
 DAY = 86400.0
 
-#: Tolerance of comparisons of ratios, because 0.07 - 0.04 > 0.03 in floating point.
+#: The tolerance for comparisons of ratios, because 0.07 - 0.04 > 0.03 in floating point.
 _ROUNDING = 1e-9
 
-#: The smallest credible ratio of power-on time to wall time. A drive with a lower ratio does not
-#: count its power-on time correctly.
+#: The smallest plausible ratio of power-on time to elapsed time. A drive with a lower ratio does
+#: not count its power-on time correctly.
 _MIN_POWERED_RATIO = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class WearObservation:
-    """The wear that one report contained.
+    """The values in one SMART report that are related to wear.
 
-    at: the unix time of the report.
-    power_on_seconds: the total power-on time of the drive.
-    used_ratio, step_ratio: as in `Endurance`.
-    host_written_bytes, nand_written_bytes: the lifetime byte counters of the drive.
     None means that the report did not contain the value.
+
+    at: the time of the report, in seconds of Unix time.
+    power_on_seconds: the total power-on time of the drive.
+    used_ratio: the share of the rated endurance that the drive has used; 1.0 is the whole.
+    step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents.
+    host_written_bytes: the bytes that the host has written over the life of the drive.
+    nand_written_bytes: the bytes that the drive has written to its flash over its life.
     """
 
     at: float
@@ -41,12 +49,12 @@ class WearObservation:
 
 @dataclass(frozen=True, slots=True)
 class Rise:
-    """An increase of the counter between two observations.
+    """An increase of the wear counter between two successive observations.
 
-    point: the midpoint in time of the two observations, and the value after the increase.
+    point: the middle of the time between the two observations, and the value after the increase.
         The value does not include suspect rises.
     gap_seconds: the time between the two observations.
-    suspect: the increase is larger than any load can cause.
+    suspect: True if the increase is too large to be wear.
     """
 
     point: Point
@@ -56,13 +64,16 @@ class Rise:
 
 @dataclass(frozen=True, slots=True)
 class WearCounter:
-    """The wear of one drive over a series of observations.
+    """The wear counter of one drive over several observations.
 
-    points: every observation on the time axis, without suspect rises.
-    rises: every increase of the counter.
+    points: every observation that contains the wear, as its time on the time axis and its value.
+        The values do not include suspect rises.
+    rises: every increase of the counter, also the suspect ones.
     used_ratio: the last value, as the drive reported it.
-    now: the current time on the time axis.
-    wall_ratio: seconds of wall time per second of the time axis.
+    step_ratio: the resolution of the counter; 0.01 for a drive that counts whole percents.
+    now: the current time on the time axis, in seconds.
+    wall_ratio: the elapsed time, in seconds, per second of the time axis. It is 1.0 if the time
+        axis is Unix time.
     """
 
     points: tuple[Point, ...]
@@ -78,7 +89,7 @@ class WearCounter:
         return any(rise.suspect for rise in self.rises)
 
     def wall(self, *durations: float) -> tuple[float, float, float]:
-        """Convert three durations of the time axis to wall time, in seconds."""
+        """Converts three durations on the time axis to elapsed time, in seconds."""
         low, mid, high = (duration * self.wall_ratio for duration in durations)
         return low, mid, high
 
@@ -90,11 +101,13 @@ class WearCounter:
         suspect_ratio: float,
         powered_ratio: float,
     ) -> "WearCounter | None":
-        """The counter of a drive. None if the drive does not report wear.
+        """Returns the wear counter of a drive. None if no observation contains the wear.
 
         run: the result of `observations_since_reset`.
-        now: unix time.
-        suspect_ratio, powered_ratio: as in `WearoutRules`.
+        now: the current time, in seconds of Unix time.
+        suspect_ratio: an increase by more than this within a day is suspect.
+        powered_ratio: if the drive has power for a smaller share of the time, the time axis is its
+            power-on time.
         """
         known = [
             (observation, observation.used_ratio, observation.step_ratio)
@@ -114,7 +127,7 @@ class WearCounter:
             rises=rises,
             used_ratio=used_ratio,
             step_ratio=step_ratio,
-            # Assume that the drive was powered since the last observation.
+            # It is assumed that the drive has had power since the last observation.
             now=seconds[-1] + (now - last.at),
             wall_ratio=wall_ratio,
         )
@@ -123,11 +136,15 @@ class WearCounter:
 def observations_since_reset(
     observations: Sequence[WearObservation], now: float, window_seconds: float
 ) -> tuple[WearObservation, ...]:
-    """The observations since the last reset of a counter, between `now - window_seconds` and `now`.
+    """Returns the observations since the last reset of a counter.
 
-    A counter that goes backward, or that changes its resolution, is a reset. The causes are a
-    firmware update, a secure erase, or another drive under the same name. Older observations
-    do not describe the present drive.
+    A reset is a decrease of the wear or of the written bytes, or a change of the resolution of the
+    wear. The cause is a firmware update, a secure erase, or another drive with the same name.
+    Observations before the reset do not describe the present drive.
+
+    observations: sorted by time.
+    now, window_seconds: only observations from `now - window_seconds` to `now` are used, in seconds
+        of Unix time.
     """
     recent = [
         observation for observation in observations if now - window_seconds <= observation.at <= now
@@ -154,7 +171,10 @@ def _decreased(before: float | None, after: float | None) -> bool:
 
 
 def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[list[float], float]:
-    """The time of each observation on the time axis, and `wall_ratio` of `WearCounter`."""
+    """Chooses the time axis. Returns the time of each observation on it, and its `wall_ratio`.
+
+    The fields of `WearCounter` include `wall_ratio`.
+    """
     wall = run[-1].at - run[0].at
     powered = [
         observation.power_on_seconds
@@ -171,15 +191,19 @@ def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[li
 def _rises(
     readings: Sequence[Point], suspect_ratio: float, day: float
 ) -> tuple[tuple[Point, ...], tuple[Rise, ...]]:
-    """The readings with suspect rises subtracted, and all rises.
+    """Returns the readings without suspect rises, and all rises.
 
-    A rise is suspect if the counter increases by more than `suspect_ratio` within one `day` of
-    the time axis. For a gap of several days the limit is multiplied by their number.
+    A rise is suspect if the counter increases by more than `suspect_ratio` within one day. If there
+    are several days between two readings, the limit is multiplied by their number.
+
+    readings: the values of the counter over time, sorted by time.
+    suspect_ratio: the limit for the increase within one day.
+    day: the length of one day on the time axis, in seconds.
     """
     pairs = list(itertools.pairwise(readings))
     suspects: set[int] = set()
     for index, (before, after) in enumerate(pairs):
-        # The total increase within the day that ends at this reading.
+        # The following loop computes the total increase within the day that ends at this reading.
         first, grown = index, after.value - before.value
         if grown <= 0:
             continue
