@@ -1,7 +1,7 @@
 """Defines the state of one monitored drive: identity, last health values, result of the last poll.
 
 A poll is one call of smartctl for one drive. The poller is the part of the exporter that polls the
-drives at fixed intervals.
+drives regularly.
 """
 
 from collections.abc import Mapping
@@ -24,8 +24,8 @@ class WatchedDrive:
     identity: the identity that the drive reports; values that it does not report may come from the
         kernel.
     up: True if the drive answered the last poll. A drive in standby counts as up.
-    was_reached: False if the last poll could not reach the drive because of smartctl: it is not
-        installed or too old, has no permission, or does not know the type of the drive.
+    was_reached: False if the last poll could not reach the drive because of smartctl: it could not
+        be started, is too old, has no permission, or does not know the type of the drive.
     has_log_data: True if a daily poll has read the error log and the self-test log.
     health: the health values of the last successful poll. None means that no poll has succeeded
         within the maximum age.
