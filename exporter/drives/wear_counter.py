@@ -72,8 +72,7 @@ class WearCounter:
     used_ratio: the last value, as the drive reported it.
     step_ratio: the resolution of the counter; 0.01 for a drive that counts whole percents.
     now: the current time on the time axis, in seconds.
-    wall_ratio: the elapsed time, in seconds, per second of the time axis. It is 1.0 if the time
-        axis is Unix time.
+    wall_ratio: the elapsed seconds per second of the time axis; 1.0 if the axis is Unix time.
     """
 
     points: tuple[Point, ...]
