@@ -1,10 +1,14 @@
-"""Table of the vendor attributes that hold the wear of an SSD, by make. Data only.
+"""Lists the ATA attributes that contain the wear of an SSD, and the formula for each of them.
 
-The sources: "drivedb" is drivedb.h of smartmontools with its comments. "CrystalDiskInfo" is
-AtaSmart.cpp of that program. "captures" are smartctl outputs that owners of drives published.
+The module contains only data. `ata_endurance` applies the rules. A make is a group of models whose
+attributes have the same meaning; see `makes`.
 
-To extend the table, add a row for a make of `makes.MAKES`. The rows of one make are tried in
-order until a formula yields a value. A new formula needs a name in `Formula` and a function in
+The sources of the rules are named as follows: "drivedb" is drivedb.h of smartmontools with its
+comments. "CrystalDiskInfo" is the file AtaSmart.cpp of that program. "captures" are outputs of
+smartctl that owners of drives published.
+
+To extend the table, add a row for a make of `makes.MAKES`. The rows of one make are tried in order
+until a formula returns a value. For a new formula, add a name to `Formula` and a function to
 `ata_endurance.FORMULAS`.
 """
 
@@ -29,7 +33,13 @@ Formula: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class WearRule:
-    """The attribute id and the formula that yield the wear of one make, and their source."""
+    """States how the wear of the drives of one make is computed.
+
+    make: the name of the make.
+    attribute: the id of the attribute that contains the wear.
+    formula: the formula that computes the wear from the attribute.
+    source: the document, program or smartctl outputs that show this meaning.
+    """
 
     make: str
     attribute: int
