@@ -1,20 +1,24 @@
 """Estimates when a drive will have used up its rated endurance.
 
-This is not the date of a failure. Field studies found no sudden rise of failures at the rated
-endurance (Schroeder et al., Flash Reliability in Production, FAST'16). At that point the
-warranty ends, and fewer spare blocks are left.
+This is not the date of a failure. Field studies found no sudden increase of failures at the rated
+endurance (Schroeder et al., Flash Reliability in Production, FAST'16). At that time the warranty
+ends, and fewer spare blocks are left.
 
-There are four methods. The first one that the data allow is used:
+An observation is the set of wear values in one SMART report. The wear counter is the share of the
+rated endurance that the drive has used. There are four methods. The first one for which there is
+enough data is used:
 
-steps           For a counter of whole percents. Such a counter is most precise at the moments at
-                which it increases, so the line goes through these moments only.
-fraction        For a finer counter. The line goes through one reading per day.
-lifetime_ratio  Bytes written per used endurance over the life of the drive, and the recent rate
-                of writing.
-rated_tbw       The bytes that the vendor warrants, from the configuration, and the recent rate.
+steps           This method is for counters of whole percents. Such a counter is most precise at the
+                times at which it increases. So a line is fitted through the increases only.
+fraction        This method is for finer counters. A line is fitted through one value per day.
+lifetime_ratio  The bytes that the host has written so far and the used endurance show how many
+bytes
+                can still be written. They are divided by the recent write rate.
+rated_tbw       The configuration contains the number of bytes that the vendor warrants. The bytes
+                that can still be written are divided by the recent write rate.
 
-The range from `low` to `high` contains the scatter of the increments, the rounding of the
-counter, and the time between observations.
+The result is a range of times, from low to high. It accounts for the scatter of the increases, the
+rounding of the counter, and the time between observations.
 """
 
 import math
@@ -28,7 +32,7 @@ from exporter.drives.wear_counter import DAY, WearCounter, WearObservation, obse
 
 
 class WearoutMethod(str, Enum):
-    """The method of an estimate; the module docstring explains each one."""
+    """Names the method of an estimate. The docstring of the module explains the methods."""
 
     STEPS = "steps"
     FRACTION = "fraction"
@@ -38,26 +42,29 @@ class WearoutMethod(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class WearoutRules:
-    """Thresholds of the estimate.
+    """Thresholds of the estimate. Times are in seconds, ratios are shares of the rated endurance.
 
-    window_seconds: older observations are not used, because the load may have changed.
-    min_steps: a line needs at least this many steps.
-    coarse_step_ratio: a counter with this resolution or a coarser one is read at its steps, a
-        finer one once per day.
-    fraction_window_seconds: the line through a fine counter uses this much history.
-    min_fraction_seconds, min_fraction_steps: the line must span at least this time, and the
-        counter must increase by at least this many units of its resolution.
-    suspect_ratio: a larger increase within a day is a firmware defect and not wear, as on
-        Samsung's 980 PRO and 990 PRO. The line does not include it.
-    powered_ratio: if power-on time per wall time is below this, because the host is off at
-        night for example, power-on time is the time axis.
-    rate_window_seconds: the recent rate of writing is the mean over this time.
-    min_rate_seconds: the rate needs at least this much history.
-    short_history_factor: until the history is twice `rate_window_seconds`, the range is at
-        least this wide: the rate may be wrong by this factor. Less than a week may contain no
-        weekend, and one week does not show how much weeks differ.
-    min_used_ratio: below this, the rounding of whole percents makes the lifetime ratio useless.
-    max_seconds: the limit of the estimate. A longer time is reported as this limit.
+    window_seconds: observations that are older than this are not used, because the load may have
+        changed.
+    min_steps: the method "steps" needs at least this many increases of the counter.
+    coarse_step_ratio: the method "steps" is used if the resolution of the counter is this or
+        coarser. For a finer counter the method "fraction" is used.
+    fraction_window_seconds: the method "fraction" uses only values that are not older than this.
+    min_fraction_seconds: the method "fraction" needs values over at least this time.
+    min_fraction_steps: the method "fraction" needs an increase of the counter by at least this many
+        units of its resolution.
+    suspect_ratio: an increase by more than this within a day is a firmware defect and not wear, as
+        on Samsung's 980 PRO and 990 PRO. The line does not include it.
+    powered_ratio: if the drive has power for a smaller share of the time, for example because the
+        host is off at night, times are measured as the power-on time of the drive.
+    rate_window_seconds: the recent write rate is the mean over this time.
+    min_rate_seconds: the recent write rate needs observations over at least this time.
+    short_history_factor: if the observations span less than twice `rate_window_seconds`, it is
+        assumed that the write rate may be wrong by at least this factor. The reason is that less
+        than a week may contain no weekend, and that one week does not show how much weeks differ.
+    min_used_ratio: the method "lifetime_ratio" needs at least this wear. Below it the rounding of
+        whole percents is too large in comparison.
+    max_seconds: the largest estimate. A longer time is reported as this time.
     """
 
     window_seconds: float = 400 * DAY
@@ -77,9 +84,11 @@ class WearoutRules:
 
 @dataclass(frozen=True, slots=True)
 class WearoutEstimate:
-    """The time until the rated endurance is used up; low <= mid <= high.
+    """The estimated time until the rated endurance of a drive is used up.
 
-    suspect: the wear level increased implausibly within a day; see `WearoutRules.suspect_ratio`.
+    method: the method of the estimate.
+    low_seconds, mid_seconds, high_seconds: the shortest, the middle and the longest time.
+    suspect: True if the wear increased implausibly within a day; see `WearoutRules.suspect_ratio`.
     """
 
     method: WearoutMethod
@@ -89,7 +98,7 @@ class WearoutEstimate:
     suspect: bool = False
 
 
-#: Low, mid and high, in seconds.
+#: The shortest, the middle and the longest time, in seconds.
 _Bounds: TypeAlias = tuple[float, float, float]
 
 
@@ -99,11 +108,11 @@ def estimate_wearout(
     rules: WearoutRules,
     rated_bytes: int | None = None,
 ) -> WearoutEstimate | None:
-    """The time until the rated endurance of one drive is used up, counted from `now`.
+    """Returns the estimated time from `now` until the rated endurance of a drive is used up.
 
-    observations: the history of one drive, sorted by time. Those after `now` are ignored.
-    now: unix time.
-    rated_bytes: the bytes that the vendor warrants, if configured.
+    observations: the observations of one drive, sorted by time. Those after `now` are ignored.
+    now: the current time, in seconds of Unix time.
+    rated_bytes: the number of bytes that the vendor warrants. None means that it is not configured.
 
     None if no method has enough data, and if the endurance is already used up.
     """
@@ -130,10 +139,12 @@ def estimate_wearout(
 
 
 def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
-    """The estimate from a line through the steps of the counter.
+    """Returns the estimate of the method "steps"; None if there is not enough data.
 
-    If the next step is overdue, the line is fitted again with a step at `now`, which is the
-    earliest time for it. The upper bound then assumes the rate since the last step.
+    A step is an increase of the counter. If the line predicts the next step for a time before now,
+    the drive has become slower. The line is then fitted again with an assumed step at the present
+    time, which is the earliest possible time for it. In this case the longest time is at least the
+    time at which the endurance is used up at the rate since the last step.
     """
     steps = [rise.point for rise in counter.rises if not rise.suspect]
     if len(steps) < rules.min_steps:
@@ -147,27 +158,28 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     max_gap = max(rise.gap_seconds for rise in counter.rises)
     overdue_seconds_per_ratio = 0.0
     if last.suspect:
-        # The counter jumped, so the time since its last regular step is unknown.
+        # The last increase is not wear, so the time since the last real step is unknown.
         since = 0.0
     elif since * line.rate > step:
         overdue_seconds_per_ratio = since / step
         overdue = fit_trend([*steps, Point(counter.now, last.point.value + step)], by_value=True)
         line = overdue if overdue and overdue.rate < line.rate else line
     factor = _error_factor(line, max_gap / (steps[-1].seconds - steps[0].seconds))
-    # Seconds per used ratio at the highest and at the lowest plausible rate.
+    # Seconds in which the drive uses the whole endurance, at the highest and the lowest plausible
+    # rate.
     fast, slow = 1 / (line.rate * factor), factor / line.rate
-    # The drive has used at most one step since the last increase of the counter.
+    # The wear since the last increase of the counter is at most one step.
     least = max(left - step, 0.0)
     return counter.wall(
         max(left * fast - since - last.gap_seconds / 2, least * fast),
         max(left / line.rate - since, least / line.rate),
-        # A counter that rounds up is up to one step ahead of the wear.
+        # If the counter rounds up, its value is above the wear by up to one step.
         max((left + step) * slow - since + last.gap_seconds / 2, left * overdue_seconds_per_ratio),
     )
 
 
 def _by_fraction(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
-    """The estimate from a line through the daily readings of a counter finer than a percent."""
+    """Returns the estimate of the method "fraction"; None if there is not enough data."""
     first = counter.now - rules.fraction_window_seconds
     points = [point for point in counter.points if point.seconds >= first]
     line = fit_trend(points)
@@ -188,7 +200,7 @@ def _by_fraction(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
 def _by_lifetime(
     counter: WearCounter, run: Sequence[WearObservation], rules: WearoutRules
 ) -> _Bounds | None:
-    """The estimate from the bytes that were written per used endurance until now."""
+    """Returns the estimate of the method "lifetime_ratio"; None if there is not enough data."""
     written = run[-1].host_written_bytes
     rate = _written_rate(run, rules)
     if not written or rate is None:
@@ -206,7 +218,10 @@ def _by_lifetime(
 def _by_rating(
     rated_bytes: int, run: Sequence[WearObservation], rules: WearoutRules
 ) -> _Bounds | None:
-    """The estimate from the remaining bytes of the rating."""
+    """Returns the estimate of the method "rated_tbw".
+
+    None if there is not enough data, or if the host has already written the rated bytes.
+    """
     written = run[-1].host_written_bytes
     rate = _written_rate(run, rules)
     if written is None or rate is None or written >= rated_bytes:
@@ -216,12 +231,14 @@ def _by_rating(
 
 
 def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend | None:
-    """The recent rate of writing in bytes per second.
+    """Returns the recent write rate in bytes per second, with its error.
 
-    None if the history is shorter than `min_rate_seconds`, or nothing was written. The rate is
-    a mean and not the slope of a line, because written bytes are counted without error. One
-    week has too few days to show their scatter, so the spread is also computed from the whole
-    history.
+    The rate is the mean over `rate_window_seconds`, and not the slope of a line, because the drive
+    counts written bytes without error. The error is computed from the recent observations and from
+    all observations, and the larger one is used. The reason is that the days of one week are too
+    few to show how much the days differ.
+
+    None if the observations span less than `min_rate_seconds`, or if nothing was written.
     """
     points = [
         Point(observation.at, float(observation.host_written_bytes))
@@ -246,5 +263,9 @@ def _written_rate(run: Sequence[WearObservation], rules: WearoutRules) -> Trend 
 
 
 def _error_factor(line: Trend, resolution_error: float = 0.0) -> float:
-    """The factor by which the rate may be wrong, from its spread and the counter's resolution."""
+    """Returns the factor by which the rate may be too high or too low; at least 1.
+
+    line: the rate with its error.
+    resolution_error: the relative error of the rate from the resolution of the counter.
+    """
     return 1 + line.spread + resolution_error
