@@ -1,12 +1,17 @@
 """Parses the bytes that an ATA drive has read and written, and checks the unit of its counter.
 
-The sources, best first: the device statistics, whose unit the standard defines; a rule of
-`written_table` for the make of the drive; an attribute whose name contains the unit. A count of 0
-means that the drive does not count.
+There are three sources. The best one that the drive has is used:
 
-Vendors use units of 512 B, 32 MiB, 1 GiB and others under one attribute name, and firmware
-versions of one model differ. `unit_matches_kernel` compares the drive's count with that of the
-kernel to detect a wrong unit.
+1. the device statistics, whose unit the ATA standard defines;
+2. a rule of `written_table` for the make of the drive, which is a group of models whose attributes
+   have the same meaning (see `makes`);
+3. an attribute whose name contains the unit.
+
+A count of 0 means that the drive does not count.
+
+Vendors use different units (512 B, 32 MiB, 1 GiB and others) for attributes with the same name.
+Even firmware versions of one model differ. So `unit_matches_kernel` compares the count of the drive
+with the count of the kernel, in order to detect a wrong unit.
 """
 
 import re
@@ -28,8 +33,8 @@ from exporter.drives.written_table import (
     WrittenCounter,
 )
 
-#: Page and offset of a counter in the device statistics: logical sectors written and logical
-#: sectors read (ACS-4, 9.5.4).
+#: The page and offset of each counter in the device statistics. The counters are the numbers of
+#: logical sectors written and read (ACS-4, 9.5.4).
 _DEVICE_STATISTICS: Mapping[WrittenCounter, tuple[int, int]] = {
     "host_written": (1, 0x18),
     "host_read": (1, 0x28),
@@ -46,17 +51,19 @@ _NAMES: Mapping[WrittenCounter, re.Pattern[str]] = {
     "nand_written": re.compile(r"(?:Total_)?(?:NAND|Flash)_Writes_(32MiB|1?GiB)"),
 }
 
-#: Micron drives count the flash pages that host writes and internal writes programmed, and the
-#: sectors that the host wrote (TN-FD-22, TN-FD-23).
+#: The ids of three attributes of Micron drives: the flash pages that were programmed because of
+#: host writes, the flash pages that the drive programmed for other reasons, and the sectors that
+#: the host wrote (TN-FD-22, TN-FD-23).
 _HOST_PAGES, _INTERNAL_PAGES, _HOST_SECTORS = 247, 248, 246
 _MICRON_WITH_PAGES = frozenset({"micron_5000", "micron_client"})
-#: Bytes per page: 512 * attribute 246 / attribute 247 on 5200 and 5300 drives. The page counters
-#: of a drive with another ratio are not used, because its page size is unknown.
+#: The number of bytes per flash page, which is 512 * attribute 246 / attribute 247 on drives of the
+#: models 5200 and 5300. If a drive has another ratio, its page size is unknown, and its page
+#: counters are not used.
 _PAGE_BYTES = 1 << 14
 
-#: Raw values that mean "not valid": 0, and all ones in one of the usual widths.
+#: The raw values that mean "not valid": 0, and numbers of 32, 48 or 56 bits with all bits set.
 _NOT_VALID = frozenset({0, (1 << 32) - 1, (1 << 48) - 1, (1 << 56) - 1})
-#: Limits a lifetime count, in bytes. No drive can write this much.
+#: The largest valid count, in bytes. No drive can write this much.
 _MAX_BYTES = 1 << 62
 
 _RULED = frozenset((rule.make, rule.counter) for rule in WRITTEN_RULES)
@@ -65,20 +72,25 @@ _RULED = frozenset((rule.make, rule.counter) for rule in WRITTEN_RULES)
 #: counters only once an hour.
 _MIN_CHECK_SECONDS = 3600.0
 
-#: The smallest growth for the comparison, in steps of the drive's counter. With 20 steps the
-#: rounding at both ends is at most a tenth.
+#: The smallest increase of a count for the comparison, in units of the drive's counter. With 20
+#: units, the rounding at the start and at the end causes an error of at most a tenth.
 _MIN_CHECK_STEPS = 20
 
-#: The largest ratio of the two counts if the unit is right. Merged writes, flushes and writes that
-#: bypass this kernel cause a smaller ratio. The ratio of any two units in use is larger.
+#: The largest ratio between the two increases if the unit is right. Merged writes, flushes and
+#: writes that bypass this kernel cause a smaller ratio. If the unit is wrong, the ratio is larger,
+#: because any two units that vendors use differ by more than this.
 _MAX_UNIT_RATIO = 2
 
 
 @dataclass(frozen=True, slots=True)
 class AtaWritten:
-    """Lifetime byte counters: read by the host, written by the host, and written to the flash.
+    """The byte counters of an ATA drive over its whole life.
 
     None means that the drive does not report the count, or that its unit is unknown.
+
+    host_read: the bytes that the host has read.
+    host_written: the bytes that the host has written.
+    nand_written: the bytes that the drive has written to its flash.
     """
 
     host_read: WrittenBytes | None = None
@@ -89,7 +101,10 @@ class AtaWritten:
 def ata_written(
     fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
 ) -> AtaWritten:
-    """The byte counters of an ATA drive, each from its best source."""
+    """Returns the byte counters of an ATA drive, each from its best source.
+
+    attributes: the rows of the attribute table.
+    """
     make = identify_make(identity)
     block = identity.logical_block_bytes or SECTOR
     rows = {attribute.id: attribute for attribute in attributes}
@@ -113,15 +128,17 @@ def ata_written(
 def unit_matches_kernel(
     smart_delta_bytes: int, unit_bytes: int, kernel_delta_bytes: int, seconds: float
 ) -> bool | None:
-    """True if the drive's count and the kernel's count grew alike, False if the unit is wrong.
+    """True if the written bytes of the drive and of the kernel agree, False if the unit is wrong.
 
-    smart_delta_bytes, kernel_delta_bytes: the growth of the two counts, in bytes.
-    unit_bytes: one step of the drive's counter.
-    seconds: the time in which the counts grew.
+    smart_delta_bytes: the increase of the drive's count of written bytes.
+    unit_bytes: the unit of the drive's count, in bytes.
+    kernel_delta_bytes: the increase of the kernel's count of written bytes.
+    seconds: the time in which both counts increased.
 
-    None if this cannot be decided: the time is less than an hour, both counts grew by less than
-    20 steps, the drive's counter went backward, or the kernel wrote nothing. Do not call it for
-    a drive that other systems write to: behind a RAID controller, or shared between hosts.
+    The counts agree if neither increase is more than twice the other one. None if this cannot be
+    decided: the time is less than an hour, both increases are less than 20 units, the drive's count
+    decreased, or the kernel wrote nothing. Do not call this function for a drive to which other
+    systems write, such as a drive behind a RAID controller or a drive that several hosts share.
     """
     if seconds < _MIN_CHECK_SECONDS or unit_bytes <= 0:
         return None
@@ -142,7 +159,10 @@ def _from_device_statistics(
 
 
 def _has_rule(make: str | None, counter: WrittenCounter) -> bool:
-    """True if the table has a row for the make, also with unit UNKNOWN. Names are then not used."""
+    """True if `WRITTEN_RULES` has a row for the make and the counter. Names are then not used.
+
+    A row whose unit is UNKNOWN counts too.
+    """
     return (make, counter) in _RULED
 
 
@@ -162,9 +182,10 @@ def _by_rule(
 def _by_name(
     counter: WrittenCounter, attributes: Sequence[AtaAttribute], block: int
 ) -> WrittenBytes | None:
-    """The first attribute whose name contains the unit.
+    """Returns the count of the first attribute whose name contains the unit.
 
-    smartctl also names attribute 241 of an unknown drive Total_LBAs_Written.
+    None if there is no such attribute, or its count is not valid. The unit may be wrong: smartctl
+    gives attribute 241 of a drive that its database does not list the name Total_LBAs_Written.
     """
     matching = _NAMES[counter].fullmatch
     for attribute in attributes:
@@ -176,7 +197,10 @@ def _by_name(
 
 
 def _from_micron_pages(make: str | None, rows: Mapping[int, AtaAttribute]) -> WrittenBytes | None:
-    """The bytes written to the flash of a Micron drive, whose page size is confirmed."""
+    """Returns the bytes that a Micron drive has written to its flash, from its page counters.
+
+    None for other drives, and if the counters do not confirm the assumed page size.
+    """
     needed = {_HOST_PAGES, _INTERNAL_PAGES, _HOST_SECTORS}
     if make not in _MICRON_WITH_PAGES or not rows.keys() >= needed:
         return None
