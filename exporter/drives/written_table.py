@@ -1,8 +1,11 @@
-"""Table of the vendor attributes that count bytes read and written, with their units. Data only.
+"""Lists the ATA attributes that count bytes read and written, with the unit of each of them.
 
-Sources are named as in `wear_table`. To extend the table, add a row for a make of `makes.MAKES`.
-The rows of one make and counter are tried in order. If a make has no row for a counter,
-`written_bytes` searches for an attribute whose name contains the unit.
+The module contains only data. `written_bytes` applies the rules. A make is a group of models whose
+attributes have the same meaning; see `makes`. The sources are named as in `wear_table`.
+
+To extend the table, add a row for a make of `makes.MAKES`. The rows of one make and counter are
+tried in order. If a make has no row for a counter, `written_bytes` searches for an attribute whose
+name contains the unit.
 """
 
 from dataclasses import dataclass
@@ -17,19 +20,23 @@ MIB = 1 << 20
 MIB_32 = 32 * MIB
 GIB = 1 << 30
 GB = 10**9
-#: Placeholder for the logical sector size of the drive (ACS).
+#: Means that the unit is the logical sector size of the drive (ACS).
 LOGICAL_BLOCK = -1
-#: Placeholder for an unknown unit: the sources contradict each other, or the count is split over
-#: several attributes. No value is read.
+#: Means that the unit is unknown, because the sources contradict each other, or because the count
+#: is split over several attributes. The count is then not read.
 UNKNOWN = 0
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """One counter of one make.
+    """States which attributes contain one counter on the drives of one make, and in which unit.
 
-    attributes: ids whose raw values are added. The rule applies if the drive has all of them.
-    unit: bytes per count, LOGICAL_BLOCK or UNKNOWN.
+    make: the name of the make.
+    counter: the field of `written_bytes.AtaWritten` that the rule fills.
+    attributes: the attribute ids. The counter is the sum of their raw values. The rule applies only
+        if the drive has all of these attributes.
+    unit: the unit of the raw values in bytes, LOGICAL_BLOCK or UNKNOWN.
+    source: the document, program or smartctl outputs that show this meaning.
     """
 
     make: str
@@ -40,7 +47,10 @@ class WrittenRule:
 
 
 def _host(make: str, unit: int, source: str) -> tuple[WrittenRule, WrittenRule]:
-    """The rows for attributes 241 and 242, in which nearly all makes count host bytes."""
+    """Returns the two rows for attributes 241 (written) and 242 (read) of one make.
+
+    Nearly all makes count the bytes that the host writes and reads in these attributes.
+    """
     return (
         WrittenRule(make, "host_written", (241,), unit, source),
         WrittenRule(make, "host_read", (242,), unit, source),
