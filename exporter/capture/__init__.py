@@ -1,5 +1,9 @@
-"""Records a host as a test folder, and removes serial numbers, host names and other identifiers.
+"""Records a host as a folder of files for tests, without identifiers.
 
-`host_capture` writes the folder. `sysfs_capture`, `proc_capture` and `smartctl_capture` each record
-one source; `redactor` and `identity_redaction` replace the identifiers.
+Identifiers are serial numbers, WWNs, UUIDs, and the names of hosts, volumes and directories. To
+redact a text is to replace the identifiers in it with placeholders.
+
+`host_capture` writes the folder. `sysfs_capture`, `proc_capture` and `smartctl_capture` record one
+source each. `redactor` replaces identifiers in any text, and `identity_redaction` in the attributes
+of sysfs.
 """
