@@ -1,8 +1,8 @@
-"""Writes this host as a test folder without identifiers: ``ssd-exporter capture DIR``.
+"""Records this host as a folder of files for tests: the command ``ssd-exporter capture DIR``.
 
-The folder has the format of those in `tests/hosts`, which the README.md there describes. Names of
-drives, hosts, volumes and directories are replaced with placeholders. The mapping from names to
-placeholders is not written anywhere.
+The folder has the format of the folders in `tests/hosts`, which README.md in that directory
+describes. The identifiers of drives and the names of hosts, volumes and directories are replaced
+with placeholders. The original of a placeholder is not written to any file.
 """
 
 import os
@@ -19,12 +19,13 @@ from exporter.capture.sysfs_capture import Directory, File, TreeEntry
 from exporter.config import Paths
 from exporter.errors import ConfigError
 
-#: Limits the size of a capture, in bytes. A host with 200 drives needs 2 MB.
+#: The largest size of a capture, in bytes. The capture of a host with 200 drives has 2 MB.
 _MAX_CAPTURE_BYTES = 64 << 20
 
-#: The characters that a file name must not contain.
+#: Matches the characters that a file name must not contain.
 _NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-#: Limits a file name, in characters; file systems allow 255 bytes with the suffix.
+#: The largest length of a file name without its suffix, in characters. File systems allow 255 bytes
+#: with the suffix.
 _MAX_FILE_NAME_LENGTH = 100
 
 _README = """\
@@ -35,11 +36,12 @@ What the page must show: describe here what is special about this host, and its 
 
 
 def run(paths: Paths, outputs: Mapping[str, bytes], directory: Path, out: TextIO) -> int:
-    """Writes the folder, and a summary to `out`. Returns the exit status 0.
+    """Writes the folder, and prints a summary to `out`. Returns 0, the exit status of the command.
 
     paths: the directories of /proc, /sys and the root filesystem.
-    outputs: the outputs of smartctl by name: "scan", and one per drive.
-    directory: a directory that is new or empty.
+    outputs: the outputs of smartctl, keyed by name: "scan" for the scan, and one name per drive.
+    directory: the folder. It must not exist yet, or it must be empty.
+    out: the stream for the summary.
 
     Raises:
         ConfigError: the directory is not empty or cannot be written, or the capture is too large.
@@ -75,7 +77,7 @@ def _check_size(size_bytes: int) -> None:
 
 
 def _captured_files(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
-    """Returns the path in the folder and the content of each file."""
+    """Yields the path (relative to the folder) and the redacted content of each file."""
     servers = proc_capture.read_servers(paths.procfs, paths.rootfs)
     cgroups = [server.cgroup for server in servers if server.cgroup is not None]
     entries = list(sysfs_capture.read_entries(paths.sysfs, cgroups))
@@ -95,7 +97,11 @@ def _captured_files(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tupl
 
 
 def _by_file_name(outputs: Mapping[str, bytes], redactor: Redactor) -> dict[str, bytes]:
-    """Returns the outputs by unique, redacted names that are valid as file names."""
+    """Returns the outputs, keyed by file names without suffix.
+
+    A file name is the redacted name of the output without invalid characters. All file names are
+    different. The outputs are not redacted.
+    """
     files: dict[str, bytes] = {}
     for name, output in outputs.items():
         plain = _NOT_IN_FILE_NAMES.sub("-", redactor.text(name))
@@ -111,7 +117,7 @@ def _by_file_name(outputs: Mapping[str, bytes], redactor: Redactor) -> dict[str,
 def _redactor(
     entries: list[TreeEntry], outputs: Mapping[str, bytes], host_names: tuple[str, ...]
 ) -> Redactor:
-    """Returns a redactor with the serial numbers and WWNs of all sources."""
+    """Returns a redactor that knows the serial numbers, WWNs and host names of all sources."""
     serials: dict[str, None] = {}
     wwns: dict[str, None] = {}
     for entry in entries:
@@ -149,7 +155,11 @@ def _create_directory(directory: Path) -> None:
 
 
 def _check_empty(directory: Path) -> None:
-    """Requires an empty directory of this user that no other user can write to."""
+    """Checks that the directory is empty, belongs to this user, and is not writable by everyone.
+
+    Raises:
+        ConfigError: it does not meet these conditions, or cannot be read.
+    """
     try:
         status = directory.lstat()
         is_empty = stat.S_ISDIR(status.st_mode) and not os.listdir(directory)
