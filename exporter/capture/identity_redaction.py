@@ -1,6 +1,7 @@
-"""Finds and redacts the identifiers in sysfs attributes: serial, wwid, vpd_pg80, vpd_pg89, model.
+"""Finds and replaces the identifiers of drives in sysfs attributes.
 
-VPD pages are rebuilt from the fields that the exporter reads, because their other bytes may hold
+These attributes are serial, wwid, vpd_pg80, vpd_pg89, and texts such as model. The two VPD pages
+are rebuilt from the fields that the exporter reads, because their other bytes may contain
 identifiers of any kind.
 """
 
@@ -18,20 +19,25 @@ _NVME = re.compile(r"nvme\.([0-9a-f]{1,8})-((?:[0-9a-f]{2})*)-((?:[0-9a-f]{2})*)
 _SAT_HEADER_BYTES = 60
 _IDENTIFY_BYTES = 512
 
-#: The words of IDENTIFY DEVICE (ACS) that stay unchanged: firmware, SATA capabilities, and whether
-#: there is a WWN.
+#: The numbers of the words of IDENTIFY DEVICE (ACS) that are copied: the firmware version, the SATA
+#: capabilities, and the flag that says whether there is a WWN.
 _KEPT_WORDS = (*range(23, 27), 76, 87)
 _SERIAL_WORDS, _MODEL_WORDS, _WWN_WORDS = range(10, 20), range(27, 47), range(108, 112)
 
-#: Replaces a page that cannot be parsed. The replacement cannot be parsed either, so that the
-#: capture has the same fault as the host.
+#: The replacement for a page that cannot be parsed. The replacement cannot be parsed either, so
+#: that the capture has the same fault as the host.
 _INVALID_PAGE = b"\0"
 
 _PADDING = " \0\t\r\n"
 
 
 def serials(name: str, content: bytes) -> Iterator[str]:
-    """Returns the serial numbers in the attribute with this name."""
+    """Yields the serial numbers in a sysfs attribute.
+
+    name: the file name of the attribute. Attributes with other names than serial, wwid, vpd_pg80
+        and vpd_pg89 yield nothing.
+    content: the content of the attribute.
+    """
     text = _decode(content).strip(_PADDING)
     if name == "serial":
         yield text
@@ -50,7 +56,12 @@ def serials(name: str, content: bytes) -> Iterator[str]:
 
 
 def wwns(name: str, content: bytes) -> Iterator[str]:
-    """Returns the hexadecimal digits of the WWNs in the attribute with this name."""
+    """Yields the hexadecimal digits of the WWNs in a sysfs attribute.
+
+    name: the file name of the attribute. Attributes with other names than wwid and vpd_pg89 yield
+        nothing.
+    content: the content of the attribute.
+    """
     if name == "wwid" and (match := _NAMED.fullmatch(_decode(content).strip(_PADDING))):
         yield match[2]
     elif name == "vpd_pg89":
@@ -63,7 +74,13 @@ def wwns(name: str, content: bytes) -> Iterator[str]:
 
 
 def redact_attribute(name: str, content: bytes, redactor: Redactor) -> bytes:
-    """Returns the attribute with this name without identifiers. Its padding stays unchanged."""
+    """Returns the content of a sysfs attribute without identifiers.
+
+    White space at both ends of a text stays unchanged.
+
+    name: the file name of the attribute.
+    content: the content of the attribute.
+    """
     if name == "vpd_pg80":
         return _redact_page_80(content, redactor)
     if name == "vpd_pg89":
@@ -138,7 +155,7 @@ def _redact_page_89(page: bytes, redactor: Redactor) -> bytes:
 
 
 def _put_string(identify: bytearray, words: range, text: str) -> None:
-    # Each word holds two characters. The first is in the high byte, which is stored second.
+    # Each word contains two characters. The first one is in the high byte, which is stored second.
     encoded = text.encode("ascii", "replace")[: 2 * len(words)]
     for index, word in enumerate(words):
         identify[2 * word : 2 * word + 2] = encoded[2 * index : 2 * index + 2][::-1]
