@@ -1,7 +1,7 @@
 """Records the part of /proc that the exporter reads, without identifiers of the host.
 
-Of all processes only process 1 and MySQL servers are recorded. The command line of a server is
-rebuilt from its directories, because the original may contain passwords.
+Only two kinds of processes are recorded: process 1, and MySQL servers. The command line of a server
+is rebuilt from its directories, because the original command line may contain passwords.
 """
 
 import os
@@ -16,7 +16,7 @@ from exporter.linux.mountinfo import Mount
 from exporter.linux.mysql_directories import RoleDirectory
 from exporter.linux.mysqld import MysqlServer
 
-#: The files that are recorded unchanged: they hold only numbers and texts of the kernel.
+#: The files that are recorded unchanged, because they contain only numbers and texts of the kernel.
 _UNCHANGED_FILES = (
     *("diskstats", "stat", "softirqs", "net/softnet_stat", "sys/kernel/osrelease"),
     *("pressure/cpu", "pressure/io", "pressure/memory", "pressure/irq"),
@@ -25,8 +25,9 @@ _BOOT_ID = "sys/kernel/random/boot_id"
 
 _HOST_NAME = "sys/kernel/hostname"
 
-#: Each role, the server option that sets its directory, and the base name of files that follows the
-#: directory in the value of the option.
+#: The roles that a directory of a MySQL server can have. Each row contains the role, the server
+#: option that sets the directory, and the base name of files that follows the directory in the
+#: value of the option.
 _ROLE_OPTIONS = (
     ("mysql-data", "datadir", ""),
     ("mysql-redo", "innodb_log_group_home_dir", ""),
@@ -38,8 +39,8 @@ _ROLE_OPTIONS = (
 
 _OPTIONAL_FIELD = re.compile(r"(?:shared|master|propagate_from):\d+|unbindable", re.ASCII)
 _FILESYSTEM = re.compile(r"[a-z][a-z0-9._]{0,30}", re.ASCII)
-#: The mount options that are kept: those without a value, and those whose value cannot be an
-#: identifier.
+#: Matches the mount options that are recorded: those without a value, and those whose value cannot
+#: be an identifier.
 _KEPT_OPTION = re.compile(
     r"[a-z_0-9]{1,40}|(?:errors|data|size|mode|logbufs|logbsize|subvolid|sunit|swidth|compress"
     r"|nr_inodes|fmask|dmask|codepage|iocharset|shortname)=[a-z0-9:.-]{1,40}",
@@ -48,30 +49,39 @@ _KEPT_OPTION = re.compile(
 _ESCAPED = re.compile(r"[ \t\n\\]")
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2})", re.ASCII)
 
-#: A /proc/<pid>/stat whose only information is the name: proc_pid_stat(5), 52 columns.
+#: The template for /proc/<pid>/stat, which has 52 columns (proc_pid_stat(5)). All columns except
+#: the process ID and the name have fixed values.
 _STAT = "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100" + " 0" * 30
 
-#: Replaces a malformed line of mountinfo, so that the capture has as many faults as the host.
+#: The replacement for a malformed line of mountinfo. It is malformed too, so that the capture has
+#: as many faults as the host.
 _BROKEN_LINE = "broken"
 
 
 def read_host_names(proc: Path) -> tuple[str, ...]:
-    """Returns the full name of the host, and its part before the first dot if that differs."""
+    """Returns the full name of the host, and the part before the first dot if that is different.
+
+    The result is empty if the name is unknown.
+    """
     name = files.read_attribute(proc / _HOST_NAME) or ""
     return tuple(dict.fromkeys(part for part in (name, name.partition(".")[0]) if part))
 
 
 def read_servers(proc: Path, rootfs: Path) -> tuple[MysqlServer, ...]:
-    """Returns the running MySQL servers."""
+    """Returns the running MySQL servers.
+
+    proc: the directory of /proc.
+    rootfs: the root filesystem of the host, from which option files are read.
+    """
     return mysqld.read(proc, rootfs, _read_host_mounts(proc)).value
 
 
 def read_mountpoints(
     proc: Path, rootfs: Path, servers: Sequence[MysqlServer], redactor: Redactor
 ) -> tuple[str, ...]:
-    """Returns the host's mountpoints of filesystems that the servers use.
+    """Returns the host's mountpoints of the filesystems on which the servers have directories.
 
-    They are redacted, and relative to the root directory.
+    The mountpoints are redacted, and relative to the root directory.
     """
     mounts = _read_host_mounts(proc)
     numbers = {
@@ -91,7 +101,7 @@ def read_mountpoints(
 def read_files(
     proc: Path, servers: Sequence[MysqlServer], redactor: Redactor
 ) -> Iterator[tuple[str, str]]:
-    """Returns the path relative to /proc and the redacted text of each file."""
+    """Yields the path (relative to /proc) and the redacted text of each recorded file."""
     for name in _UNCHANGED_FILES:
         if (text := _read_optional(proc / name)) is not None:
             yield name, text
@@ -108,7 +118,7 @@ def read_files(
 
 
 def redact_mounts(text: str, redactor: Redactor) -> str:
-    """Returns the text of a mountinfo with names replaced and unused fields removed."""
+    """Returns the text of a mountinfo file with names replaced and unused fields removed."""
     return "".join(f"{_redact_mount(line, redactor)}\n" for line in text.split("\n") if line)
 
 
@@ -133,8 +143,8 @@ def _server_files(proc: Path, server: MysqlServer, redactor: Redactor) -> Iterat
 
 def _server_arguments(directories: Sequence[RoleDirectory], redactor: Redactor) -> Iterator[str]:
     if not directories:
-        # The server's data directory is relative. A relative one in the capture has the same
-        # effect: `mysqld` returns no directories.
+        # The data directory of this server is a relative path, so its directories are unknown. A
+        # relative path in the capture has the same effect.
         yield "--datadir=."
         return
     known = {d.role: redactor.path(d.directory) for d in directories}
@@ -189,9 +199,11 @@ def _redact_path(field: str, redactor: Redactor) -> str:
 
 
 def _redact_source(source: str, fstype: str, redactor: Redactor) -> str:
-    """Returns the redacted path of a device, or the type of the filesystem for other sources.
+    """Returns the redacted source of a mount.
 
-    Other sources, such as those of NFS, contain names of servers and shares.
+    If the source is the path of a device, the result is the redacted path. Otherwise it is the type
+    of the filesystem, because other sources, such as those of NFS, contain the names of servers and
+    shares.
     """
     return _redact_path(source, redactor) if source.startswith("/dev/") else fstype
 
