@@ -1,27 +1,32 @@
 """Replaces the identifiers of drives, hosts and their owners with placeholders.
 
-An identifier gets the same placeholder wherever it occurs, so that relations between files remain.
+All occurrences of an identifier are replaced with the same placeholder. So one can still see that
+two files refer to the same drive or name.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 
-#: The shortest serial number that is replaced in free text, in characters. A shorter one may be
-#: part of any word, so it is replaced only in the fields of serial numbers.
+#: The smallest length of a serial number that is replaced in free text, in characters. A shorter
+#: one may occur in any word by chance, so it is replaced only in fields that contain a serial
+#: number.
 _MIN_SERIAL_LENGTH_IN_TEXT = 5
 
-#: The shortest host name that is replaced, in characters, for the same reason.
+#: The smallest length of a host name that is replaced, in characters. A shorter one may occur in
+#: any text by chance.
 _MIN_HOST_NAME_LENGTH = 3
 
-#: Limits the search for a placeholder that contains no identifier. A serial number of zeros is part
-#: of every placeholder, so the search must end.
+#: The largest number of placeholders that are tried for one identifier. A placeholder must not
+#: contain an identifier. The limit is necessary because every placeholder contains a serial number
+#: that consists of zeros.
 _MAX_TRIES = 10_000
 
-#: 16 digits: a 64-bit name (NAA or EUI-64). 32 digits: a 128-bit name (NAA 6 or NGUID).
+#: Matches the digits of a WWN: 16 digits for 64 bits (NAA or EUI-64), 32 digits for 128 bits (NAA 6
+#: or NGUID).
 _HEX = r"(?:[0-9A-Fa-f]{32}|[0-9A-Fa-f]{16})"
 _NAMED_HEX = re.compile(rf"(?i)(?<![0-9A-Za-z])(0x|naa\.|eui\.|wwn-0x)({_HEX})(?![0-9A-Fa-f])")
-#: WWNs as smartctl prints them: 5 002538 f00000031, and for an EUI-64 002538 4b21000021.
+#: Matches WWNs as smartctl prints them: 5 002538 f00000031, or 002538 4b21000021 for an EUI-64.
 _SPACED_HEX = re.compile(
     r"(?i)(?<![0-9a-z])(?:([0-9a-f]) ([0-9a-f]{6}) ([0-9a-f]{9})"
     r"|([0-9a-f]{6}) ([0-9a-f]{10}))(?![0-9a-f])"
@@ -30,7 +35,7 @@ _UUID = re.compile(
     r"(?i)(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])"
 )
 
-#: Components of paths that occur on many hosts, so they identify no host. They are not replaced.
+#: Components of paths that are not replaced. They occur on many hosts, so they do not identify one.
 _COMMON = """
     . .. @ apps backup backups base bin binlog binlogs boot cgroup config data data0 data1 data2
     data3 db dbs debug dev dev0 devices disk disk0 disk1 disk2 disk3 doublewrite efi etc fs home
@@ -51,20 +56,23 @@ _UNIT = re.compile(r".+\.(service|slice|scope|mount|socket)", re.DOTALL)
 
 
 class Redactor:
-    """Replaces known identifiers, and everything that has the form of a UUID or WWN.
+    """Replaces identifiers with placeholders.
 
-    Placeholders are numbered in the order in which the identifiers are given, so that the same
-    capture yields the same text. No placeholder equals or contains an identifier.
+    It replaces the identifiers that were passed to the constructor, and everything that has the
+    form of a UUID or WWN. Placeholders are numbered in the order in which the identifiers are
+    passed, so the same input always has the same result. A placeholder does not contain an
+    identifier of 5 or more characters, if such a placeholder is found.
     """
 
     def __init__(
         self, serials: Sequence[str], wwns: Sequence[str], host_names: Sequence[str] = ()
     ) -> None:
-        """Registers the identifiers.
+        """Stores the identifiers and assigns their placeholders.
 
         serials: the serial numbers as the drives report them, without padding.
-        wwns: hexadecimal digits, 16 or 32 each.
-        host_names: the names of the host, the longest first.
+        wwns: the hexadecimal digits of the WWNs; 16 or 32 digits each.
+        host_names: the names of the host, the longest one first. Names of less than 3 characters,
+            and common names such as "data", are ignored.
         """
         self._originals = tuple({*serials, *(digits.lower() for digits in wwns)})
         self._serials: dict[str, str] = {}
@@ -90,16 +98,17 @@ class Redactor:
         )
 
     def serial(self, text: str) -> str:
-        """Returns the placeholder of a complete serial number; an empty text stays empty."""
+        """Returns the placeholder for a serial number. For an empty text the result is empty."""
         if not text:
             return ""
         return self._placeholder(self._serials, text, "serial", lambda n: f"SN{n:08d}")
 
     def wwn(self, digits: str) -> str:
-        """Returns the placeholder of a WWN's digits.
+        """Returns the placeholder for the hexadecimal digits of a WWN, in lower case.
 
-        A 64-bit WWN and an NAA 6 keep the first 7 digits, which identify the vendor. Values that
-        mean "no WWN" (all zeros, all ones) do not change.
+        The placeholder has the same length. If the WWN has 16 digits or is of the type NAA 6, the
+        first 7 digits are kept, because they identify the vendor. Values that mean "no WWN" (all
+        digits 0, or all digits f) are returned unchanged.
         """
         digits = digits.lower()
         if not digits.strip("0") or not digits.strip("f"):
@@ -111,7 +120,11 @@ class Redactor:
         )
 
     def name(self, text: str) -> str:
-        """Returns the placeholder of a path's component; common components do not change."""
+        """Returns the placeholder for one component of a path.
+
+        Components that occur on many hosts, and names that the kernel gives to block devices, are
+        returned unchanged.
+        """
         if not text or text in _COMMON_NAMES or _KERNEL_NAME.fullmatch(text):
             return text
         unit = _UNIT.fullmatch(text)
@@ -119,11 +132,11 @@ class Redactor:
         return self._placeholder(self._names, text, "name", lambda n: f"name{n}{suffix}")
 
     def path(self, text: str) -> str:
-        """Returns a path with `name` applied to each component."""
+        """Returns a path in which each component is replaced as in `name`."""
         return "/".join(map(self.name, text.split("/")))
 
     def text(self, text: str) -> str:
-        """Returns free text with all known identifiers, UUIDs and WWNs replaced."""
+        """Returns a text in which all known identifiers, UUIDs and WWNs are replaced."""
         text = _UUID.sub(lambda match: self._uuid(match[0].lower()), text)
         text = _NAMED_HEX.sub(lambda match: match[1] + self.wwn(match[2]), text)
         text = _SPACED_HEX.sub(self._spaced_wwn, text)
@@ -131,7 +144,11 @@ class Redactor:
         return self._host.sub("host", text)
 
     def _placeholders_by_spelling(self) -> dict[str, str]:
-        """Returns the placeholders of the known identifiers by each spelling in lower case."""
+        """Returns the placeholders of the serial numbers and WWNs, keyed by spelling in lower case.
+
+        Serial numbers of less than 5 characters are omitted. Each other serial number has one entry
+        per function in `_SPELLINGS`.
+        """
         spellings: dict[str, str] = {}
         for text, placeholder in self._serials.items():
             if len(text) >= _MIN_SERIAL_LENGTH_IN_TEXT:
@@ -178,8 +195,8 @@ def _longest_first_pattern(spellings: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(map(re.escape, longest_first)) or r"(?!)", re.IGNORECASE)
 
 
-#: The spellings of a serial number: unchanged; with underscores, as udev writes it in
-#: /dev/disk/by-id; in hexadecimal, as in the wwid of an NVMe drive.
+#: Functions that return the spellings of a serial number: unchanged; with underscores instead of
+#: spaces, as udev writes it in /dev/disk/by-id; in hexadecimal, as in the wwid of an NVMe drive.
 _SPELLINGS: tuple[Callable[[str], str], ...] = (
     lambda text: text,
     lambda text: text.replace(" ", "_"),
