@@ -1,4 +1,4 @@
-"""Finds and redacts the identifiers in the output of smartctl, as JSON or as text."""
+"""Finds and replaces the identifiers in the output of smartctl, which may be JSON or text."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from typing import Any
 
 from exporter.capture.redactor import Redactor
 
-#: Limits the nesting of JSON, in levels. smartctl's reports have fewer, and Python's recursion
-#: limit is 1,000.
+#: The largest nesting of JSON that is accepted, in levels. smartctl's reports have fewer levels,
+#: and Python's recursion limit is 1,000.
 _MAX_DEPTH = 100
 
 _SERIAL_LINE = re.compile(
@@ -18,28 +18,35 @@ _WWN_NUMBER = re.compile(r'(?i)"(naa|oui|id|ext_id)"\s*:\s*\d+')
 
 
 def serials(output: bytes) -> Iterator[str]:
-    """Returns the serial numbers in an output."""
+    """Yields the serial numbers in an output of smartctl. A serial number may be repeated."""
     yield from _serials_in_text(_decode(output))
     yield from _serials(_parse_json(output))
 
 
 def wwns(output: bytes) -> Iterator[str]:
-    """Returns the hexadecimal digits of the WWNs that an output contains as JSON numbers."""
+    """Yields the hexadecimal digits of the WWNs that an output of smartctl contains as JSON numbers.
+
+    Nothing is yielded for an output that is not JSON.
+    """
     yield from _wwns(_parse_json(output))
 
 
 def redact_output(output: bytes, redactor: Redactor) -> bytes:
-    """Returns an output without identifiers. An output that is not JSON is treated as text."""
+    """Returns an output of smartctl without identifiers.
+
+    An output that is not JSON is redacted as text.
+    """
     report = _parse_json(output)
     if report is None:
-        # In truncated JSON the parts of a WWN cannot be combined, so each number becomes 0.
+        # The text may be truncated JSON. The parts of a WWN cannot be combined there, so each part
+        # becomes 0.
         text = _WWN_NUMBER.sub(lambda match: f'"{match[1]}": 0', redactor.text(_decode(output)))
         return text.encode("utf-8", "surrogateescape")
     return (json.dumps(_redact_json(report, redactor), indent=2) + "\n").encode()
 
 
 def _parse_json(output: bytes) -> Any:
-    """Returns the value of a JSON text; None if the text is not JSON or is nested too deeply."""
+    """Returns the value of a JSON text; None if the text is not JSON, or has too many levels."""
     try:
         value = json.loads(output)
         _check_depth(value)
@@ -78,7 +85,8 @@ def _redact_json(value: Any, redactor: Redactor, key: str = "") -> Any:
     if isinstance(value, str):
         if _is_serial(key):
             return redactor.serial(value.strip())
-        # smartctl repeats numbers above 2^53 as decimal text, in a key that ends with _s.
+        # smartctl prints numbers above 2^53 a second time as decimal text, with a key that ends
+        # with _s. Such a text is not an identifier.
         is_number = key.endswith("_s") and value.isdecimal()
         return value if is_number else redactor.text(value)
     if isinstance(value, list):
@@ -98,7 +106,10 @@ def _redact_json(value: Any, redactor: Redactor, key: str = "") -> Any:
 
 
 def _wwn_digits(value: Mapping[str, Any]) -> str | None:
-    """Returns the WWN in {naa, oui, id} or the EUI-64 in {oui, ext_id}: 16 digits, or None."""
+    """Returns the 16 hexadecimal digits of the WWN in a JSON object; None if it contains no WWN.
+
+    The object contains a WWN in the keys naa, oui and id, or an EUI-64 in the keys oui and ext_id.
+    """
     numbers = [value.get(name) for name in ("naa", "oui", "id", "ext_id")]
     naa, oui, low, ext = (
         n if isinstance(n, int) and not isinstance(n, bool) and n >= 0 else None for n in numbers
