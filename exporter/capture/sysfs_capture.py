@@ -1,7 +1,7 @@
 """Records the part of /sys that the exporter reads, as a list of files, directories and links.
 
-Only the attributes and links that are listed here are recorded. If `exporter.linux` reads a new
-attribute, add it here.
+Only the attributes and links that this module lists are recorded. If `exporter.linux` reads a new
+attribute, add it to the list.
 """
 
 import os
@@ -14,8 +14,8 @@ from exporter.capture import identity_redaction
 from exporter.capture.redactor import Redactor
 from exporter.linux import cgroup, files
 
-#: Limits one attribute, in bytes. sysfs attributes have at most a page of 4 KiB; VPD pages and the
-#: AER counters are the largest ones.
+#: The largest number of bytes that are read from one attribute. sysfs attributes have at most 4
+#: KiB. VPD pages and the AER counters are the largest ones.
 _MAX_ATTRIBUTE_BYTES = 1 << 16
 
 _CLASSES = (
@@ -23,7 +23,8 @@ _CLASSES = (
     *("class/scsi_generic", "class/scsi_host"),
 )
 
-#: The attributes that are recorded from the directory of each device, and from those above it.
+#: The attributes that are recorded from the directory of each device, and from its parent
+#: directories.
 _ATTRIBUTES = (
     *("dev", "diskseq", "size", "hidden", "partition", "start", "alignment_offset"),
     *("vendor", "model", "rev", "type", "state", "ioerr_cnt", "iotmo_cnt", "wwid", "serial"),
@@ -35,19 +36,20 @@ _ATTRIBUTES = (
     *("queue/nr_requests", "queue/discard_max_bytes", "queue/logical_block_size"),
     *("queue/physical_block_size", "queue/optimal_io_size"),
 )
-#: The same for attributes in subdirectories whose names vary.
+#: Further attributes of the same directories. They are in subdirectories whose names vary.
 _ATTRIBUTE_PATTERNS = (
     *("link*/ata_link/link*/sata_spd", "link*/ata_link/link*/hw_sata_spd_limit"),
     *("sas_device/*/target_port_protocols",),
     *("sas_phy/*/negotiated_linkrate", "sas_phy/*/maximum_linkrate_hw"),
 )
-#: The links that are recorded from these directories.
+#: The symbolic links that are recorded from the same directories.
 _LINKS = ("device", "subsystem", "driver")
-#: Links to related devices: the controllers and paths of an NVMe subsystem, the phys of a SAS port.
+#: Matches the names of links to related devices: the controllers and paths of an NVMe subsystem,
+#: and the phys (transceivers) of a SAS port.
 _DEVICE_LINKS = re.compile(r"nvme\d+|nvme\d+c\d+n\d+|phy-[\d:]+", re.ASCII)
 
-#: Attributes whose text comes from the drive or from an administrator, so it may contain
-#: identifiers. The others are numbers, or texts of the kernel.
+#: The attributes whose text comes from the drive or from an administrator. It may contain
+#: identifiers, so they are redacted. The other attributes contain numbers, or texts of the kernel.
 _REDACTED_ATTRIBUTES = frozenset(
     {"vendor", "model", "rev", "fwrev", "firmware_rev", "name", "serial", "wwid"}
     | {"vpd_pg80", "vpd_pg89"}
@@ -58,14 +60,21 @@ _UNPRINTABLE = re.compile(r"[^\x21-\x7e]")
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """A directory; `path` is relative to /sys."""
+    """A directory.
+
+    path: the path of the directory, relative to /sys.
+    """
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class SymbolicLink:
-    """A symbolic link; `path` is relative to /sys, `target` is the text of the link."""
+    """A symbolic link.
+
+    path: the path of the link, relative to /sys.
+    target: the content of the link, as readlink(2) returns it.
+    """
 
     path: str
     target: str
@@ -73,7 +82,11 @@ class SymbolicLink:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A regular file with its whole content; `path` is relative to /sys."""
+    """A regular file.
+
+    path: the path of the file, relative to /sys.
+    content: the whole content of the file.
+    """
 
     path: str
     content: bytes
@@ -83,10 +96,12 @@ TreeEntry = Directory | SymbolicLink | File
 
 
 def read_entries(sys: Path, cgroups: Iterable[str]) -> Iterator[TreeEntry]:
-    """Returns the files that the exporter reads, not yet redacted.
+    """Yields the files, directories and links that the exporter reads. They are not redacted.
 
-    `cgroups` are the paths of control groups in the cgroup v2 hierarchy. Files that cannot be read
-    are omitted.
+    sys: the directory of /sys.
+    cgroups: the paths of control groups in the cgroup v2 hierarchy, whose files are read too.
+
+    Files that cannot be read are omitted.
     """
     sys = Path(os.path.realpath(sys))
     pending: list[Path] = []
@@ -106,7 +121,7 @@ def read_entries(sys: Path, cgroups: Iterable[str]) -> Iterator[TreeEntry]:
 
 
 def redact_entry(entry: TreeEntry, redactor: Redactor) -> TreeEntry:
-    """Returns the entry without identifiers of drives, hosts and their owners."""
+    """Returns a file, directory or link without identifiers of drives, hosts and their owners."""
     path = _redact_path(entry.path, redactor)
     if isinstance(entry, SymbolicLink):
         return SymbolicLink(path, redactor.text(entry.target))
@@ -123,9 +138,10 @@ def redact_entry(entry: TreeEntry, redactor: Redactor) -> TreeEntry:
 
 
 def format_tree(entries: Iterable[TreeEntry]) -> str:
-    """Returns the entries as the text of a sys.tree, whose format is in tests/hosts/tree.py.
+    """Returns the entries as the text of a file sys.tree. tests/hosts/tree.py describes its format.
 
-    Entries whose paths have white space or unprintable characters are omitted.
+    An entry is omitted if its path or the target of its link contains white space or characters
+    that are not printable ASCII.
     """
     by_directory: dict[str, dict[str, TreeEntry]] = {}
     for entry in entries:
@@ -173,7 +189,13 @@ def _redact_path(path: str, redactor: Redactor) -> str:
 
 
 def _read_devices(sys: Path, pending: list[Path]) -> Iterator[TreeEntry]:
-    """Returns the directories of devices, those above them, and those that their links lead to."""
+    """Yields the directories of devices, with the attributes and links in them.
+
+    The parent directories of the devices, and the directories to which their links lead, are
+    yielded too.
+
+    pending: the paths of the devices. The list is changed.
+    """
     visited: set[Path] = set()
     while pending:
         directory = Path(os.path.realpath(pending.pop()))
@@ -186,7 +208,7 @@ def _read_devices(sys: Path, pending: list[Path]) -> Iterator[TreeEntry]:
                 yield from _read_files(sys, directory, names)
             for path in _links(directory):
                 yield from _read_link(sys, path)
-                # Of drivers and buses only the name is recorded, not the directory.
+                # Only the names of drivers and buses are recorded, not their directories.
                 if path.name not in {"subsystem", "driver"} and os.path.isdir(path):
                     pending.append(path)
             directory = directory.parent
@@ -214,7 +236,7 @@ def _read_link(sys: Path, path: Path) -> Iterator[TreeEntry]:
     except FileNotFoundError:
         return
     except OSError:
-        # Test hosts that were written by hand have a directory instead of the link.
+        # Test hosts that were written by hand have a directory in place of the link.
         if os.path.isdir(path):
             yield Directory(relative)
 
