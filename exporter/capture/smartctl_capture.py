@@ -24,9 +24,9 @@ def serials(output: bytes) -> Iterator[str]:
 
 
 def wwns(output: bytes) -> Iterator[str]:
-    """Yields the hexadecimal digits of the WWNs that an output of smartctl contains as JSON numbers.
+    """Yields the hexadecimal digits of the WWNs in an output of smartctl.
 
-    Nothing is yielded for an output that is not JSON.
+    They are computed from numbers in JSON. Nothing is yielded for an output that is not JSON.
     """
     yield from _wwns(_parse_json(output))
 
