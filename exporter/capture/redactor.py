@@ -18,8 +18,8 @@ _MIN_SERIAL_LENGTH_IN_TEXT = 5
 _MIN_HOST_NAME_LENGTH = 3
 
 #: The largest number of placeholders that are tried for one identifier. A placeholder must not
-#: contain an identifier. The limit is necessary because every placeholder contains a serial number
-#: that consists of zeros.
+#: contain an identifier. The limit is necessary because a serial number of zeros is part of every
+#: placeholder.
 _MAX_TRIES = 10_000
 
 #: Matches the digits of a WWN: 16 digits for 64 bits (NAA or EUI-64), 32 digits for 128 bits (NAA 6
@@ -60,8 +60,8 @@ class Redactor:
 
     It replaces the identifiers that were passed to the constructor, and everything that has the
     form of a UUID or WWN. Placeholders are numbered in the order in which the identifiers are
-    passed, so the same input always has the same result. A placeholder does not contain an
-    identifier of 5 or more characters, if such a placeholder is found.
+    passed, so the same input always has the same result. A placeholder contains no serial number or
+    WWN of 5 or more characters, unless 10,000 tries find none that meets this condition.
     """
 
     def __init__(
