@@ -25,7 +25,7 @@ _BOOT_ID = "sys/kernel/random/boot_id"
 
 _HOST_NAME = "sys/kernel/hostname"
 
-#: The roles that a directory of a MySQL server can have. Each row contains the role, the server
+#: The directories of a MySQL server that one option each sets. A row contains the role, the server
 #: option that sets the directory, and the base name of files that follows the directory in the
 #: value of the option.
 _ROLE_OPTIONS = (
@@ -49,8 +49,8 @@ _KEPT_OPTION = re.compile(
 _ESCAPED = re.compile(r"[ \t\n\\]")
 _ESCAPE = re.compile(r"\\([0-3][0-7]{2})", re.ASCII)
 
-#: The template for /proc/<pid>/stat, which has 52 columns (proc_pid_stat(5)). All columns except
-#: the process ID and the name have fixed values.
+#: The template for /proc/<pid>/stat, which has 52 columns (proc_pid_stat(5)). Only the process ID
+#: and the name vary.
 _STAT = "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 100" + " 0" * 30
 
 #: The replacement for a malformed line of mountinfo. It is malformed too, so that the capture has
