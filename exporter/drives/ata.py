@@ -2,8 +2,8 @@
 
 The ATA standard defines the device statistics, but not the meaning of attributes. So a counter
 is read from the device statistics if they contain it, and otherwise from an attribute, with the
-rules of `ata_count_table`. The raw value of an attribute can contain several numbers in one. For
-formats that its database lists, smartctl separates the numbers and prints the count first.
+rules of `ata_count_table`. The raw value of an attribute can contain several numbers in one.
+smartctl separates the numbers if its database lists the format, and prints the count first.
 """
 
 import re
@@ -55,8 +55,8 @@ _LATER_AND_EARLY_NAME = re.compile(r"Bad_Blk_Ct_Lat/Erl")
 class AtaCounts:
     """The event counters of an ATA drive, and its remaining spare blocks.
 
-    The counters count events since the drive was made. None means that the drive does not report
-    the value.
+    The counters count events over the whole life of the drive. None means that the drive does not
+    report the value.
 
     spare_ratio: the share of the spare blocks that is left, 0 to 1; 1 for a new drive.
     spare_threshold_ratio: if `spare_ratio` is at or below this share, the drive reports a failure.
@@ -112,7 +112,8 @@ def parse_attributes(fields: Fields) -> tuple[AtaAttribute, ...]:
     """Returns the rows of the attribute table, in the order of the report.
 
     If several rows have the same id, only the first one is returned. Each of the others is recorded
-    as a fault. The result is empty if the report has no table.
+    as a fault, which is a field that cannot be used. The result is empty if the report has no
+    table.
     """
     attributes: dict[int, AtaAttribute] = {}
     for row in fields.rows("ata_smart_attributes", "table", maximum=_MAX_ATTRIBUTES):
