@@ -100,7 +100,7 @@ def wear_percent(make: str, rows: Rows) -> Percent | None:
 
 
 def value_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the normalized value is the remaining life in percent.
+    """Returns the wear from an attribute whose normalized value is the remaining life in percent.
 
     The raw value is not used: it contains several numbers in one, or a count of erasures.
     """
@@ -110,7 +110,7 @@ def value_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def value_from_200(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the normalized value decreases from 200 (new) to 100 (end of life).
+    """Returns the wear from a normalized value that decreases from 200 (new) to 100 (end of life).
 
     None for the value 100, because new drives of other makes report it.
     """
@@ -120,13 +120,13 @@ def value_from_200(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def raw_percent(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the raw value is the used endurance in percent, 0 to 255."""
+    """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
     del rows
     return None if attribute.raw > 255 else (float(attribute.raw), 1.0)
 
 
 def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the raw and the normalized value both contain the used endurance.
+    """Returns the wear from an attribute whose raw and normalized value both contain it.
 
     The raw value is the used endurance in percent. The normalized value is max(100 - raw, 0). None
     if they differ by more than 2, because the attribute then has another meaning.
@@ -138,16 +138,16 @@ def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def raw_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the raw value is the remaining life in percent.
+    """Returns the wear from an attribute whose raw value is the remaining life in percent.
 
-    None for the raw value 0, because some drives always report it.
+    None for the raw value 0, because some drives always report it, and for values above 100.
     """
     del rows
     return None if not 1 <= attribute.raw <= 100 else (100.0 - attribute.raw, 1.0)
 
 
 def stuck_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the normalized value or the raw value is the remaining life in percent.
+    """Returns the wear from an attribute whose normalized or raw value is the remaining life.
 
     On some firmware the normalized value stays at 100, and the raw value counts down from 100. On
     other firmware the normalized value counts down, and the raw value counts up (KINGSTON SA400:
@@ -175,10 +175,10 @@ def intel_media_wear(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def workload_1024ths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the raw value counts 1/1024 percent since the workload timer started.
+    """Returns the wear from an attribute whose raw value counts 1/1024 percent.
 
-    This timer is rarely restarted. The normalized value is always 100 and is not used. None if the
-    raw value means "not valid".
+    The count starts with the workload timer, which is rarely restarted. The normalized value is
+    always 100 and is not used. None if the raw value means "not valid".
     """
     del rows
     percent = attribute.raw / 1024
@@ -187,7 +187,7 @@ def workload_1024ths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def hundredths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if two bytes of the raw value contain whole percents and hundredths.
+    """Returns the wear from a raw value that contains whole percents and hundredths.
 
     The second lowest byte contains the whole percents, and the lowest byte the hundredths of a
     percent. None if the hundredths are above 99. The normalized value counts up and is not used.
@@ -198,13 +198,13 @@ def hundredths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
 
 
 def second_byte(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the second lowest byte of the raw value is the used percentage."""
+    """Returns the wear from a raw value whose second lowest byte is the used percentage."""
     del rows
     return float(attribute.raw >> 8 & 0xFF), 1.0
 
 
 def hundreds(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear if the two lowest bytes of the raw value count hundredths of a percent."""
+    """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
     del rows
     percent = (attribute.raw & 0xFFFF) / 100
     return None if percent > 255 else (percent, 0.01)
