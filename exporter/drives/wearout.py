@@ -12,10 +12,9 @@ steps           This method is for counters of whole percents. Such a counter is
                 times at which it increases. So a line is fitted through the increases only.
 fraction        This method is for finer counters. A line is fitted through one value per day.
 lifetime_ratio  The bytes that the host has written so far and the used endurance show how many
-bytes
-                can still be written. They are divided by the recent write rate.
+                bytes can still be written. These are divided by the recent write rate.
 rated_tbw       The configuration contains the number of bytes that the vendor warrants. The bytes
-                that can still be written are divided by the recent write rate.
+                that are left of these are divided by the recent write rate.
 
 The result is a range of times, from low to high. It accounts for the scatter of the increases, the
 rounding of the counter, and the time between observations.
@@ -42,7 +41,10 @@ class WearoutMethod(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class WearoutRules:
-    """Thresholds of the estimate. Times are in seconds, ratios are shares of the rated endurance.
+    """Thresholds of the estimate.
+
+    All times are in seconds. The resolution and the increase of the counter are shares of the rated
+    endurance.
 
     window_seconds: observations that are older than this are not used, because the load may have
         changed.
@@ -142,9 +144,9 @@ def _by_steps(counter: WearCounter, rules: WearoutRules) -> _Bounds | None:
     """Returns the estimate of the method "steps"; None if there is not enough data.
 
     A step is an increase of the counter. If the line predicts the next step for a time before now,
-    the drive has become slower. The line is then fitted again with an assumed step at the present
-    time, which is the earliest possible time for it. In this case the longest time is at least the
-    time at which the endurance is used up at the rate since the last step.
+    the drive now wears more slowly. The line is then fitted again with an assumed step at the
+    present time, which is the earliest possible time for it. In this case the longest time is at
+    least the time at which the endurance is used up at the rate since the last step.
     """
     steps = [rise.point for rise in counter.rises if not rise.suspect]
     if len(steps) < rules.min_steps:
