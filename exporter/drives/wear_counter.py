@@ -170,9 +170,9 @@ def _decreased(before: float | None, after: float | None) -> bool:
 
 
 def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[list[float], float]:
-    """Chooses the time axis. Returns the time of each observation on it, and its `wall_ratio`.
+    """Returns the time of each observation on the time axis, and the elapsed time per axis time.
 
-    The fields of `WearCounter` include `wall_ratio`.
+    The second value is the `wall_ratio` of `WearCounter`.
     """
     wall = run[-1].at - run[0].at
     powered = [
