@@ -25,8 +25,8 @@ _MAX_PERCENT_USED = 255
 def scsi_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     """Returns the health values of a SCSI drive. `fields` is the smartctl report.
 
-    The result has no power cycles, because the report contains only start-stop cycles, which have
-    other causes too. The interface errors are the link errors of a SAS drive. The counter of
+    The result has no power cycles, because the report contains only start-stop cycles, which are
+    not the same. The interface errors are the link errors of a SAS drive. The counter of
     non-medium errors is not used for them, because it includes other errors.
     """
     return DriveHealth(
