@@ -26,8 +26,8 @@ class PowerLossRule:
     name: a regular expression that matches the whole name of the attribute.
     reading: how the state follows from the attribute.
     source: the document, database or smartctl outputs that show this meaning.
-    makes: on drives of these makes (see `makes`), the name is not required for the first id if the
-        attribute has the pre-failure type and a threshold.
+    makes: on drives of these makes (see the module `makes`), the name is not required for the first
+        id if the attribute has the pre-failure type and a threshold.
     """
 
     attributes: tuple[int, ...]
@@ -69,7 +69,8 @@ def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) 
     """True if the drive reports that its capacitor is healthy, False if that it has failed.
 
     If several attributes report the state, the result is True only if all of them are healthy. An
-    attribute with threshold 0 is ignored, because every value is above 0. None if the drive does
+    attribute whose state follows from its threshold is ignored if the threshold is 0, because every
+    value is above 0. None if the drive does
     not report the state, and for hard disks.
     """
     if identity.rotational:
