@@ -4,7 +4,7 @@ There are three sources. The best one that the drive has is used:
 
 1. the device statistics, in which the ATA standard defines the value;
 2. a rule of `wear_table` for the make of the drive, which is a group of models whose attributes
-   have the same meaning (see `makes`);
+   have the same meaning (see the module `makes`);
 3. an attribute whose name contains "life" or "endurance".
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
