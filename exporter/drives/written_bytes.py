@@ -4,7 +4,7 @@ There are three sources. The best one that the drive has is used:
 
 1. the device statistics, whose unit the ATA standard defines;
 2. a rule of `written_table` for the make of the drive, which is a group of models whose attributes
-   have the same meaning (see `makes`);
+   have the same meaning (see the module `makes`);
 3. an attribute whose name contains the unit.
 
 A count of 0 means that the drive does not count.
