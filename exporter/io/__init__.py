@@ -1,18 +1,22 @@
-"""Samples the kernel's I/O and CPU counters every second and judges each interval.
+"""Samples the kernel's I/O and CPU counters every second and finds the bottleneck of each interval.
 
-The path of one second, in order:
+A sample is one reading of the counters. An interval is the difference of two samples. Await is the
+mean time of a request, including the time that it waits in the queue.
 
-1. `sampler` reads /proc/diskstats, /proc/stat and /proc/pressure/io (a sample).
+These modules process one second, in this order:
+
+1. `sampler` reads /proc/diskstats, /proc/stat and /proc/pressure/io.
 2. `interval` computes the difference of two samples.
 3. `verdict` decides whether the device was saturated and what the bottleneck was. It compares the
    await with the device's own `baseline`. `write_falloff` detects throughput drops during writes,
-   and `slowdown` explains them.
-4. `activity` adds the results to the device's `accumulators`. The collectors of `exporter.metrics`
-   read them from there.
+   and `slowdown` determines their cause.
+4. `activity` adds the results to the device's `accumulators`, such as histograms. The collectors of
+   `exporter.metrics` read them from there.
 
-`survey` refreshes the topology and tells the sampler the `drive_class` of each device.
+`survey` reads the topology, that is the block devices and what is mounted on them. It passes the
+sampler a `drive_class.Drive` for each device.
 
-`interval`, `verdict`, `write_falloff`, `slowdown`, `baseline.Baseline` and `drive_class` are pure:
-values in, values out. They use no files, no clock and no logs; the caller passes the time in. Only
-`sampler` and `survey` read files.
+`interval`, `verdict`, `write_falloff`, `slowdown`, `baseline.Baseline` and `drive_class` use no
+files, no clock and no logs. The caller passes the time as an argument. Only `sampler` and `survey`
+read files.
 """

@@ -8,30 +8,35 @@ from typing import Any, Generic, TypeVar
 
 from exporter.metrics.desc import Buckets, MetricDesc
 
-#: Number of steps in which a rolling window moves. With few steps, an observation changes only one
-#: number. Each device makes four observations per second, so they must be cheap.
+#: Number of steps into which a rolling window is divided. Only the maximum of each step is stored,
+#: so most observations change a single number. They must be cheap: each device makes four per
+#: second.
 _WINDOW_STEPS = 6
 
 #: Largest decrease of a time counter, in seconds, that counts as jitter. A larger decrease means
-#: that the kernel restarted its count, for example after CPU hotplug. Waiting until the new count
-#: catches up would hide the time in between. node_exporter's cpu collector uses a similar limit.
+#: that the kernel restarted its count, for example after CPU hotplug. The exported counter then
+#: continues at once. If it waited until the new count had caught up, the time until then would not
+#: be counted. node_exporter's cpu collector uses a similar limit.
 _MAX_JITTER_SECONDS = 5.0
 
 #: Upper limit, in seconds, for values from the state file: 4,096 CPUs for 23 years. A larger value
 #: comes from a damaged file, and the counter would keep it until the next boot.
 _MAX_STORED_SECONDS = 3e12
 
-# Makes a named tuple without its own constructor, which is slower. A page needs five per device.
+# Creates a named tuple without calling the class's own constructor, which is slower. A page needs
+# five tuples per device.
 _new = tuple.__new__
 
 V = TypeVar("V", bound=Hashable)
 
 
 class WeightedHistogram:
-    """A histogram whose observations carry a weight, in seconds or operations.
+    """A histogram in which each observation has a weight: a number of seconds or of operations.
 
-    The weights only grow while the daemon runs, so rates are correct at every scrape interval. The
-    Histogram of prometheus_client has no weights.
+    The weights never decrease while the daemon runs, so rates are correct at every scrape interval.
+    This class exists because the Histogram of prometheus_client has no weights.
+
+    desc: the metric; it defines the upper bounds of the buckets.
     """
 
     __slots__ = ("_edges", "_sum", "_weights")
@@ -42,23 +47,29 @@ class WeightedHistogram:
         self._sum = 0.0
 
     def observe(self, value: float, weight: float) -> None:
-        """Adds an observation. A value equal to a bucket's upper bound belongs to that bucket."""
+        """Adds an observation. A value that equals a bucket's upper bound belongs to that bucket.
+
+        weight: the seconds that the value lasted, or the number of operations that had it.
+        """
         self._weights[bisect_left(self._edges, value)] += weight
         self._sum += value * weight
 
     def observe_zero(self, weight: float) -> None:
-        """Does the same as `observe(0.0, weight)`, but faster: most devices are idle."""
+        """Does the same as `observe(0.0, weight)`, but faster, because most devices are idle."""
         self._weights[0] += weight
 
     def buckets(self) -> Buckets:
-        """Returns a copy of the weights of all buckets, and the weighted sum of the values."""
+        """Returns the weight of each bucket, and the sum of value times weight.
+
+        The bucket weights are not cumulative. The last one is for values above all bounds.
+        """
         return _new(Buckets, (tuple(self._weights), self._sum))
 
 
 class RollingMax:
-    """The largest value of a time window. A scrape does not reset it.
+    """The largest value of the last `seconds`. A scrape does not reset it.
 
-    The window covers the last `seconds`, and up to one sixth more.
+    The window moves in steps, so it may also contain values that are up to one sixth older.
     """
 
     __slots__ = ("_largest", "_older", "_step", "_step_ends", "_step_seconds")
@@ -71,7 +82,11 @@ class RollingMax:
         self._older: tuple[tuple[int, float], ...] = ()
 
     def observe(self, now: float, value: float) -> None:
-        """Adds a value that is not negative, at a time that does not decrease."""
+        """Adds a value that was observed at the time `now`.
+
+        now: monotonic time in seconds; not smaller than in the previous call.
+        value: 0 or more.
+        """
         if now < self._step_ends:
             if value > self._largest:  # noqa: PLR1730  half the time of max(), 4 per device and second
                 self._largest = value
@@ -84,7 +99,7 @@ class RollingMax:
         self._step_ends = (step + 1) * self._step_seconds
 
     def value(self, now: float) -> float | None:
-        """Returns the maximum, or None if the window has no observation."""
+        """Returns the largest value in the window that ends at `now`; None if it contains none."""
         first = max(0, int(now / self._step_seconds) - _WINDOW_STEPS)
         if self._step < first:
             return None
@@ -96,10 +111,14 @@ class RollingMax:
 
 
 class RollingMode(Generic[V]):
-    """The value that lasted longest within the last `seconds`, or since `created_at` if later.
+    """The value that lasted longest within a time window.
 
-    Time without an observation counts for `default`. If two values lasted equally long, an observed
-    value wins over the default and a later value over an earlier one.
+    If two values lasted equally long, the later one is used. An observed value has priority over
+    the default.
+
+    seconds: the length of the window.
+    default: the value for the time without an observation.
+    created_at: monotonic time in seconds. The window does not start earlier.
     """
 
     __slots__ = ("_created_at", "_default", "_recent", "_seconds")
@@ -111,7 +130,7 @@ class RollingMode(Generic[V]):
         self._recent: deque[tuple[float, float, V]] = deque()
 
     def observe(self, now: float, seconds: float, value: V) -> None:
-        """Adds a value that lasted for the `seconds` before `now`."""
+        """Adds a value that lasted from `seconds` before `now` until `now`."""
         self._recent.append((now, seconds, value))
         self._drop_expired(now)
 
@@ -133,9 +152,14 @@ class RollingMode(Generic[V]):
 class MonotonicCounter:
     """A counter of seconds that never decreases, although its source sometimes does.
 
-    After a small decrease of the source the counter stays the same until the source has caught up.
-    Adding only the increases would count that time twice. After a large decrease the counter
-    continues from its last value. With `from_zero` the first reading of the source counts as 0.
+    The source is a counter of the kernel, such as the idle time of a CPU. After a small decrease of
+    the source, this counter does not change until the source has reached its earlier value again.
+    If it added every increase of the source instead, it would count that time twice. After a large
+    decrease it continues from its last value.
+
+    value: the first value of the counter, in seconds.
+    offset: the counter's value minus the source's, in seconds.
+    from_zero: the counter starts at 0 at the first reading, instead of at the source's value.
     """
 
     __slots__ = ("_from_zero", "_offset", "_value")
@@ -162,15 +186,15 @@ class MonotonicCounter:
 
     @property
     def offset(self) -> float:
-        """The counter's value minus the source's; negative if the counter started at 0."""
+        """The counter's value minus the source's in seconds; negative if it started at 0."""
         return self._offset
 
 
 def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> dict[str, Any]:
-    """Returns the counter as JSON values for the state file.
+    """Returns the counter as a mapping of JSON values for the state file.
 
-    boot_id: the kernel's ID of this boot. at_end: the exporter is stopping and exposes no later
-    value.
+    boot_id: the kernel's ID of this boot.
+    at_end: True if the exporter is stopping, so that it exports no later value.
     """
     return {
         "boot_id": boot_id,
@@ -181,13 +205,17 @@ def counter_state(counter: MonotonicCounter, boot_id: str, *, at_end: bool) -> d
 
 
 def restored_counter(stored: Any, boot_id: str) -> MonotonicCounter:
-    """Returns a counter that continues from `stored`, which may be any value from a damaged file.
+    """Returns a counter that continues from the value of an earlier run of the exporter.
 
     Without a stored value of this boot, the counter starts at the first reading of its source.
 
-    If the earlier run of this boot was killed, it may have exposed a larger value than it stored.
-    The counter then starts at 0. If it continued from the smaller value, Prometheus would treat the
-    decrease as a counter reset and add all seconds since boot to the increase.
+    If the earlier run was killed, it may have exported a larger value than it stored. The counter
+    then starts at 0. If it continued from the smaller stored value, Prometheus would treat the
+    decrease as a counter reset and add the whole value, all seconds since boot, to the increase.
+
+    stored: the result of `counter_state`, or None. The file may be damaged, so any value is
+        accepted.
+    boot_id: the kernel's ID of this boot; empty if unknown.
     """
     if not isinstance(stored, dict) or not boot_id or stored.get("boot_id") != boot_id:
         return MonotonicCounter()
