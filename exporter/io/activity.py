@@ -1,7 +1,8 @@
-"""Accumulates intervals: histograms, counters, maxima and verdict of each device and of the CPUs.
+"""Accumulates the intervals of each device and of the CPUs into histograms, counters and maxima.
 
-The sampler passes each interval to `DiskActivity.record` and `CpuActivity.record`. The collectors
-read the attributes.
+An interval is the difference of two samples of the kernel's counters. The sampler passes each
+interval to `DiskActivity.record` or `CpuActivity.record`. `DiskActivity` also determines the
+verdict, which is the cause of the bottleneck. The collectors read the attributes of both classes.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,8 @@ from exporter.io.write_falloff import WriteFalloffRules, WriteFalloffTracker
 from exporter.linux.proc_stat import CpuStat
 from exporter.metrics import disk_families as metrics
 
-#: The window of all rolling maxima in seconds, and the value of their `window` label.
+#: The window of all rolling maxima in seconds, and the same window as the value of the label
+#: `window`.
 MAX_WINDOW_SECONDS = 60.0
 MAX_WINDOW = "1m"
 
@@ -37,14 +39,17 @@ MAX_WINDOW = "1m"
 #: does not change it.
 VERDICT_WINDOW_SECONDS = 10.0
 
-#: Minimum length of a stall in seconds. Below 1.0, because two samples may be slightly less than a
-#: second apart.
+#: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
+#: less than a second apart.
 _STALL_SECONDS = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class DiskRules:
-    """All thresholds. Each field is a section of the configuration file: [rules.saturation] etc."""
+    """The thresholds of all verdicts.
+
+    Each field is a section of the configuration file, such as [rules.saturation].
+    """
 
     saturation: SaturationRules = field(default_factory=SaturationRules)
     baseline: BaselineRules = field(default_factory=BaselineRules)
@@ -56,8 +61,9 @@ class DiskRules:
 class DiskContext:
     """The activity of the rest of the host in the same interval.
 
-    is_cpu_bound: a CPU is saturated by interrupts; False if the CPUs are not sampled.
-    pressure_ratio: the share of the time in which some task waited for I/O; None without PSI.
+    is_cpu_bound: True if a CPU is saturated by interrupts; False if the CPUs are not sampled.
+    pressure_ratio: the share of the time in which some task waited for I/O, 0 to 1. None means that
+        the kernel provides no pressure stall information (PSI), or that it is not sampled.
     """
 
     is_cpu_bound: bool
@@ -69,11 +75,16 @@ class DiskActivity:
 
     saturated_seconds, stalled_seconds: counters of the time in which the device was saturated or
         stalled.
-    read_size, write_size: None unless `enable_request_sizes` was called.
-    evidence: returns the drive's temperature and link speed; called only while the drive is slow.
-    falloffs: None for rotational drives, volumes and stacked devices. Their throughput drops for
-        other reasons.
-    uncredited_seconds: see `DiskInterval`.
+    read_size, write_size: histograms of the request sizes in bytes. None means that
+        `enable_request_sizes` was not called.
+    baselines: the drive's learned awaits.
+    verdict: the verdict that lasted longest in the last 10 seconds.
+    falloffs: counts the throughput drops during writes. None for rotational drives, volumes and
+        stacked devices, because their throughput also drops for harmless reasons.
+    uncredited_seconds: the value of the last interval; see `DiskInterval`.
+    evidence (argument): returns the drive's temperature and link speed. It is called only when a
+        throughput drop is detected and while the drive is slow.
+    created_at (argument): monotonic time in seconds.
     """
 
     __slots__ = (
@@ -137,36 +148,41 @@ class DiskActivity:
         self._update_falloff_tracker()
 
     def enable_request_sizes(self) -> None:
-        """Starts the histograms of request sizes, if they are not running yet."""
+        """Creates the histograms of request sizes, unless they already exist."""
         if self.read_size is None:
             self.read_size = WeightedHistogram(metrics.READ_SIZE)
             self.write_size = WeightedHistogram(metrics.WRITE_SIZE)
 
     def reconfigure(self, rules: DiskRules) -> None:
-        """Applies new settings. An open write burst is forgotten if its rules have changed."""
+        """Applies new settings.
+
+        If the rules of write falloffs have changed, the state of a long write that is in progress
+        is discarded.
+        """
         before, self._rules = self._rules, rules
         self._await_limits = self._current_limits()
         if self.falloffs is not None and rules.write_falloff != before.write_falloff:
             self.falloffs.reconfigure(rules.write_falloff)
 
     def set_drive(self, drive: Drive, baselines: DriveBaselines) -> None:
-        """Replaces the drive and its baselines, after a survey."""
+        """Replaces the drive and its baselines, after a refresh of the topology."""
         self.drive, self.baselines = drive, baselines
         self._await_limits = self._current_limits()
         self._update_falloff_tracker()
 
     def record_idle(self, seconds: float) -> None:
-        """Records `seconds` without any request."""
+        """Records an interval of `seconds` in which the device had no request."""
         self.busy_ratio.observe_zero(seconds)
         self.queue_depth.observe_zero(seconds)
 
     def record(
         self, now: float, disk: DiskInterval, context: DiskContext, *, is_probed: bool = False
     ) -> None:
-        """Records and judges the interval that ended at `now`.
+        """Records the interval that ended at `now`, and determines its verdict.
 
+        now: monotonic time in seconds.
         is_probed: a probe ran on the device. The interval then counts neither as saturated nor as
-            a falloff.
+            part of a write falloff.
         """
         # Unpacked in one statement, for speed: this runs for every busy device and second.
         (
@@ -221,8 +237,8 @@ class DiskActivity:
             self._learn(disk)
 
     def _count_stall(self, seconds: float, *, stalled: bool) -> None:
-        # Stalled intervals count when together they last a second. At ten samples per second, a
-        # single slow request is not a stall.
+        # Consecutive stalled intervals count only if together they last about a second. Otherwise,
+        # at ten samples per second, a single slow request would count as a stall.
         self._stall_seconds = self._stall_seconds + seconds if stalled else 0.0
         if self._stall_seconds >= _STALL_SECONDS:
             self.stalled_seconds += self._stall_seconds - self._counted_stall_seconds
@@ -285,9 +301,14 @@ class DiskActivity:
 class CpuActivity:
     """The rolling maxima and counters of the CPUs.
 
-    hottest: the CPU with the largest softirq share in the last interval; None before the first one.
-    idle, iowait: counters over all CPUs that never decrease.
-    idle_by_cpu, iowait_by_cpu: the same per CPU; empty unless they are enabled.
+    softirq_max_ratio, iowait_max_ratio: the largest share of a CPU's time in the last minute,
+        0 to 1.
+    hottest: the number of the CPU with the largest softirq share in the last interval; None before
+        the first interval.
+    softirq_saturated_seconds: counter of the time in which a CPU was saturated by interrupts.
+    idle, iowait: counters of seconds, summed over all CPUs, that never decrease.
+    idle_by_cpu, iowait_by_cpu: the same counters per CPU, keyed by CPU number; empty unless the
+        settings enable them.
     """
 
     softirq_max_ratio: RollingMax = field(default_factory=lambda: RollingMax(MAX_WINDOW_SECONDS))
@@ -300,7 +321,7 @@ class CpuActivity:
     iowait_by_cpu: dict[int, MonotonicCounter] = field(default_factory=dict)
 
     def record_idle_time(self, sampled: CpuStat, *, per_cpu: bool) -> None:
-        """Advances the idle and iowait counters to this sample."""
+        """Advances the idle and iowait counters to the values of this sample."""
         if sampled.total is not None:
             self.idle.advance(sampled.total.idle)
             self.iowait.advance(sampled.total.iowait)
@@ -310,7 +331,7 @@ class CpuActivity:
                 self.iowait_by_cpu.setdefault(number, MonotonicCounter()).advance(times.iowait)
 
     def record(self, now: float, shares: CpuInterval, seconds: float, rules: VerdictRules) -> None:
-        """Records the interval that ended at `now` and lasted `seconds`."""
+        """Records the interval that ended at `now` (monotonic seconds) and lasted `seconds`."""
         if (hottest := shares.hottest) is None:
             return
         self.hottest = hottest
