@@ -1,7 +1,8 @@
 """Learns each drive's baseline: its await at low load, separately for reads and writes.
 
-`Baseline` is pure. `Baselines` keeps the baselines of all drives and converts them to and from the
-state file.
+Await is the mean time of a request. `Baseline` stores a histogram of awaits and computes their
+median; it does no I/O. `Baselines` holds the baselines of all drives, and converts them to and from
+the values of the state file.
 """
 
 import logging
@@ -12,8 +13,8 @@ from typing import Any
 
 log = logging.getLogger(__name__)
 
-#: The bins of await, from 1 µs to 100 s. Each bin is 10 % wider than the one before, so the median
-#: is precise to 10 %.
+#: The range of the histogram of awaits, in seconds, and the width of its bins. Each bin is 10 %
+#: wider than the one before, so the median is precise to 10 %.
 _MIN_SECONDS = 1e-6
 _MAX_SECONDS = 100.0
 _LOG_BIN_WIDTH = math.log(1.1)
@@ -22,8 +23,8 @@ _LOG_BIN_WIDTH = math.log(1.1)
 #: hardly changes it. Computing it every second would double the CPU time spent on a device.
 _OBSERVATIONS_PER_UPDATE = 10
 
-#: Maximum number of drives with a stored baseline. It limits the state file and memory. No host has
-#: as many drives, including replaced ones.
+#: Maximum number of drives with a stored baseline. It limits the size of the state file and the
+#: memory. No host has so many drives, even if replaced drives are counted.
 _MAX_DRIVES = 8192
 
 
@@ -31,12 +32,12 @@ _MAX_DRIVES = 8192
 class BaselineRules:
     """Defines which intervals train the baseline and how many observations it requires.
 
-    calm_busy_ratio: only intervals with a smaller busy ratio train the baseline.
-    operations: this many operations are pooled into one observation. The kernel counts whole
-        milliseconds, so a single short request counts as 0 or 1 ms.
+    calm_busy_ratio: only intervals with a smaller busy ratio train the baseline, 0 to 1.
+    operations: this many operations are averaged to one observation. The kernel counts whole
+        milliseconds, so the time of a single short request would be 0 or 1 ms.
     observations: the baseline is valid after this many observations.
-    memory: when more observations than this are stored, all weights are halved. So the baseline
-        follows changes of the device over weeks.
+    memory: if the weights of all observations add up to more than this, they are halved. New
+        observations then count more, and the baseline follows changes of the device over weeks.
     """
 
     calm_busy_ratio: float = 0.3
@@ -47,9 +48,9 @@ class BaselineRules:
 
 @dataclass(slots=True)
 class Baseline:
-    """The median await of one direction (reads or writes) over calm intervals.
+    """The median await of one direction (reads or writes) over intervals with low load.
 
-    bins: the weight of each logarithmic await bin.
+    bins: the histogram of awaits: the weight of each bin, keyed by the bin's number.
     """
 
     rules: BaselineRules
@@ -61,7 +62,7 @@ class Baseline:
 
     @classmethod
     def restored(cls, rules: BaselineRules, bins: Iterable[tuple[int, float]]) -> "Baseline":
-        """Returns a baseline from the pairs that `weights` returned.
+        """Returns a baseline from the pairs that `weights` returned in an earlier run.
 
         Raises:
             ValueError: a bin or a weight is out of range.
@@ -76,17 +77,17 @@ class Baseline:
 
     @property
     def seconds(self) -> float | None:
-        """The learned await in seconds; None before there are enough observations."""
+        """The learned await in seconds; None until there are enough observations."""
         return self._median
 
     def weights(self) -> Iterator[tuple[int, float]]:
-        """Returns pairs of bin and weight, sorted by bin, for the state file."""
+        """Returns pairs of bin number and weight, sorted by bin number, for the state file."""
         return iter(sorted(self.bins.items()))
 
     def observe(self, operations: int, seconds: float) -> bool:
-        """Adds the number of operations of a calm interval and the sum of their times in seconds.
+        """Adds the operations of an interval with low load; returns True if the baseline changed.
 
-        Returns True if this changed the baseline.
+        operations: the number of operations. seconds: the sum of their times.
         """
         self._pooled_operations += operations
         self._pooled_seconds += seconds
@@ -114,19 +115,19 @@ class Baseline:
 
 @dataclass(slots=True)
 class DriveBaselines:
-    """The baselines of one drive."""
+    """The baselines of one drive, for reads and for writes."""
 
     read: Baseline
     write: Baseline
 
 
 class Baselines:
-    """The baselines of all drives.
+    """The baselines of all drives, keyed by the drive's identity.
 
-    The key is the drive's identity, so baselines survive reboots and changes of the device name.
+    The identity stays the same when the device name changes, so baselines survive reboots.
 
-    stored: the value that `to_state` returned in an earlier run; None without one. Parts that are
-        damaged are logged and ignored.
+    stored: the value that `to_state` returned in an earlier run; None if there is none. Damaged
+        parts are logged and ignored.
     """
 
     def __init__(self, rules: BaselineRules, stored: Any = None) -> None:
@@ -148,11 +149,11 @@ class Baselines:
                 )
 
     def for_drive(self, identity: str) -> DriveBaselines:
-        """Returns the drive's baselines. A new drive gets empty ones."""
+        """Returns the drive's baselines; for a new drive, empty ones that are then stored."""
         baselines = self._by_identity.pop(identity, None)
         if baselines is None:
             baselines = DriveBaselines(Baseline(self._rules), Baseline(self._rules))
-        # Reinserted at the end, so that the least recently seen drives are dropped first.
+        # The entry moves to the end, so that the least recently seen drives are dropped first.
         self._by_identity[identity] = baselines
         while len(self._by_identity) > _MAX_DRIVES:
             del self._by_identity[next(iter(self._by_identity))]
@@ -165,7 +166,7 @@ class Baselines:
             drive.read.rules = drive.write.rules = rules
 
     def to_state(self) -> dict[str, Any]:
-        """Returns JSON values for the state file, without drives that have no observation."""
+        """Returns JSON values for the state file. Drives without an observation are left out."""
         return {
             identity: {
                 "read": [list(pair) for pair in drive.read.weights()],
