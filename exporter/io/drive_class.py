@@ -1,4 +1,4 @@
-"""The properties of a block device that the verdicts depend on, such as its class."""
+"""Records the properties of a block device that the verdicts depend on, such as its class."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -16,13 +16,16 @@ class DriveClass(str, Enum):
 class Drive:
     """One block device.
 
-    identity: the key of its baseline: the WWN, else model and serial number, else the device name.
+    identity: the key of the device's baseline: the WWN if known, else model and serial number, else
+        the device name.
+    kind: the class of the drive.
     leaf: True for a drive, False for a dm or md device on top of drives. Only leaves get a verdict,
         because the queue of a stacked device is not a drive's queue
         (https://github.com/netdata/netdata/issues/2646).
-    instance: the kernel's disk sequence number. It changes when another device takes the same name.
-    volume: True for a volume of a RAID controller, a SAN or a hypervisor. Its cache and its other
-        users are not visible to this host.
+    instance: the kernel's disk sequence number; None if unknown. It changes when another device
+        takes the same name.
+    volume: True for a volume of a RAID controller, a SAN or a hypervisor. This host cannot see the
+        volume's cache and its other users.
     """
 
     identity: str
@@ -33,6 +36,9 @@ class Drive:
 
 
 def drive_from_name(device: str) -> Drive:
-    """Returns a `Drive` guessed from the device name, for use until the first survey."""
+    """Returns a `Drive` that is guessed from the device name.
+
+    It is used until the topology has been read.
+    """
     kind = DriveClass.NVME if device.startswith("nvme") else DriveClass.SSD
     return Drive(device, kind, leaf=not device.startswith(("dm-", "md")))

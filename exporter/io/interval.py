@@ -1,6 +1,6 @@
-"""Computes the difference of two samples: one device's I/O, and the time of the CPUs.
+"""Computes the difference of two samples: the I/O of a device, and the time of the CPUs.
 
-Pure: no files, no clock, no logs.
+A sample is one reading of the kernel's counters. This module uses no files, no clock and no logs.
 """
 
 from collections.abc import Mapping
@@ -9,34 +9,39 @@ from typing import NamedTuple
 from exporter.linux.diskstats import SECTOR_BYTES, TIME_WRAP_MILLISECONDS, DiskStats
 from exporter.linux.proc_stat import TICKS_PER_SECOND, CpuTimes
 
-#: Upper limit for the difference of two time counters, in milliseconds. A counter that decreased
-#: appears as a difference of nearly a whole wrap. Such a difference counts as 0.
+#: Upper limit for the difference of two time counters, in milliseconds. The difference is computed
+#: modulo the counter's range, so a counter that decreased shows a difference of nearly the whole
+#: range. Such a difference counts as 0.
 _MAX_ELAPSED_MILLISECONDS = TIME_WRAP_MILLISECONDS // 2
 
-#: Maximum plausible number of operations per second. No device completes more: with a larger
-#: difference, the counters belong to another device.
+#: Maximum plausible number of operations per second. No device completes more. A larger difference
+#: means that the two records are of different devices.
 _MAX_OPERATIONS_PER_SECOND = 1e8
 
-# Makes a named tuple without its own constructor, which takes as long as computing all differences.
+# Creates a named tuple without calling the class's own constructor, which takes as long as
+# computing all differences.
 _new = tuple.__new__
 
 
 class DiskInterval(NamedTuple):
-    """The I/O of one device between two samples, made by `disk_interval`.
+    """The I/O of one device between two samples; the result of `disk_interval`.
 
     The kernel adds an operation and its time to its counters when the operation *completes*
-    (https://docs.kernel.org/admin-guide/iostats.html). A long operation counts entirely in the
-    interval in which it ended.
+    (https://docs.kernel.org/admin-guide/iostats.html). A long operation therefore counts entirely
+    in the interval in which it ended.
 
     seconds: the time between the samples.
-    *_seconds: the sum of the times of all completed operations; more than `seconds` if they
-        overlapped.
-    stalled: requests were in flight for most of the interval, and none completed.
+    reads, writes, flushes: the number of completed operations.
+    read_seconds, write_seconds, flush_seconds: the sum of the times of these operations; more than
+        `seconds` if they overlapped.
+    read_bytes, written_bytes: the number of bytes that these operations transferred.
+    stalled: True if requests were in flight for most of the interval and none completed.
     queue_depth: the mean number of requests in flight.
-    busy_ratio: the share of the time with at least one request in flight.
+    busy_ratio: the share of the time with at least one request in flight, 0 to 1.
     uncredited_seconds: time of requests that stalled and are still in flight. The queue depths of
-        the stalled intervals include it, the kernel's counters do not yet. The caller passes it to
-        the next interval.
+        the stalled intervals already include this time, but the kernel adds it to its counters only
+        when the requests complete. The caller passes it to the next call of `disk_interval`, so
+        that it is not counted twice.
     """
 
     seconds: float
@@ -57,18 +62,18 @@ class DiskInterval(NamedTuple):
 def disk_interval(
     previous: DiskStats, current: DiskStats, seconds: float, uncredited_seconds: float = 0.0
 ) -> DiskInterval | None:
-    """Returns the differences of two records of one device, corrected for counter wraps.
+    """Returns the I/O of a device between two records of its counters, corrected for wraps.
 
-    Returns None if the two records are of different devices. Then the device number changed, or an
-    operation count decreased or grew impossibly fast, which happens only when the device was
-    created again (https://github.com/sysstat/sysstat/issues/355).
+    Returns None if the two records are of different devices. This is the case if the device number
+    changed, or if an operation count decreased or grew impossibly fast. A count does that only when
+    the device was created again (https://github.com/sysstat/sysstat/issues/355).
 
-    seconds: the time between the records. uncredited_seconds: the value from the device's previous
-    interval.
+    seconds: the time between the records.
+    uncredited_seconds: the value of the device's previous interval.
 
-    The queue depth is computed from the request times. The weighted time of diskstats is not used:
-    kernels before 5.7 count it in whole jiffies (8cd5b8fc0071). In one case it gave 0.035 while
-    6.43 requests were in flight.
+    The queue depth is computed from the request times and not from the weighted time of diskstats,
+    because kernels before 5.7 count the weighted time in whole jiffies (commit 8cd5b8fc0071). In
+    one case it gave a queue depth of 0.035 while 6.43 requests were in flight.
     """
     # Unpacked in one statement each, for speed: this runs for every busy device and second.
     (
@@ -114,15 +119,16 @@ def disk_interval(
         return None
     read_seconds = _elapsed(rt0, rt1)
     write_seconds = _elapsed(wt0, wt1)
-    # Without the flush time. A write that requires a flush counts as a write whose time includes
-    # the flush, and the flush is also counted separately (block/blk-flush.c, block/blk-mq.c). With
-    # both times, sequential fsyncs would show as a queue depth of 2.
+    # The flush time is not added. The time of a write that requires a flush already includes the
+    # flush, and the kernel counts the flush again separately (block/blk-flush.c, block/blk-mq.c).
+    # With both times, sequential fsyncs would show a queue depth of 2.
     request_seconds = read_seconds + write_seconds + (_elapsed(dt0 or 0, dt1) if dt1 else 0.0)
     io_ratio = min(_elapsed(io0, io1) / seconds, 1.0)
     if completions or not in_flight:
         stalled = False
-        # The kernel adds the whole time of a request when it completes, also the part before this
-        # interval. The mean cannot exceed the number of requests that were in flight at all.
+        # When a request completes, the kernel adds its whole time, including the part before this
+        # interval. So the quotient may be too large. The mean number of requests in flight cannot
+        # exceed the number of requests that were in flight at any time of the interval.
         queue_depth = min(request_seconds / seconds, float(completions + in_flight))
         if uncredited_seconds:
             # The queue depths of the stalled intervals already include these requests.
@@ -134,13 +140,15 @@ def disk_interval(
                 max(0.0, uncredited_seconds - request_seconds) if in_flight else 0.0
             )
         # In kernels 5.0 to 6.9 io_time is too large, because each request counts at least a whole
-        # jiffy (fixed by 99dc422335d8). The busy ratio cannot exceed the mean number in flight.
+        # jiffy (fixed by commit 99dc422335d8). The busy ratio cannot exceed the mean number of
+        # requests in flight, so that number limits it.
         busy_ratio = min(io_ratio, queue_depth)
     else:
-        # The request times do not grow until a request completes, so the queue depth is the number
-        # in flight. If requests were in flight at the start too, the device was busy all the time;
-        # some kernels do not advance io_time during a stall. If not, the requests may be new. Then
-        # it is a stall only if io_time covers half of the interval.
+        # No request completed, so the request times did not grow. The number of requests in flight
+        # is used as the queue depth. If requests were also in flight at the start, the device was
+        # busy all the time; io_time is not used, because some kernels do not advance it during a
+        # stall. Otherwise the requests may be new, and the interval is a stall only if io_time
+        # covers at least half of it.
         queue_depth = float(in_flight)
         uncredited_seconds += queue_depth * seconds
         busy_ratio = 1.0 if in_flight_before else io_ratio
@@ -169,9 +177,14 @@ def _elapsed(previous: int, current: int) -> float:
 
 
 class CpuShare(NamedTuple):
-    """The time of one CPU, or of all, between two samples, as ratios of the total.
+    """How one CPU, or all CPUs together, spent the time between two samples.
 
-    softirq: includes hard interrupts. Some drivers complete requests there, under the same load.
+    Each field is a share of the total time, 0 to 1.
+
+    softirq: time in soft and hard interrupts. Hard interrupts are included, because some drivers
+        complete requests in them.
+    iowait: idle time while a task that last ran on the CPU waited for I/O.
+    idle: other idle time.
     """
 
     softirq: float
@@ -180,36 +193,43 @@ class CpuShare(NamedTuple):
 
 
 class CpuInterval(NamedTuple):
-    """The CPUs between two samples: each one by its number, and `host` for all of them."""
+    """How the CPUs spent the time between two samples.
+
+    host: the shares of all CPUs together.
+    cpus: the shares of each CPU, keyed by CPU number.
+    """
 
     host: CpuShare
     cpus: dict[int, CpuShare]
 
     @property
     def hottest(self) -> int | None:
-        """The CPU with the largest softirq share; None if no CPU could be compared."""
+        """The number of the CPU with the largest softirq share; None if `cpus` is empty."""
         return max(self.cpus, key=lambda cpu: self.cpus[cpu].softirq, default=None)
 
     @property
     def iowait_max(self) -> float | None:
-        """The largest iowait share of a CPU; None if no CPU could be compared."""
+        """The largest iowait share of a single CPU, 0 to 1; None if `cpus` is empty."""
         return max((share.iowait for share in self.cpus.values()), default=None)
 
 
 def cpu_interval(
     previous: Mapping[int, CpuTimes], current: Mapping[int, CpuTimes]
 ) -> CpuInterval | None:
-    """Returns the shares of each CPU that is in both samples; None if no time passed on any.
+    """Returns the shares of each CPU that is in both samples; None if no time passed on any CPU.
 
-    A time that decreased counts as 0. iowait and idle decrease on idle CPUs (proc_stat(5) calls
-    iowait unreliable), and a CPU that was offline restarts its counts.
+    A time that decreased counts as 0. idle and iowait sometimes decrease on idle CPUs; proc_stat(5)
+    calls iowait unreliable. All times of a CPU that was offline start again at 0.
+
+    previous, current: the times of each CPU, keyed by CPU number.
     """
     cpus = {}
     total_ticks = softirq = iowait = idle = 0.0
     for number, times in current.items():
         if (before := previous.get(number)) is None:
             continue
-        # Rounded to whole ticks: binary rounding errors would otherwise decide which is hottest.
+        # The times are rounded to whole ticks. Otherwise binary rounding errors would decide which
+        # of two equally loaded CPUs has the largest softirq share.
         elapsed = [
             round((b - a) * TICKS_PER_SECOND) if b > a else 0
             for a, b in zip(before, times, strict=True)
