@@ -88,7 +88,7 @@ class RollingMax:
         value: 0 or more.
         """
         if now < self._step_ends:
-            if value > self._largest:  # noqa: PLR1730  half the time of max(), 4 per device and second
+            if value > self._largest:  # noqa: PLR1730  takes half the time of max()
                 self._largest = value
             return
         step = int(now / self._step_seconds)

@@ -1,6 +1,6 @@
 """Determines why a drive became slower during a write: heat, a slow link, or a full write cache.
 
-Pure: no files, no clock, no logs.
+This module uses no files, no clock and no logs.
 """
 
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from exporter.drives.health import DriveHealth
 from exporter.io.verdict import Verdict
 from exporter.linux.links import LinkSpeed
 
-#: A link is full if it carries at least this share of its line rate as data. Examples of full links
-#: are 120 of 150 MB/s at SATA 1.5 Gb/s and 480 of 600 MB/s at 6 Gb/s. Frames, commands and pauses
-#: take the rest.
+#: A link has no spare throughput if the data uses at least this share of its line rate. Frames,
+#: commands and pauses take the rest. Examples of such links are SATA at 1.5 Gb/s with 120 of
+#: 150 MB/s and SATA at 6 Gb/s with 480 of 600 MB/s.
 _FULL_LINK_RATIO = 0.6
 
 
@@ -19,8 +19,11 @@ _FULL_LINK_RATIO = 0.6
 class SlowdownEvidence:
     """The last known temperature and link speed of a drive; None means unknown.
 
-    over_temperature_seconds: the drive's lifetime count of seconds above its temperature limits.
-    link_*: line rate in bytes of data, after the line encoding.
+    temperature_celsius: the temperature of the drive.
+    warning_celsius: the temperature at which the drive reports a warning.
+    over_temperature_seconds: how long the drive was above its temperature limits in its whole life.
+    link_bytes_per_second, link_max_bytes_per_second: the current and the maximum line rate, in
+        bytes of data without the overhead of the line encoding.
     """
 
     temperature_celsius: float | None = None
@@ -31,17 +34,18 @@ class SlowdownEvidence:
 
 
 def slowdown_evidence(link: LinkSpeed | None, health: DriveHealth | None) -> SlowdownEvidence:
-    """Combines the link speed from the kernel with the health from the last SMART poll.
+    """Returns the link speed from the kernel combined with the health from the last SMART poll.
 
-    link, health: None if unknown. The link speed from SMART may be an hour old, so it is used only
-    if the kernel reports none.
+    link: the link speed from the kernel; None means unknown. The link speed from SMART may be an
+        hour old, so it is used only if the kernel reports none.
+    health: the drive's health from SMART; None means unknown.
     """
     health = health or DriveHealth()
     speed, max_speed = health.link_bytes_per_second, health.link_max_bytes_per_second
     if link is not None and link.speed_bytes_per_second is not None:
         speed, max_speed = link.speed_bytes_per_second, link.max_bytes_per_second or max_speed
     limit = health.temperature_warning_celsius
-    # NVMe counts the time above the critical limit separately from the time above the warning one.
+    # NVMe counts the time above the critical limit and the time above the warning limit separately.
     counts = (health.over_temperature_warning_seconds, health.over_temperature_critical_seconds)
     known_counts = [seconds for seconds in counts if seconds is not None]
     return SlowdownEvidence(
@@ -63,15 +67,18 @@ def slowdown_verdict(
     link_max_bytes_per_second: float | None = None,
     is_sudden: bool = True,
 ) -> Verdict | None:
-    """Returns why a drive became slower during a write, or None if unknown.
+    """Returns why a drive became slower during a write; None means unknown.
 
-    Every argument that is None is unknown.
+    An argument that is None means that the value is unknown. For the arguments that are not
+    described here, see `SlowdownEvidence`.
 
     bytes_per_second: the throughput since the slowdown. A link below its maximum speed is the cause
-        only if it is full. A drive may always run on a slow link; when its write cache is full, its
-        throughput falls far below the speed of the link.
-    over_temperature_seconds: the increase of the drive's own count during the slowdown.
-    is_sudden: the throughput fell in one step, as at the end of a write cache; not gradually.
+        only if this throughput uses all of the link. A drive may run on a slow link all the time.
+        When its write cache is full, its throughput falls far below the speed of the link.
+    over_temperature_seconds: the increase, since the slowdown, of the drive's own count of seconds
+        above its temperature limits.
+    is_sudden: True if the throughput fell in one step, as at the end of a write cache; False if it
+        fell gradually.
     """
     if over_temperature_seconds is not None and over_temperature_seconds > 0:
         return Verdict.THERMAL
