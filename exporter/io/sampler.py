@@ -1,12 +1,14 @@
 """Samples the kernel's I/O and CPU counters once per second and records the intervals.
 
-The sampler has its own timer, unlike most exporters, because a disk saturates within the seconds
-between two scrapes. All results are cumulative, so they do not depend on the scrape interval or on
-the number of scrapers.
+A sample is one reading of the counters. An interval is the difference of two samples. The sampler
+has its own timer, unlike most exporters, because a disk may be saturated for only a few of the
+seconds between two scrapes. All results are cumulative, so they do not depend on the scrape
+interval or on the number of scrapers.
 
-A tick only reads the files. The sampler parses and judges the pending samples together, up to
-twenty at a time or when a page is requested. After a second of sleep the CPU's caches are cold, and
-processing a single sample then takes three times as long as processing it right after another one.
+A tick of the timer only reads the files. The sampler processes the pending samples together: when
+there are twenty, or earlier when a page is requested. This saves CPU time. After a second of sleep
+the CPU's caches are cold, and processing a single sample then takes three times as long as
+processing it right after another one.
 """
 
 import threading
@@ -29,23 +31,26 @@ from exporter.linux.diskstats import DiskStats
 from exporter.linux.files import OpenFile, Parsed, RawFile
 from exporter.linux.proc_stat import CpuStat
 
-#: There is a gap if two samples are more than this many sampling intervals apart. The interval
-#: between them is not judged, because its mean values are not those of a single second.
+#: There is a gap if two samples are more than this many sampling intervals apart, or if the host
+#: was suspended for more than that time. The time between the samples is then not recorded as an
+#: interval, because its mean values are not those of a single second.
 _GAP_INTERVALS = 3
 
 #: Pending samples are processed when there are this many, or when they span this many seconds. Both
-#: limits exceed Prometheus' usual scrape interval of 15 s. Processing the samples together with the
-#: page costs half as much as processing them separately with cold caches.
+#: limits exceed Prometheus' usual scrape interval of 15 s, so normally a page request processes the
+#: samples. That takes half the CPU time of processing them separately with cold caches.
 _MAX_PENDING, _MAX_PENDING_SECONDS = 20, 20.0
 
 T = TypeVar("T")
 
 
 class RawSample(NamedTuple):
-    """The unparsed contents of the files at one moment; None for a file that is not sampled.
+    """The unparsed contents of the files of one sample.
 
-    monotonic, boottime: the start of the reading, in seconds of these clocks.
+    monotonic, boottime: the time when the reading started, in seconds of the clocks `monotonic` and
+        `boottime` of `exporter.clock`.
     seconds: the time that reading all files took.
+    diskstats, stat, pressure: the contents of the files; None means that the file is not sampled.
     """
 
     monotonic: float
@@ -57,12 +62,19 @@ class RawSample(NamedTuple):
 
     @property
     def devices(self) -> int:
-        """The number of lines in diskstats. It changes when a device appears or disappears."""
+        """The number of lines in /proc/diskstats; 0 if it is not sampled.
+
+        The number changes when a device appears or disappears.
+        """
         return self.diskstats.content.count(b"\n") if self.diskstats else 0
 
 
 class CounterFiles:
-    """The files below /proc that are read every second. They stay open."""
+    """The files below /proc that are read every second. They stay open between the readings.
+
+    proc: the mount point of /proc.
+    with_disks, with_cpus, with_pressure: whether to read diskstats, stat and pressure/io.
+    """
 
     def __init__(
         self,
@@ -79,7 +91,9 @@ class CounterFiles:
         self._pressure = OpenFile(proc / "pressure" / "io") if with_pressure else None
 
     def read(self, *, check_replaced: bool = True) -> RawSample:
-        """Reads all files. Never raises: a read error is part of the file's `RawFile`.
+        """Reads all files and returns their contents.
+
+        It raises no error for a file that cannot be read. The file's `RawFile` contains the error.
 
         check_replaced: also check whether a path now leads to another file, and reopen it.
         """
@@ -91,13 +105,28 @@ class CounterFiles:
 
 
 class Sampler:
-    """Takes a sample at each `tick`. Collectors read the attributes within `flushed`.
+    """Takes a sample at each `tick`, and records the intervals between the samples.
 
-    wanted: returns True for devices that are exposed.
-    evidence: returns a device's temperature and link speed; it must not block.
+    Collectors read the attributes inside a `with sampler.flushed():` block.
+
+    Arguments:
+    wanted: returns True for the names of devices to export.
+    interval: the time between two samples in seconds.
+    per_cpu: also count idle time and iowait per CPU.
+    request_sizes: also record histograms of request sizes.
+    evidence: returns the temperature and link speed of a device; it must not block.
     is_probed: returns True if a probe ran on the device between two monotonic times.
-    disks, stat: the records of the last sample; None if it could not be read.
-    activities: by device name. samples, gaps: counters.
+
+    Attributes:
+    sampled_at, sampled_at_unix_time: monotonic time and Unix time of the last sample, in seconds;
+        None before the first sample.
+    disks: the records of the last processed sample, keyed by device name; None if they could not be
+        read.
+    stat: the CPU times of the last processed sample; None if they could not be read.
+    activities: the accumulated results, keyed by device name.
+    cpu: the accumulated results of the CPUs.
+    samples: the number of samples since the start.
+    gaps: the number of gaps: samples that came too late, or after a suspension of the host.
     """
 
     def __init__(
@@ -146,7 +175,10 @@ class Sampler:
         self.gaps = 0
 
     def update_drives(self, drives: Mapping[str, Drive]) -> None:
-        """Applies the result of a survey: the drive of each device."""
+        """Replaces the drive of each device after a refresh of the topology.
+
+        drives: keyed by device name.
+        """
         with self._lock:
             if self._differ(drives):
                 # The pending samples belong to the old drives.
@@ -158,7 +190,7 @@ class Sampler:
                     continue
                 instance = activity.drive.instance
                 if instance is not None and instance != drive.instance:
-                    # Another device took the name. It is exposed from the next sample on.
+                    # Another device took the name. It is exported from the next sample on.
                     del self.activities[device]
                     if self.disks is not None:
                         self.disks.pop(device, None)
@@ -172,9 +204,9 @@ class Sampler:
         )
 
     def on_change(self, callback: Callable[[], None]) -> None:
-        """Sets a function to call when a device appears, disappears or is created again.
+        """Sets the function that is called when a device appears, disappears or is created again.
 
-        It must not block: it is called while the sampler is locked.
+        The function must not block, because it is called while the sampler is locked.
         """
         self._on_change = callback
 
@@ -187,12 +219,15 @@ class Sampler:
         per_cpu: bool,
         request_sizes: bool,
     ) -> None:
-        """Applies new settings to the sampler and to all devices."""
+        """Applies new settings to the sampler and to all devices.
+
+        The arguments are those of the class.
+        """
         with self.flushed():
             self._rules, self._wanted, self.interval = rules, wanted, interval
             self._per_cpu, self._request_sizes = per_cpu, request_sizes
             if self.stat is not None:
-                # A page may need the counters per CPU before the next sample.
+                # A page may be requested before the next sample, and then needs these counters.
                 self.cpu.record_idle_time(self.stat, per_cpu=per_cpu)
             for activity in self.activities.values():
                 activity.reconfigure(rules)
@@ -200,7 +235,7 @@ class Sampler:
                     activity.enable_request_sizes()
 
     def tick(self) -> None:
-        """Takes one sample. Collectors see it within `flushed`."""
+        """Takes one sample. It is processed now, or later together with other samples."""
         sample = self._sources.read(check_replaced=not self._pending)
         with self._lock:
             self._pending.append(sample)
@@ -208,7 +243,8 @@ class Sampler:
             self.sampled_at_unix_time = self._clock.wall()
             self.samples += 1
             pending, devices = len(self._pending), sample.devices
-            # A device that appears or disappears is processed at once, so that a survey follows.
+            # If a device appeared or disappeared, the samples are processed at once. This calls the
+            # function of `on_change`, which requests a refresh of the topology.
             changed, self._devices = devices != self._devices, devices
             is_full = pending >= _MAX_PENDING or pending * self.interval >= _MAX_PENDING_SECONDS
             if changed or is_full or self._flushed_at is None:
@@ -216,7 +252,7 @@ class Sampler:
 
     @contextmanager
     def flushed(self) -> Iterator[None]:
-        """Processes all pending samples, and locks the sampler inside the `with` block."""
+        """Context manager that processes all pending samples and locks the sampler."""
         with self._lock:
             self._flush()
             yield
@@ -318,7 +354,7 @@ class Sampler:
                 continue
             interval = disk_interval(before, disk, seconds, activity.uncredited_seconds)
             if interval is None:
-                # The last survey described the previous device of this name.
+                # `self._drives` still describes the previous device of this name.
                 self.activities[device] = self._new_activity(device, now, drive_from_name(device))
             else:
                 is_probed = self._is_probed(device, now - seconds, now)

@@ -1,6 +1,7 @@
 """Refreshes the topology: block devices, mounts and MySQL servers.
 
-The daemon calls `TopologySurvey.refresh` periodically, and when a device appears or disappears.
+One refresh is called a survey. The daemon calls `TopologySurvey.refresh` periodically, and when a
+device appears or disappears.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,8 +14,9 @@ from exporter.linux import topology
 from exporter.linux.device import Device
 from exporter.linux.topology import Topology
 
-#: Time between two searches for MySQL servers, in seconds: while a server is known, and while none
-#: is. Reading 500 processes takes 20 ms of CPU time, as much as a minute of sampling.
+#: Time between two searches for MySQL servers, in seconds. The second value applies while no server
+#: is known. A search reads all processes. For 500 processes this takes 20 ms of CPU time, as much
+#: as a minute of sampling.
 _SERVER_SEARCH_SECONDS = 300.0
 _FIRST_SERVER_SEARCH_SECONDS = 60.0
 
@@ -29,10 +31,13 @@ _VOLUME_TRANSPORTS = frozenset(
 
 
 class TopologySurvey:
-    """Keeps the last topology, an immutable value that is replaced as a whole.
+    """Reads the topology and stores the last result.
 
-    on_drives: called with the drives by device name after each refresh.
-    topology: None before the first refresh that succeeded.
+    The topology is an immutable value that is replaced as a whole, so other threads may read it.
+
+    on_drives (argument): called after each refresh with the drives, keyed by device name.
+    topology: the last topology; None before the first refresh that succeeded.
+    refreshed_at_unix_time: the time of the last refresh that succeeded, in seconds; None before it.
     """
 
     def __init__(
@@ -51,7 +56,11 @@ class TopologySurvey:
         self.refreshed_at_unix_time: float | None = None
 
     def refresh(self) -> None:
-        """Reads the topology. Properties that cannot change are read only for new devices."""
+        """Reads the topology and replaces the stored one.
+
+        Properties that cannot change are read only for new devices. If the topology cannot be read,
+        the stored one stays and the failure is recorded in the collector's status.
+        """
         now, path = self._clock.monotonic(), self.settings.path
         searching = self._server_search_is_due(now)
         with_queues = now - self._queues_read_at >= _QUEUE_SECONDS
@@ -79,7 +88,7 @@ class TopologySurvey:
         self._on_drives(drives_from_topology(current, self.settings.device))
 
     def _server_search_is_due(self, now: float) -> bool:
-        """Returns True if the search interval has passed or a known server has ended."""
+        """Returns True if it is time for the next search or if a known server has ended."""
         servers = () if self.topology is None else self.topology.servers
         interval = _SERVER_SEARCH_SECONDS if servers else _FIRST_SERVER_SEARCH_SECONDS
         return now - self._servers_searched_at >= interval or not all(
@@ -90,9 +99,9 @@ class TopologySurvey:
 def drives_from_topology(
     current: Topology, overrides: Mapping[str, DeviceSettings]
 ) -> dict[str, Drive]:
-    """Returns the drive of each block device, by device name.
+    """Returns the drive of each block device, keyed by device name.
 
-    overrides: settings of single devices, by device name.
+    overrides: settings of single devices, keyed by device name.
     """
     return {
         name: _drive(name, device, overrides.get(name)) for name, device in current.devices.items()

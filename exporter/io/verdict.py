@@ -1,10 +1,14 @@
-"""Judges one interval of a device: was it saturated, and what was the bottleneck?
+"""Decides for one interval whether a device was saturated, and what the bottleneck was.
 
 Busy time alone does not show saturation: it also counts time with a single request in flight, and
-an SSD serves many at once. So a device is *full* only if busy ratio, queue depth and await agree.
-It is *saturated* if, in addition, pressure stall information (PSI) shows that tasks wait for I/O.
+an SSD serves many requests at once. Two terms are used here:
 
-Pure: no files, no clock, no logs.
+- A device is *full* if it has no spare throughput: its busy ratio, its queue depth and its await
+  (the mean time of a request) are all above their limits.
+- A device is *saturated* if it is full and tasks wait for I/O. The kernel's pressure stall
+  information (PSI) shows whether tasks wait.
+
+This module uses no files, no clock and no logs.
 """
 
 from collections.abc import Mapping
@@ -16,9 +20,14 @@ from exporter.io.interval import CpuInterval, DiskInterval
 
 
 class Verdict(str, Enum):
-    """The cause of the bottleneck. This is the closed set of values of the `cause` label.
+    """The cause of the bottleneck. These are all values of the metric label `cause`.
 
-    WRITE_CACHE, THERMAL and LINK explain a drive that became slower during a write.
+    NONE: there is no bottleneck.
+    DEVICE: the device is stalled or has no spare throughput.
+    CPU_SOFTIRQ: a CPU is saturated by interrupts.
+    WRITE_CACHE, THERMAL, LINK: the drive became slower during a write, because its write cache is
+        full, because of heat, or because of a slow link.
+    UNKNOWN: requests are slow and tasks wait, but no cause is known.
     """
 
     NONE = "none"
@@ -40,18 +49,18 @@ def _await_floors() -> dict[DriveClass, float]:
 
 @dataclass(frozen=True, slots=True)
 class SaturationRules:
-    """The thresholds of the four conditions of saturation.
+    """The thresholds of the four conditions of saturation: busy, long queue, slow, waited for.
 
-    busy_ratio: the device is busy from this ratio on.
-    queue_depth: the queue is filled from this mean number of requests in flight on, by class. The
-        queue depth alone is no evidence on an SSD: elsewhere such a rule raised 41 false alerts in
-        7 days (https://github.com/vexxhost/atmosphere/pull/3713).
-    await_factor: requests are slow from this multiple of the device's baseline await on. A deeper
-        queue then gives no more throughput.
-    await_floor_seconds: a shorter await is never slow, by class. It is also the limit until the
-        baseline is learned.
-    pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time.
-        Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
+    busy_ratio: the minimum busy ratio of a busy device, 0 to 1.
+    queue_depth: the minimum mean number of requests in flight of a long queue, keyed by drive
+        class. The queue depth alone is not sufficient evidence on an SSD: in another project such a
+        rule raised 41 false alerts in 7 days (https://github.com/vexxhost/atmosphere/pull/3713).
+    await_factor: requests are slow if their await is at least this multiple of the device's
+        baseline. A deeper queue then gives no more throughput.
+    await_floor_seconds: an await below this value is never slow, keyed by drive class. It is also
+        the limit until the baseline is learned.
+    pressure_ratio: tasks wait for I/O if some task waited for at least this share of the time, 0 to
+        1. Without PSI (kernels before 4.20, or psi=0) the other three conditions decide.
     """
 
     busy_ratio: float = 0.95
@@ -63,15 +72,15 @@ class SaturationRules:
 
 @dataclass(frozen=True, slots=True)
 class VerdictRules:
-    """The thresholds of the verdict that are not about saturation.
+    """The thresholds of the verdict that do not concern saturation. All are ratios, 0 to 1.
 
     work_busy_ratio: a device with a smaller busy ratio has too little work for a verdict.
     softirq_ratio, idle_ratio: a CPU is saturated by interrupts if it spends at least softirq_ratio
-        in softirq and irq and at most idle_ratio idle. This is checked per CPU, because an average
-        over many CPUs hides it.
-    iowait_ratio: if the host spends more than this share in iowait, tasks wait for a device, and
-        the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never the only
-        evidence for a verdict.
+        of its time in interrupts (softirq and irq) and is idle for at most idle_ratio of it. Each
+        CPU is checked, because an average over many CPUs hides a single saturated CPU.
+    iowait_ratio: if the host spends more than this share of its time in iowait, tasks wait for a
+        device, and the verdict is not cpu_softirq. iowait is a kind of idle time, so it is never
+        the only evidence for a verdict.
     """
 
     work_busy_ratio: float = 0.1
@@ -82,26 +91,27 @@ class VerdictRules:
 
 @dataclass(frozen=True, slots=True)
 class AwaitLimits:
-    """The awaits, in seconds, from which reads and writes of one drive are slow."""
+    """The smallest awaits, in seconds, that count as slow for reads and for writes of one drive."""
 
     read_seconds: float
     write_seconds: float
 
 
 def await_limit(rules: SaturationRules, kind: DriveClass, baseline_seconds: float | None) -> float:
-    """Returns the await in seconds from which one direction is slow.
+    """Returns the smallest await, in seconds, that counts as slow for reads or for writes.
 
-    baseline_seconds: the drive's learned await; None until it is learned.
+    kind: the drive's class.
+    baseline_seconds: the drive's learned await at low load; None until it is learned.
     """
     floor = rules.await_floor_seconds[kind]
     return floor if baseline_seconds is None else max(floor, rules.await_factor * baseline_seconds)
 
 
 def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
-    """Returns True if reads and writes together took at least as long as at their limits.
+    """Returns True if reads and writes together took at least as long as the limits allow.
 
-    Both directions are summed, so a few slow reads among thousands of fast writes do not make the
-    result True. Returns False if no read and no write completed.
+    The times of both directions are summed, so a few slow reads among thousands of fast writes do
+    not make the result True. Returns False if no read and no write completed.
     """
     if not disk.reads and not disk.writes:
         return False
@@ -112,7 +122,10 @@ def requests_are_slow(disk: DiskInterval, limits: AwaitLimits) -> bool:
 def device_is_full(
     disk: DiskInterval, kind: DriveClass, limits: AwaitLimits, rules: SaturationRules
 ) -> bool:
-    """Returns True if the device was busy, its queue was filled and its requests were slow."""
+    """Returns True if the device was busy, its queue was long and its requests were slow.
+
+    Such a device has no spare throughput.
+    """
     return (
         disk.busy_ratio >= rules.busy_ratio
         and disk.queue_depth >= rules.queue_depth[kind]
@@ -121,20 +134,27 @@ def device_is_full(
 
 
 def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
-    """Returns whether tasks on the host waited for I/O; None without PSI.
+    """Returns True if tasks on the host waited for I/O; None means unknown, without PSI.
 
-    PSI does not count tasks in io_getevents(2): with only libaio it shows no waiting tasks.
+    PSI does not count tasks in io_getevents(2). If all tasks use libaio, it shows no waiting tasks.
+
+    pressure_ratio: the share of the time in which some task waited for I/O, 0 to 1; None without
+        PSI.
     """
     return None if pressure_ratio is None else pressure_ratio >= rules.pressure_ratio
 
 
 def is_saturated(*, is_full: bool, is_waited_for: bool | None) -> bool:
-    """Returns True if the device is full and tasks wait for I/O; without PSI, if it is full."""
+    """Returns True if the device is full and tasks wait for I/O.
+
+    is_full: the result of `device_is_full`.
+    is_waited_for: the result of `tasks_wait_for_io`. With None, only `is_full` decides.
+    """
     return is_full and is_waited_for is not False
 
 
 def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Returns True if some CPU is saturated by interrupts; see `VerdictRules`."""
+    """Returns True if a CPU is saturated by interrupts; see `VerdictRules`."""
     return any(
         share.softirq >= rules.softirq_ratio and share.idle <= rules.idle_ratio
         for share in cpu.cpus.values()
@@ -142,7 +162,7 @@ def softirq_is_saturated(cpu: CpuInterval, rules: VerdictRules) -> bool:
 
 
 def cpu_is_bottleneck(cpu: CpuInterval, rules: VerdictRules) -> bool:
-    """Returns True if some CPU is saturated by interrupts and the host has little iowait."""
+    """Returns True if a CPU is saturated by interrupts and the host has little iowait."""
     return cpu.host.iowait <= rules.iowait_ratio and softirq_is_saturated(cpu, rules)
 
 
@@ -158,13 +178,16 @@ def bottleneck_verdict(
 ) -> Verdict:
     """Returns the verdict for one interval.
 
-    slowed_by: why the device became slower during the current write; None if it did not, or if the
-        cause is unknown.
+    is_full, is_slow, is_waited_for, is_cpu_bound: the results of `device_is_full`,
+        `requests_are_slow`, `tasks_wait_for_io` and `cpu_is_bottleneck`.
+    slowed_by: why the device became slower during the current write. None means that it did not, or
+        that the cause is unknown.
 
-    DEVICE: the device is stalled or full. PSI is not required: it does not count InnoDB's waits for
-        its own asynchronous I/O. A stall has priority over `slowed_by`.
-    UNKNOWN: requests are slow and tasks wait, but the device is not full and no CPU is saturated.
-        Examples are a throttled volume, a failing device and a single-threaded writer.
+    The verdict is DEVICE if the device is stalled or full. PSI is not required, because it does not
+    count InnoDB's waits for its own asynchronous I/O. A stall has priority over `slowed_by`.
+
+    The verdict is UNKNOWN if requests are slow and tasks wait, but the device is not full. Examples
+    are a throttled volume, a failing device and a single-threaded writer.
     """
     if disk.stalled:
         return Verdict.DEVICE

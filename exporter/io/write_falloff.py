@@ -1,13 +1,17 @@
-"""Detects falloffs: throughput drops during a long write by a writer that did not change.
+"""Detects falloffs: throughput drops during a long write although the writer did not change.
 
-A full write cache, garbage collection, heat or a slow link cause them. A falloff becomes visible
-only if a writer saturates the device until its cache is full: a restore, a bulk load or an ALTER
-TABLE, but rarely normal InnoDB load. Samples should be at most 5 seconds apart, because a cache can
-be full after 16 seconds. Do not use this for rotational drives and RAID volumes: their throughput
-also drops on inner tracks and through the controller's cache.
+Causes are a full write cache, garbage collection, heat and a slow link. A falloff is visible only
+if a writer saturates the device until its cache is full. A restore, a bulk load or an ALTER TABLE
+does so; normal InnoDB load rarely does. Samples should be at most 5 seconds apart, because a cache
+can be full after 16 seconds. Do not use this module for rotational drives and RAID volumes: their
+throughput also drops on inner tracks and because of the controller's cache.
+
+A burst is a write that saturates the device, with pauses shorter than 30 seconds. The reference is
+the throughput at the start of a burst. A falloff is confirmed when the throughput stays below 67 %
+of the reference for 15 seconds. `WriteFalloffRules` can change these values.
 
 `WriteFalloffDetector` detects falloffs. `WriteFalloffTracker` counts them and determines the cause.
-Both are pure: no files, no clock, no logs.
+Both use no files, no clock and no logs.
 """
 
 import math
@@ -18,31 +22,34 @@ from exporter.io.interval import DiskInterval
 from exporter.io.slowdown import SlowdownEvidence, slowdown_verdict
 from exporter.io.verdict import Verdict
 
-#: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated
-#: because a drive may report heat only later.
+#: Time between two checks for the cause while a drive is slow, in seconds. The check is repeated,
+#: because the drive may report a high temperature some time after it became slow.
 _CAUSE_INTERVAL_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFalloffRules:
-    """Defines a saturating write and a falloff.
+    """The thresholds that define a saturating write and a falloff.
 
-    busy_ratio, read_share: an interval is a saturating write if the device is at least this busy
-        and reads are less than this share of the bytes. The queue depth has no limit,
-        because a single synchronous writer saturates the device with one request in flight.
-    rest_seconds: the burst ends after this time without such an interval.
-    reference_bytes, reference_samples, reference_seconds: the reference throughput is computed from
-        the first intervals of the burst near or above their 75th percentile. They cover this many
-        bytes or seconds, whichever comes first, and at least this many samples.
-    reference_ratio, reference_most_seconds: later samples that differ by at most this ratio are
-        added to the reference, until it covers this many seconds.
-    falloff_ratio: throughput at or below this share of the reference is slow. With two thirds, a
-        drop from 410 to 260 MB/s counts.
-    size_ratio: if the mean request size differs by more than this ratio, the writer has changed,
-        and the drop is not a falloff.
-    await_factor: if the await has not grown by more than this factor, the writer has slowed down,
-        not the drive.
-    lasting_seconds: the slow samples together must cover this many seconds.
+    busy_ratio, read_share: an interval is a saturating write if the device's busy ratio is at least
+        busy_ratio and reads are less than this share of the bytes. No minimum queue depth is
+        required, because a single synchronous writer saturates the device with one request in
+        flight.
+    rest_seconds: the burst ends after this time without a saturating write.
+    reference_bytes, reference_samples, reference_seconds: the first intervals of the burst are
+        collected until they are at least reference_samples and contain reference_bytes or last
+        reference_seconds. The reference throughput is the mean of those that are near or above
+        their 75th percentile.
+    reference_ratio, reference_most_seconds: later intervals whose throughput differs from the
+        reference by at most reference_ratio are added to it, until it covers
+        reference_most_seconds.
+    falloff_ratio: throughput at or below this share of the reference is slow. With 0.67, a drop
+        from 410 to 260 MB/s counts.
+    size_ratio: if the mean request size differs from that of the reference by more than this ratio,
+        the writer has changed, and the drop is not a falloff.
+    await_factor: if the await (the mean time of a request) has not grown by more than this factor,
+        the writer has slowed down and not the drive.
+    lasting_seconds: the slow intervals together must last at least this long.
     """
 
     busy_ratio: float = 0.9
@@ -63,8 +70,9 @@ class WriteFalloffRules:
 class WriteFalloff:
     """One detected falloff.
 
-    burst_bytes: bytes written in the burst before it.
-    burst_bytes_per_second, sustained_bytes_per_second: the throughput before and after.
+    burst_bytes: the bytes that were written in the burst before the throughput dropped.
+    burst_bytes_per_second: the throughput before the drop.
+    sustained_bytes_per_second: the throughput after the drop.
     """
 
     burst_bytes: int
@@ -73,13 +81,13 @@ class WriteFalloff:
 
     @property
     def ratio(self) -> float:
-        """The throughput after the falloff divided by that before."""
+        """The throughput after the drop divided by the throughput before; below 1."""
         return self.sustained_bytes_per_second / self.burst_bytes_per_second
 
 
 @dataclass(slots=True)
 class _Writes:
-    """The sums over several intervals."""
+    """The sums of the writes of several intervals."""
 
     seconds: float = 0.0
     written_bytes: int = 0
@@ -107,9 +115,10 @@ class _Writes:
 
 @dataclass(slots=True)
 class _SlowRun(_Writes):
-    """Consecutive slow intervals.
+    """Consecutive intervals with slow throughput.
 
-    before_bytes: bytes written in the burst before the first of them.
+    before_bytes: the bytes that were written in the burst before the first of these intervals.
+    first: the first of these intervals.
     """
 
     before_bytes: int = 0
@@ -119,9 +128,9 @@ class _SlowRun(_Writes):
 class WriteFalloffDetector:
     """Detects falloffs in the intervals of one device.
 
-    is_open: a burst is in progress. Otherwise the caller may skip intervals with a smaller busy
-        ratio than in the rules.
-    is_slow: the device was still slow after a falloff in the last interval.
+    is_open: True while a burst is in progress. While it is False, the caller may skip intervals
+        whose busy ratio is below that of the rules.
+    is_slow: True if a falloff was detected in this burst and the last interval was still slow.
     """
 
     __slots__ = (
@@ -148,9 +157,11 @@ class WriteFalloffDetector:
         self._reset()
 
     def observe(self, now: float, disk: DiskInterval) -> WriteFalloff | None:
-        """Records the interval that ended at `now`, in seconds of any monotonic clock.
+        """Records an interval; returns the falloff that it confirms, else None.
 
-        Returns the falloff in the interval that confirms it, once per burst; else None.
+        A burst has at most one falloff.
+
+        now: the end of the interval in seconds of any monotonic clock.
         """
         rules = self._rules
         read_bytes, written_bytes = disk.read_bytes, disk.written_bytes
@@ -191,7 +202,10 @@ class WriteFalloffDetector:
         self._recovery_limit: float | None = None
 
     def _pause(self, now: float, disk: DiskInterval) -> None:
-        """Records an interval below saturation. Its writes also fill the write cache."""
+        """Records an interval of the burst that is not a saturating write.
+
+        Its bytes are counted, because they also fill the write cache.
+        """
         if now - self._saturated_at >= self._rules.rest_seconds:
             self._reset()
             return
@@ -215,7 +229,8 @@ class WriteFalloffDetector:
         if reference is None:
             return None
         self._limit = rules.falloff_ratio * reference.bytes_per_second
-        # On a slow drive, a small cache may be full within the reference samples.
+        # A small cache may be full before the reference is complete, so the first intervals are
+        # compared too.
         for before, sample in first:
             if falloff := self._compare(before, sample, reference):
                 return falloff
@@ -241,7 +256,7 @@ class WriteFalloffDetector:
             return None
         falloff = _falloff(slow, reference)
         self._slow = None
-        # The device has recovered when its throughput is halfway back to the reference.
+        # The device counts as slow until its throughput is halfway back to the reference.
         self._recovery_limit = (
             falloff.sustained_bytes_per_second + falloff.burst_bytes_per_second
         ) / 2
@@ -250,10 +265,11 @@ class WriteFalloffDetector:
 
 
 def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _Writes | None:
-    """Returns the samples near or above the 75th percentile of throughput; None without writes.
+    """Returns the sums of the fast intervals; None if they contain no writes.
 
-    Slower samples are left out: on a fast drive with a small cache, one of the first three samples
-    may be slow already.
+    An interval is fast if its throughput is at least `falloff_ratio` times the 75th percentile.
+    Slower intervals are left out: on a fast drive with a small cache, the cache may be full within
+    the first three intervals.
     """
     speeds = sorted(disk.written_bytes / disk.seconds for disk in first)
     position = 0.75 * (len(speeds) - 1)
@@ -268,9 +284,10 @@ def _reference_writes(first: list[DiskInterval], rules: WriteFalloffRules) -> _W
 
 
 def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
-    """Returns the falloff. The throughput fell at an unknown time within the first slow interval.
+    """Returns the falloff between the reference and the slow intervals.
 
-    The bytes of that interval are therefore divided between the time before and after the falloff.
+    The throughput dropped at an unknown time within the first slow interval. That time is computed
+    from the bytes of the interval, so that only the bytes before the drop count for the burst.
     """
     fast, sustained = reference.bytes_per_second, slow.bytes_per_second
     burst_bytes = float(slow.before_bytes)
@@ -286,9 +303,12 @@ def _falloff(slow: _SlowRun, reference: _Writes) -> WriteFalloff:
 class WriteFalloffTracker:
     """Counts the falloffs of one drive, and determines the cause while the drive is slow.
 
-    events: the number of falloffs. last: the last one, or None.
-    busy_ratio, burst: while `burst` is not open, the caller may skip intervals with a smaller busy
-        ratio. This saves nearly all calls.
+    events: the number of falloffs since the start.
+    last: the last falloff; None before the first one.
+    burst: the detector.
+    busy_ratio: while `burst.is_open` is False, the caller may skip intervals with a smaller busy
+        ratio. This saves nearly all calls of `observe`.
+    evidence (argument): returns the drive's temperature and link speed.
     """
 
     __slots__ = (
@@ -312,15 +332,16 @@ class WriteFalloffTracker:
         self.reconfigure(rules)
 
     def reconfigure(self, rules: WriteFalloffRules) -> None:
-        """Applies new settings. An open burst is forgotten."""
+        """Applies new settings. The state of a burst that is in progress is discarded."""
         self.busy_ratio = rules.busy_ratio
         self.burst = WriteFalloffDetector(rules)
 
     def observe(self, now: float, disk: DiskInterval) -> Verdict | None:
-        """Records the interval that ended at `now`.
+        """Records an interval; returns why the drive is slow after a falloff.
 
-        Returns the cause while the drive is slow after a falloff; None if it is not, or if the
-        cause is unknown.
+        Returns None if the drive is not slow, or if the cause is unknown.
+
+        now: the end of the interval in seconds of any monotonic clock.
         """
         burst = self.burst
         falloff = burst.observe(now, disk)
