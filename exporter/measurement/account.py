@@ -1,7 +1,9 @@
-"""Reserves and charges the bytes of a measurement in the budget that the daemon uses too.
+"""Reserves and charges the bytes of a measurement in the budget, which the daemon uses too.
 
-The bytes are charged to the drive's life and not to the day of the scheduled probes, because the
-user consented to them.
+The budget limits the bytes that probes write to a drive, per day and over the drive's life. Before
+a run, the most that it may write is reserved. After the run, the bytes that it wrote are charged.
+The bytes of a measurement are charged to the drive's life only. They do not reduce what scheduled
+probes may write today, because the user consented to them.
 """
 
 import tempfile
@@ -20,24 +22,28 @@ from exporter.probe.location import Location
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.report.formatting import quantity
 
-#: A limit that no load reaches, for the guard with --anyway: load does not end the run then.
+#: A limit that no load reaches. With --anyway it replaces the guard's limits for load, so that load
+#: does not end the run.
 _UNREACHABLE = 1 << 30
 
 
 class MeasurementAccount:
     """The budget of one drive.
 
-    charged_bytes (attribute): bytes that this process has charged so far. rated_bytes (attribute):
-    the drive's rated endurance in bytes; None is unknown.
+    charged_bytes: the bytes that this process has charged so far.
+    rated_bytes: the drive's rated endurance in bytes; None means unknown.
     """
 
     def __init__(
         self, directory: ProbeDirectory, settings: Settings, state: Path, clock: Clock
     ) -> None:
-        """Open the budget. directory: its location is known. state: the directory of the budget.
+        """Open the budget.
+
+        directory: the directory to measure in. `ProbeDirectory.locate` must have succeeded.
+        state: the state directory, which contains the budget's file.
 
         Raises:
-            ConfigError: this user may not write to the directory of the budget.
+            ConfigError: this user may not write to the state directory.
         """
         try:
             with tempfile.TemporaryFile(dir=state):
@@ -61,16 +67,16 @@ class MeasurementAccount:
 
     @property
     def left(self) -> WriteLimits:
-        """What is left of the drive's limits, in bytes."""
+        """The bytes that may still be written to the drive, today and over its life."""
         return self._budget.remaining(self._drive)
 
     @property
     def unacknowledged(self) -> Reservation | None:
-        """The run during which the host rebooted, if it is not acknowledged yet."""
+        """The run during which the host rebooted; None if there is none or it was acknowledged."""
         return self._budget.unacknowledged
 
     def recover(self) -> None:
-        """Charge the bytes of a run that was killed. The caller holds the host lock.
+        """Charge the bytes of a run whose process was killed. Call it while holding the host lock.
 
         Raises:
             ReadError: the budget's file cannot be read or written.
@@ -82,12 +88,17 @@ class MeasurementAccount:
         self._budget.refresh()
 
     def reserve(self, what: str, written_bytes: int) -> int:
-        """Reserve the bytes of a run; returns the reserved bytes. The caller holds the host lock.
+        """Reserve the bytes of a run. Call it while holding the host lock.
 
-        what: the names of the profiles, joined by "+", or "filling".
+        Returns the number of reserved bytes: twice `written_bytes`, because the file system writes
+        additional data.
+
+        what: the names of the profiles, joined by "+"; or "filling".
+        written_bytes: upper bound of the bytes that fio writes.
 
         Raises:
-            ConfigError: the remaining budget is too small. ReadError: as `recover`.
+            ConfigError: the remaining budget is too small.
+            ReadError: the budget's file cannot be read or written.
         """
         try:
             reserved = self._budget.reserve(self._drive, what, written_bytes, on_demand=True)
@@ -98,10 +109,14 @@ class MeasurementAccount:
         return reserved
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> None:
-        """Charge the last reserved run; see `budget_ledger.charge` for the arguments.
+        """Charge the bytes that the last reserved run wrote, and remove its reservation.
+
+        fio_bytes: the bytes that fio reports as written; None if it reported nothing. Then all
+            reserved bytes are charged.
+        device_bytes: the bytes that the device wrote during the run; None if unknown.
 
         Raises:
-            ReadError: the budget's file cannot be written.
+            ReadError: the budget's file cannot be read or written.
         """
         try:
             self.charged_bytes += self._budget.settle(fio_bytes, device_bytes)
@@ -109,7 +124,10 @@ class MeasurementAccount:
             raise self._unusable(e) from e
 
     def too_much(self, written_bytes: int) -> ConfigError:
-        """Returns the error for a write that exceeds the remaining budget."""
+        """Returns the error to raise if a write exceeds the remaining budget.
+
+        written_bytes: upper bound of the bytes that fio would write.
+        """
         wanted = quantity(FILESYSTEM_FACTOR * written_bytes, "B")
         left = quantity(self.left.life_bytes, "B")
         return ConfigError(
@@ -125,9 +143,12 @@ class MeasurementAccount:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What all steps of a measurement share.
+    """The objects that all steps of a measurement share.
 
-    directory: its location is known. rules: the limits of the gate and the guard.
+    directory: the directory to measure in. `ProbeDirectory.locate` has succeeded.
+    account: the budget of the drive below the directory.
+    rules: the limits of the gate and the guard.
+    interruption: records signals such as Ctrl-C.
     """
 
     directory: ProbeDirectory
@@ -143,7 +164,10 @@ class Conditions:
 
 
 def guard_rules(rules: GateRules, *, anyway: bool) -> GateRules:
-    """Returns the configured rules; with `anyway` they do not end a run because of load."""
+    """Returns the rules for the guard.
+
+    anyway: the option --anyway was given. The guard then does not end a run because of load.
+    """
     if not anyway:
         return rules
     return replace(rules, guard_queue=_UNREACHABLE, guard_pressure_ratio=float(_UNREACHABLE))
