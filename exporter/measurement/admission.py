@@ -1,7 +1,9 @@
 """Decides whether a measurement may start: the host lock, the gate, and the user's consent.
 
-The gate is the daemon's own. The user sees how much is written before anything is written. The
-host lock is released while the user answers, so that scheduled probes do not wait.
+The host lock allows one probe per host. The gate checks whether a probe may start, by the load and
+by the state of the drive; scheduled probes use the same gate. The user sees how much a measurement
+writes before anything is written. The host lock is released while the user answers, so that
+scheduled probes do not wait.
 """
 
 import re
@@ -23,22 +25,27 @@ from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable, quantity
 from exporter.report.progress import Progress
 
-#: The timeout for the host lock, longer than the daemon usually probes, and the time between tries.
+#: The timeout for acquiring the host lock, and the time between two attempts, in seconds. The
+#: timeout is longer than most probes of the daemon.
 _LOCK_TIMEOUT_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.5
 
-#: The interval over which the load is measured before a measurement starts, in seconds.
+#: For this time the load is measured before a measurement starts, in seconds.
 _LOAD_SECONDS = 2.0
 
-#: If the user takes longer than this to answer, the gate decides again.
+#: If the user takes longer than this to answer, in seconds, the gate decides again.
 _DECISION_VALID_SECONDS = 10.0
 
 
 class HostLockSession:
-    """The host lock of one measurement: acquired, released for a question, and acquired again.
+    """The host lock of one measurement. It is released while the user answers a question.
 
-    directories: where the lock file may be. state: the directory of the pid file. messages: stream
-    that shows which process holds the lock while this one waits.
+    lock: the host lock.
+    pid_file: the file with the process ID of the running fio.
+    directories (argument): directories in which the lock file may be created, in order of
+        preference.
+    state (argument): the directory of the pid file.
+    messages (argument): the stream for progress messages while this process waits for the lock.
     """
 
     def __init__(
@@ -53,10 +60,11 @@ class HostLockSession:
         self._messages = messages
 
     def acquire(self) -> None:
-        """Acquire the host lock, and settle the bytes of a run that was killed.
+        """Acquire the host lock, and charge the bytes of an earlier run whose process was killed.
 
         Raises:
-            ConfigError: another process holds the lock for too long, or it cannot be created.
+            ConfigError: another process holds the lock for too long, or the lock file cannot be
+                created.
             ReadError: the budget cannot be read or written.
         """
         conditions = self._conditions
@@ -78,8 +86,11 @@ def wait_for_lock(
 ) -> None:
     """Wait until this process holds the host lock.
 
+    First it kills a fio that an earlier process left running.
+
     Raises:
-        ConfigError: another process holds it for too long, or it cannot be created.
+        ConfigError: another process holds the lock for longer than the timeout, or the lock file
+            cannot be created.
     """
     until = clock.monotonic() + timeout_seconds
     while not (pid_file.kill_leftover() and lock.acquire()):
@@ -98,10 +109,12 @@ def wait_for_lock(
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """What a measurement is about to write.
+    """The amount of data that a measurement will write.
 
-    written_bytes: upper bound of what fio writes in all runs, plus the filling of the file.
-    missing_bytes: free space that the file still takes.
+    profile: one of the profiles of the measurement.
+    written_bytes: upper bound of the bytes that fio writes in all runs, plus the bytes that are
+        written to fill the file before.
+    missing_bytes: the additional free space that the file needs.
     """
 
     profile: Profile
@@ -111,7 +124,11 @@ class PlannedWrite:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Queries the gate for one directory. anyway: admit despite load."""
+    """Queries the gate for one directory.
+
+    anyway: ignore the load of the host and of the device.
+    messages: the stream for progress messages.
+    """
 
     conditions: Conditions
     settings: Settings
@@ -119,12 +136,12 @@ class Admission:
     messages: TextIO
 
     def check(self, plan: PlannedWrite, *, is_stuck: bool) -> None:
-        """Measure the load for two seconds, and return if the measurement may start.
+        """Measure the load for two seconds, and return normally if the measurement may start.
 
-        is_stuck: a fio process cannot be ended.
+        is_stuck: True if an earlier fio process cannot be ended.
 
         Raises:
-            ConfigError: it may not start. With --anyway, load is not a reason.
+            ConfigError: the measurement may not start. With --anyway, load does not cause this.
             ReadError: the filesystem cannot be read.
         """
         decision = gate(self._state(plan, is_stuck=is_stuck), self.conditions.rules)
@@ -173,7 +190,10 @@ class Admission:
 
 
 def _with_units(words: str) -> str:
-    """Returns the gate's message with rounded sizes: the gate prints plain bytes for the log."""
+    """Returns the gate's message with rounded sizes and units, such as "18.3 GB".
+
+    The gate writes plain numbers of bytes, which are suitable for the log only.
+    """
     return re.sub(
         r"\b(\d{5,})\b(?: bytes)?(?! inodes)", lambda match: quantity(int(match[1]), "B"), words
     )
@@ -181,7 +201,11 @@ def _with_units(words: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """answers: the user's input. messages: questions and progress, not results."""
+    """The streams of the terminal.
+
+    answers: the user's input.
+    messages: the output of questions and progress. Results are written elsewhere.
+    """
 
     answers: TextIO
     messages: TextIO
@@ -191,9 +215,11 @@ class Streams:
 class WritePlan:
     """The plan that the user consents to.
 
-    where: "/mnt/probe on sda". charge_bytes: written at most, including what the filesystem adds.
-    rated_bytes: the drive's rated endurance; None is unknown. left_bytes: what is left of today's
-    budget of the scheduled probes.
+    where: the directory and the device, such as "/mnt/probe on sda".
+    charge_bytes: the most that is written, including what the filesystem adds.
+    seconds: the longest time that the measurement takes.
+    rated_bytes: the drive's rated endurance; None means unknown.
+    left_bytes: the bytes that scheduled probes may still write today.
     """
 
     where: str
@@ -203,7 +229,7 @@ class WritePlan:
     left_bytes: int = 0
 
     def words(self) -> str:
-        """Returns a sentence without its subject: "writes at most 2 GB to ..."."""
+        """Returns the plan as text without a subject, such as "writes at most 2 GB to ..."."""
         if not self.charge_bytes:
             return f"reads in {self.where} and writes nothing; takes at most {span(self.seconds)}"
         life = ""
@@ -220,7 +246,9 @@ class WritePlan:
 
 
 def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
-    """Show the plan and return if the user consents. yes: do not ask.
+    """Show the plan, ask the user, and return normally if the user consents.
+
+    yes: only show the plan, because the user has already consented.
 
     Raises:
         ConfigError: the user refuses, or the input is not a terminal.
@@ -243,9 +271,10 @@ def ask_consent(plan: WritePlan, streams: Streams, *, yes: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """Obtains the user's consent.
+    """Asks for the user's consent.
 
-    yes: the user gave consent on the command line. admit: queries the gate again.
+    yes: the user consented on the command line with --yes.
+    admit: queries the gate again; raises ConfigError if the measurement may not start any more.
     """
 
     conditions: Conditions
@@ -255,14 +284,17 @@ class Consent:
     admit: Callable[[], None]
 
     def request(self, written_bytes: int, seconds: float, *, always: bool) -> None:
-        """Show what is written at most and how long it takes; return if the user consents.
+        """Show the plan, ask the user, and return normally if the user consents.
 
+        written_bytes: upper bound of the bytes that are written, without what the filesystem adds.
+        seconds: the longest time that the measurement takes.
         always: ask in any case. Otherwise ask only if the measurement writes more than scheduled
-        probes may still write today.
+            probes may still write today.
 
         Raises:
-            ConfigError: the user refuses, or the gate refuses after a long wait for the answer.
-            ReadError: as `HostLockSession.acquire`.
+            ConfigError: the user refuses, the input is not a terminal, the gate refuses after a
+                long wait for the answer, or the host lock cannot be acquired again.
+            ReadError: the filesystem cannot be read, or the budget cannot be read or written.
         """
         directory, account = self.conditions.directory, self.conditions.account
         plan = WritePlan(
