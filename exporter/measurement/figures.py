@@ -1,4 +1,4 @@
-"""Formats the figures of a measurement: as text for people, as plain values for JSON."""
+"""Formats the figures of a measurement as text for people and as plain values for JSON."""
 
 import re
 from typing import Any
@@ -13,22 +13,22 @@ _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 
 
 def size(count: float) -> str:
-    """Returns a number of bytes with a decimal unit, as on drives' labels: 18.3 GB."""
+    """Returns a number of bytes with a decimal unit, as on the labels of drives: "18.3 GB"."""
     return quantity(count, "B")
 
 
 def speed(bytes_per_second: float | None) -> str:
-    """Returns MB/s without the unit, for a table; a dash if unknown."""
+    """Returns a throughput in MB/s as text without the unit, for a table; "-" for None."""
     return "-" if bytes_per_second is None else number(bytes_per_second / 1e6)
 
 
 def latency(seconds: float | None) -> str:
-    """Returns a latency with its unit: 85.2 µs; a dash if unknown."""
+    """Returns a latency with its unit, such as "85.2 µs"; "-" for None."""
     return "-" if seconds is None else quantity(seconds, "s")
 
 
 def span(seconds: float) -> str:
-    """Returns a duration: 8 s, 7 min, 1 h 20 min."""
+    """Returns a duration as text, such as "8 s", "7 min" or "1 h 20 min"."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     minutes = round(seconds / 60)
@@ -38,7 +38,7 @@ def span(seconds: float) -> str:
 
 
 def blocks(count: int) -> str:
-    """Returns a block size with a binary unit, as fio and InnoDB write it: 16 KiB."""
+    """Returns a block size in bytes with a binary unit, as fio and InnoDB write it: "16 KiB"."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if count >= unit and count % unit == 0:
             return f"{count // unit} {name}"
@@ -46,9 +46,13 @@ def blocks(count: int) -> str:
 
 
 def size_bytes(flag: str, text: str, example: str) -> int:
-    """Returns a size in bytes: "16GiB", "16G" and "17179869184" are equal, "16GB" is 16 * 10**9.
+    """Returns the number of bytes that a text such as "16GiB" means.
 
-    flag, example: the command's option and a valid size, for the message.
+    "16GiB", "16G" and "17179869184" are equal. "16GB" is 16 * 10**9 bytes.
+
+    flag: the command's option, for the error message.
+    text: the option's value.
+    example: a valid size, for the error message.
 
     Raises:
         ConfigError: the text is not a size.
@@ -62,7 +66,10 @@ def size_bytes(flag: str, text: str, example: str) -> int:
 
 
 def parameters(profile: Profile, engine: str) -> dict[str, Any]:
-    """Returns a run's parameters as JSON values. engine: the name of fio's engine that was used."""
+    """Returns the parameters of a run of fio as JSON values, keyed by name.
+
+    engine: the name of the I/O engine that fio used.
+    """
     return {
         "engine": engine,
         "rw": profile.rw.value,
@@ -77,7 +84,7 @@ def parameters(profile: Profile, engine: str) -> dict[str, Any]:
 
 
 def operation(result: OpResult) -> dict[str, Any]:
-    """Returns one operation's results as JSON values."""
+    """Returns the results of the reads, writes or syncs of a run as JSON values, keyed by name."""
     return {
         "operations": result.operations,
         "bytes": result.bytes,

@@ -1,4 +1,8 @@
-"""Runs fio for a measurement under guard, and prepares and removes the file that it uses."""
+"""Runs fio for a measurement, and prepares and removes the file that fio uses.
+
+The guard checks four times per second during a run whether production needs the device. If so, it
+ends fio.
+"""
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +24,7 @@ from exporter.probe.production_load import GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.report.formatting import printable
 
-#: The kernel's default of max_sectors_kb in KiB, used if sysfs lacks the value.
+#: The value used for the queue setting max_sectors_kb if sysfs lacks it, in KiB.
 _DEFAULT_REQUEST_KB = 128
 
 _GUARD_WORDS: Mapping[Reason, str] = {
@@ -33,9 +37,11 @@ _GUARD_WORDS: Mapping[Reason, str] = {
 
 @dataclass(frozen=True, slots=True)
 class GuardedRun:
-    """Runs fio in one directory.
+    """Runs fio in one directory, under guard and within the budget.
 
-    lock: the host lock, held by this process; fio inherits it. sys: the mount point of sysfs.
+    lock: the host lock. This process holds it, and fio inherits it.
+    pid_file: the file in which fio's process ID is recorded.
+    sys: the mount point of sysfs.
     """
 
     conditions: Conditions
@@ -50,13 +56,18 @@ class GuardedRun:
         file: Path,
         go_on: Callable[[GuardSampler], bool] | None,
     ) -> RunOutcome:
-        """Reserve bytes, run the profiles one after the other in one fio, and settle the bytes.
+        """Run the profiles one after the other in a single fio process; returns the outcome.
 
-        go_on: see `Measurement.run`.
+        Before the run, the bytes that the profiles may write are reserved in the budget. After it,
+        the bytes that were written are charged.
+
+        file: the file that fio reads and writes.
+        go_on: called four times per second with the guard's sampler. If it returns False, the run
+            is ended. None means that nothing is called.
 
         Raises:
             ConfigError: the budget is too small.
-            ReadError: the budget cannot be written.
+            ReadError: the budget cannot be read or written.
         """
         directory, account = self.conditions.directory, self.conditions.account
         written = sum(profile.written_bytes_at_most for profile in profiles)
@@ -88,9 +99,11 @@ class GuardedRun:
         return outcome
 
     def _with_device_depth(self, profile: Profile) -> Profile:
-        """Returns the profile with the largest number of its requests in the device as depth.
+        """Returns the profile with a depth that is counted in requests of the device.
 
-        The kernel splits a block that is larger than max_sectors_kb into several requests.
+        The kernel splits a block that is larger than max_sectors_kb into several requests. So the
+        device may have more requests in flight than fio. The guard subtracts the probe's own
+        requests and needs their largest number in the device.
         """
         device = self.conditions.location.device.replace("/", "!")
         queue = self.sys / "block" / device / "queue"
@@ -98,7 +111,8 @@ class GuardedRun:
         return replace(profile, depth=profile.depth * -(-profile.block_bytes // largest))
 
     def _write_pid(self, pid: int) -> None:
-        # Not fatal: fio ends with this process, and inherits the host lock while it lives.
+        # An error is ignored. The file is needed only if fio outlives this process, and then fio
+        # still holds the host lock.
         with suppress(OSError):
             self.pid_file.write(pid)
 
@@ -112,13 +126,13 @@ def failure_message(outcome: RunOutcome, interruption: InterruptHandler) -> str:
     if outcome.reason is not None:
         seconds = span(outcome.ended_at - outcome.started_at)
         return f"the guard ended it after {seconds}: {guard_words(outcome.reason)}"
-    # fio is started through setpriv, which the user did not ask for.
+    # fio is started through setpriv, which the user does not know. The message names fio instead.
     words = printable(outcome.message)
     return words.replace("setpriv", "fio", 1) or f"fio: {outcome.result.value}"
 
 
 def guard_words(reason: Reason) -> str:
-    """Returns a message for the guard's reason to end a run."""
+    """Returns the guard's reason to end a run as text for people."""
     return _GUARD_WORDS.get(reason, reason.value)
 
 
@@ -130,14 +144,17 @@ def fill_file(
     missing_bytes: int,
     show: Callable[[str, float], None],
 ) -> None:
-    """Fill what is missing of the file, under guard, and charge it to the account.
+    """Fill the missing part of the file with random data, and charge the bytes to the budget.
 
-    missing_bytes: the result of `filling.bytes_to_fill`. show: receives a message and the progress,
-    0 to 1.
+    name: the file's name in the directory.
+    size_bytes: the length of the file afterwards.
+    missing_bytes: the bytes to write, as returned by `filling.bytes_to_fill`.
+    show: receives a message and the progress, 0 to 1.
 
     Raises:
         ConfigError: the directory or the file cannot be used, or the budget is too small.
-        ReadError: the disk is full, production needs the device, or the user interrupted it.
+        ReadError: the disk is full, production needs the device, the user interrupted the filling,
+            or the budget cannot be read or written.
     """
     directory, account = conditions.directory, conditions.account
     interruption = conditions.interruption
@@ -148,7 +165,8 @@ def fill_file(
         show("filling the file with random data", length_bytes / size_bytes)
 
     with _unsafe_file_as_config_error(directory.path):
-        # Before the reservation: an unusable file is not written and must not be charged.
+        # This check comes before the reservation. Nothing is written to an unusable file, so
+        # nothing must be charged for it.
         probe_file.check_usable(directory.path, name)
         account.reserve("filling", missing_bytes)
         try:
@@ -168,7 +186,9 @@ def fill_file(
 
 
 def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
-    """Extend the file to at least `size_bytes`, check it, and return it. Call before each run.
+    """Extend the file to at least `size_bytes` without filling it, and check it.
+
+    Call this before each run. Returns the path of the file.
 
     Raises:
         ConfigError: the directory or the file cannot be used.
@@ -183,16 +203,20 @@ def prepare_length(directory: Path, name: str, size_bytes: int) -> Path:
 def remove_afterwards(
     directory: Path, name: str, is_in_use: Callable[[], bool] = lambda: False
 ) -> Iterator[None]:
-    """At the end of the context remove the file, and the directory too if it did not exist before.
+    """Context manager that removes a probe's file at its end.
 
-    is_in_use: called at the end. Both stay if it returns True, because fio still writes there.
+    It also removes the directory if the directory did not exist at the start.
+
+    name: the file's name in the directory.
+    is_in_use: called at the end. If it returns True, nothing is removed, because fio still writes
+        to the file.
     """
     is_new = not os.path.lexists(directory)
     try:
         yield
     finally:
         if not is_in_use():
-            # A file that probes do not own stays.
+            # A file that was not created for probes is not removed.
             with suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.remove(directory, name)
             if is_new:
