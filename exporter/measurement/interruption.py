@@ -1,4 +1,8 @@
-"""Handles Ctrl-C, SIGTERM and a closed terminal: they end the measurement, not this process."""
+"""Handles Ctrl-C, SIGTERM and a closed terminal during a measurement.
+
+These signals end the measurement. This process continues, so that it can end fio, charge the
+written bytes to the budget and remove files.
+"""
 
 import signal
 import sys
@@ -10,10 +14,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class InterruptHandler:
-    """A context that records the first signal. A second Ctrl-C raises KeyboardInterrupt.
+    """Context manager that records the first signal. A later Ctrl-C raises KeyboardInterrupt.
 
-    The measurement polls `is_set`, then ends fio and settles its bytes. Use it on the main thread
-    only. signal (attribute): the recorded signal; None if there was none.
+    The measurement polls `is_set`. If it is True, the measurement ends fio and charges the written
+    bytes. Use this class on the main thread only.
+
+    signal: the recorded signal; None if there was none.
     """
 
     def __init__(self) -> None:
@@ -23,9 +29,10 @@ class InterruptHandler:
 
     @contextmanager
     def exit_at_once(self) -> Iterator[None]:
-        """Inside the context a signal raises KeyboardInterrupt or SystemExit at once.
+        """Context manager in which a signal raises KeyboardInterrupt or SystemExit at once.
 
-        Use it while no fio runs. If a signal was recorded before, entering the context raises.
+        Use it while fio does not run. If a signal is already recorded, entering the context raises
+        the exception.
         """
         if self.signal is not None:
             self._exit(self.signal)
@@ -48,7 +55,7 @@ class InterruptHandler:
 
     def __enter__(self) -> "InterruptHandler":  # noqa: PYI034 - Self came with Python 3.11
         for number in _SIGNALS:
-            # Under nohup(1) SIGHUP stays ignored.
+            # Ignored signals stay ignored, such as SIGHUP under nohup(1).
             if signal.getsignal(number) is not signal.SIG_IGN:
                 self._before[number] = signal.signal(number, self._record)
         return self
