@@ -1,4 +1,4 @@
-"""Runs a measurement as the daemon's user, also if root starts it."""
+"""Runs a measurement with the rights of the daemon's user if root starts it."""
 
 import errno
 import os
@@ -15,10 +15,10 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def as_owner(directory: Path) -> Iterator[None]:
-    """As root: run with the rights of the directory's owner inside the context.
+    """Context manager in which root has only the rights of the directory's owner.
 
-    Otherwise root would leave files in the state directory that the daemon cannot read. For another
-    user than root nothing changes.
+    Without it, root would create files in the state directory that the daemon cannot read. It does
+    nothing if this process does not run as root, or if root owns the directory.
 
     Raises:
         ConfigError: root may not change its user here.
@@ -32,9 +32,9 @@ def as_owner(directory: Path) -> Iterator[None]:
     try:
         os.setgroups(_groups(user, group))
         os.setresgid(group, group, before)
-        # The real user too: the kernel removes the parent-death signal of a program whose real and
-        # effective users differ, and fio would outlive this process (prctl(2), AT_SECURE). The
-        # saved user 0 allows to become root again.
+        # The real user changes too. If the real and the effective user of a program differ, the
+        # kernel removes its parent-death signal (prctl(2), AT_SECURE), and fio would outlive this
+        # process. The saved user stays 0, so that this process can become root again.
         os.setresuid(user, user, 0)
     except OSError as e:
         raise ConfigError(
@@ -51,12 +51,14 @@ def as_owner(directory: Path) -> Iterator[None]:
 
 @contextmanager
 def created_directory(directory: Path, state: Path) -> Iterator[None]:
-    """As root: create the directory if it is missing, with mode 0700 and the owner of `state`.
+    """Context manager that creates a missing directory, if this process runs as root.
 
-    At the end of the context it is removed if it is empty. Its parent may belong to root.
+    The directory gets mode 0700 and the owner of `state`. At the end of the context it is removed
+    if it is empty. Its parent directory may belong to root. Nothing is created if this process does
+    not run as root, or if root owns `state`.
 
     Raises:
-        ConfigError: it cannot be created.
+        ConfigError: the directory cannot be created.
     """
     owner = _owner(state)
     if owner is None or os.path.lexists(directory):
@@ -81,10 +83,14 @@ def created_directory(directory: Path, state: Path) -> Iterator[None]:
 
 
 def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
-    """Create the directory and change its owner. parent: a descriptor of its parent.
+    """Create the directory and change its owner.
+
+    parent: a file descriptor of the parent directory.
+    owner: user ID and group ID.
 
     Raises:
-        ConfigError: the directory could not be created, or was removed again.
+        ConfigError: the directory could not be created, or its owner could not be changed. In the
+            second case the directory is removed again.
     """
     name = directory.name
     try:
@@ -104,13 +110,17 @@ def _make(parent: int, directory: Path, owner: tuple[int, int]) -> None:
 
 
 def give(parent: int, name: str, owner: tuple[int, int]) -> None:
-    """Change the owner of the new directory `name` in the directory of the descriptor `parent`.
+    """Change the owner of a directory that root has just created.
 
     The directory must be empty, belong to root and have mode 0700. Otherwise another user may have
-    replaced it.
+    replaced it, and its owner is not changed.
+
+    parent: a file descriptor of the parent directory.
+    name: the name of the directory in its parent.
+    owner: the new user ID and group ID.
 
     Raises:
-        OSError: it is another directory. Its owner does not change.
+        OSError: the directory is not as described above, or its owner cannot be changed.
     """
     descriptor = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
@@ -124,7 +134,11 @@ def give(parent: int, name: str, owner: tuple[int, int]) -> None:
 
 
 def _owner(directory: Path) -> tuple[int, int] | None:
-    """Returns user and group of a directory; None if it is root's or this process is not root."""
+    """Returns the user ID and the group ID of a directory's owner.
+
+    Returns None if root owns the directory, if this process does not run as root, or if the
+    directory does not exist.
+    """
     try:
         status = os.stat(directory)
     except OSError:
