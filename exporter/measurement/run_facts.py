@@ -1,4 +1,4 @@
-"""Describes what was measured, for a report: drive, directory, filesystem, charged bytes."""
+"""Describes for a report what was measured: drive, directory, filesystem, charged bytes."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -16,9 +16,11 @@ from exporter.measurement.session import Measurement
 
 @dataclass(frozen=True, slots=True)
 class MeasuredDrives:
-    """The drives below the directory, by their device names.
+    """The drives that store the measured directory.
 
-    capacity_bytes: capacity of the measured device; None is unknown.
+    topology: the topology of the host.
+    drives: the drives, keyed by device name.
+    capacity_bytes: the capacity of the measured device; None means unknown.
     """
 
     topology: Topology
@@ -27,12 +29,12 @@ class MeasuredDrives:
 
     @property
     def identities(self) -> tuple[str, ...]:
-        """The drives' stable identities."""
+        """The identities of the drives: WWN, or model and serial number, or device name."""
         return tuple(drive.identity for drive in self.drives.values())
 
     @property
     def words(self) -> str:
-        """Model and serial number of each drive, for people."""
+        """Device name, model and serial number of each drive, as text for people."""
         return "; ".join(self._drive(name) for name in self.drives)
 
     def _drive(self, name: str) -> str:
@@ -42,7 +44,7 @@ class MeasuredDrives:
 
 
 def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDrives:
-    """Returns the drives below the measured directory, from a new read of the topology."""
+    """Reads the topology again, and returns the drives that store the measured directory."""
     paths, location = settings.path, measurement.location
     host = topology.read(paths.sysfs, paths.procfs, paths.rootfs, look_for_servers=False).value
     known = survey.drives_from_topology(host, settings.device)
@@ -57,7 +59,11 @@ def measured_drives(measurement: Measurement, settings: Settings) -> MeasuredDri
 def facts(
     measurement: Measurement, drives: MeasuredDrives, *, seconds: float, fio: str
 ) -> Iterator[tuple[str, str]]:
-    """Yields names and values for the report. fio: the version and engine of fio, as text."""
+    """Yields pairs of a name and a text for the report.
+
+    seconds: how long the measurement took.
+    fio: the version and the I/O engine of fio, as text.
+    """
     location, rated = measurement.location, measurement.directory.rated_bytes
     yield "Drive", drives.words or location.device
     yield "Directory", str(measurement.directory.path)
@@ -75,7 +81,7 @@ def facts(
 
 
 def data(measurement: Measurement) -> dict[str, Any]:
-    """Returns the facts as JSON values."""
+    """Returns device, directory, filesystem and charged bytes as JSON values, keyed by name."""
     location = measurement.location
     return {
         "device": location.device,
