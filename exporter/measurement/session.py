@@ -1,8 +1,12 @@
 """Runs a measurement: the steps that all measuring commands share, from the lock to the report.
 
-It uses the daemon's gate, budget, host lock and guard. The user sees how much is written and may
-consent to more than the day's budget. All written bytes are charged to the drive's life, and none
-to the day of the scheduled probes.
+A measurement uses the same host lock, gate, guard and budget as the daemon's probes. The host lock
+allows one probe per host. The gate decides whether a probe may start; the guard ends a running one
+if production needs the device. The budget limits the bytes that are written.
+
+The user sees how much a measurement writes, and may consent to more than the daily budget of the
+scheduled probes. All written bytes are charged to the budget for the drive's life, and none to the
+daily budget.
 """
 
 import contextlib
@@ -36,8 +40,8 @@ from exporter.report.content import Report
 from exporter.report.formatting import printable
 from exporter.report.progress import Progress
 
-#: Exit statuses of all measuring commands. 2 means a wrong argument, or a measurement that was
-#: refused.
+#: Exit statuses of all measuring commands: the result is good, the result is bad, nothing was
+#: measured. Status 2 means a wrong argument, or a measurement that was refused.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
 
@@ -45,8 +49,9 @@ MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 class MeasurementOptions:
     """The user's options.
 
-    directory: None for the configured one. yes: consent was given on the command line. anyway:
-    measure a busy device too.
+    directory: the directory to measure in; None means the configured one.
+    yes: the user consented on the command line.
+    anyway: measure even if the device is busy.
     """
 
     directory: Path | None = None
@@ -58,7 +63,9 @@ class MeasurementOptions:
 class MeasurementTools:
     """The parts of the system that a measurement uses; tests replace them.
 
-    fio: creates the `Fio`; called on the thread that runs it.
+    fio: creates the object that runs fio. It is called on the thread that then uses the object.
+    environment: the environment variables.
+    streams: the input and output of questions and progress.
     """
 
     clock: Clock
@@ -68,10 +75,12 @@ class MeasurementTools:
 
 
 class Measurement:
-    """A measurement in one directory, while this process holds the host lock; see `measuring`.
+    """A measurement in one directory; `measuring` creates it.
 
-    Call in this order: `begin` (`measuring` does), `admit`, `consent`, `prepare_file`, then `run`
-    any number of times.
+    Call the methods in this order: `admit`, `consent`, `prepare_file`, then `run` any number of
+    times. `measuring` calls `begin` first and `close` last.
+
+    state (argument): the state directory, which contains the budget's file.
     """
 
     def __init__(
@@ -107,15 +116,21 @@ class Measurement:
 
     @property
     def charged_bytes(self) -> int:
-        """Bytes charged to the budget so far."""
+        """The bytes that this measurement has charged to the budget so far."""
         return self._conditions.account.charged_bytes
 
     def begin(self) -> None:
-        """Acquire the host lock and settle the bytes of a killed run; see `HostLockSession`."""
+        """Acquire the host lock, and charge the bytes of an earlier run whose process was killed.
+
+        Raises:
+            ConfigError: another process holds the lock for too long, or the lock file cannot be
+                created.
+            ReadError: the budget cannot be read or written.
+        """
         self._lock_session.acquire()
 
     def with_engine(self, profiles: Sequence[Profile]) -> tuple[Profile, ...]:
-        """Returns the profiles with engines that this fio has.
+        """Returns the profiles, each with an I/O engine that the installed fio supports.
 
         Raises:
             CommandError: fio is missing or too old.
@@ -126,32 +141,43 @@ class Measurement:
         return tuple(with_engine(profile, engines) for profile in profiles)
 
     def admit(self, profile: Profile, written_bytes: int, missing_bytes: int) -> None:
-        """Query the gate, after measuring the load for two seconds.
+        """Measure the load for two seconds, and return normally if the measurement may start.
 
-        profile: one of those given to `measuring`. written_bytes, missing_bytes: as in
-        `PlannedWrite`.
+        profile: one of the profiles that were passed to `measuring`.
+        written_bytes: upper bound of the bytes that fio writes in all runs, plus the bytes that are
+            written to fill the file before.
+        missing_bytes: the additional free space that the file needs.
 
         Raises:
-            ConfigError: the measurement may not start. With --anyway, load is not a reason.
+            ConfigError: the measurement may not start. With --anyway, load does not cause this.
             ReadError: the filesystem cannot be read.
         """
         self._admitted = PlannedWrite(profile, written_bytes, missing_bytes)
         self._admit()
 
     def consent(self, written_bytes: int, seconds: float, *, always: bool = True) -> None:
-        """Show what is written at most and how long it takes; return if the user consents.
+        """Show the plan, ask the user, and return normally if the user consents.
 
-        always: as in `Consent.request`. After this call Ctrl-C and SIGTERM end fio and not this
-        process; see `interruption`.
+        After this call Ctrl-C and SIGTERM end fio and not this process; see `interruption`.
+
+        written_bytes: upper bound of the bytes that are written, without what the filesystem adds.
+        seconds: the longest time that the measurement takes.
+        always: ask in any case. Otherwise ask only if the measurement writes more than scheduled
+            probes may still write today.
 
         Raises:
-            ConfigError, ReadError: as `Consent.request`.
+            ConfigError: the user refuses, the input is not a terminal, the gate refuses after a
+                long wait for the answer, or the host lock cannot be acquired again.
+            ReadError: the filesystem cannot be read, or the budget cannot be read or written.
         """
         self._consent.request(written_bytes, seconds, always=always)
         self._progress = self._cleanup.enter_context(Progress(self._messages))
 
     def show(self, words: str, done: float | None = None) -> None:
-        """Show progress, `done` from 0 to 1. Shows nothing before `consent`."""
+        """Show the current step on the terminal. Before `consent` this does nothing.
+
+        done: the finished share of the step, 0 to 1; None means unknown.
+        """
         if self._progress is not None:
             self._progress.show(words, done)
 
@@ -164,15 +190,19 @@ class Measurement:
         keep: bool = False,
         retained_bytes: int | None = None,
     ) -> Path:
-        """Returns the file `name` in the directory, at least `size_bytes` long.
+        """Create or extend the file `name` in the directory, and return its path.
 
-        fill: fill it with random data; if False, only its length is set. keep: keep the file at the
-        end; if False, it is removed, and the directory too if it was created here. retained_bytes:
-        how much of a kept file stays; None for all of it.
+        size_bytes: the file is at least this long afterwards.
+        fill: fill the file with random data. If False, only its length is set.
+        keep: keep the file at the end of the measurement. If False, the file is removed, and also
+            the directory if it did not exist before.
+        retained_bytes: a kept file is truncated to this length; None means that it is not
+            truncated.
 
         Raises:
             ConfigError: the directory or the file cannot be used, or the budget is too small.
-            ReadError: the disk is full, production needs the device, or the user interrupted it.
+            ReadError: the disk is full, production needs the device, the user interrupted the
+                filling, or the budget cannot be read or written.
         """
         path = self.directory.path
         if not keep:
@@ -194,14 +224,18 @@ class Measurement:
         go_on: Callable[[GuardSampler], bool] | None = None,
         fio: Fio | None = None,
     ) -> RunOutcome:
-        """Run the profiles one after the other in one fio, under guard and within the budget.
+        """Run the profiles one after the other in a single fio process; returns the outcome.
 
-        go_on: called four times a second with the guard's sampler; it may show progress, and False
-        ends the run. fio: used instead of `self.fio`.
+        The run is guarded and its bytes are charged to the budget.
+
+        file: the file that fio reads and writes.
+        go_on: called four times per second with the guard's sampler, for example to show progress.
+            If it returns False, the run is ended.
+        fio: used instead of `self.fio`.
 
         Raises:
             ConfigError: the budget is too small.
-            ReadError: the budget cannot be written.
+            ReadError: the budget cannot be read or written.
         """
         return self._runs.run(fio or self.fio, profiles, file, go_on)
 
@@ -210,8 +244,12 @@ class Measurement:
         return guarded_run.failure_message(outcome, self.interruption)
 
     def close(self) -> None:
-        """End fio and remove files. A fio that cannot be ended keeps the lock and the file."""
-        # Read before `close`, which resets it. Releasing the lock would release it for fio too.
+        """End fio, remove files and release the host lock.
+
+        If fio cannot be ended, the file stays and the lock is not released.
+        """
+        # The attribute is read before `fio.close` resets it. If fio cannot be ended, the lock is
+        # not released, because that would release it for fio too.
         self._is_stuck = self.fio.is_stuck
         self.fio.close()
         self._cleanup.close()
@@ -223,9 +261,9 @@ class Measurement:
             self._admission.check(self._admitted, is_stuck=self.fio.is_stuck)
 
     def _shorten(self, name: str, size_bytes: int) -> None:
-        # A fio that cannot be ended still writes to the file.
+        # If fio cannot be ended, it still writes to the file.
         if not self._is_stuck:
-            # A file that probes do not own does not change.
+            # A file that was not created for probes is not changed.
             with contextlib.suppress(probe_file.UnsafeProbeFile, probe_file.FilesystemFull):
                 probe_file.shorten(self.directory.path, name, size_bytes)
 
@@ -237,20 +275,22 @@ def measuring(
     profiles: Sequence[Profile],
     tools: MeasurementTools,
 ) -> Iterator[Measurement]:
-    """Yields a measurement that holds the host lock and has not queried the gate yet.
+    """Context manager that yields a measurement and holds the host lock.
 
-    At the end of the context fio is ended, files are removed and the lock is released.
+    The gate has not been queried yet; see `Measurement.admit`. At the end of the context, fio is
+    ended, files are removed and the lock is released. If root starts the measurement, it runs with
+    the rights of the owner of the state directory, which is the daemon's user.
 
-    As root it runs as the owner of the state directory, which is the daemon's user.
+    profiles: all profiles that the measurement may run.
 
     Raises:
-        ConfigError: no directory, an unsuitable filesystem, no access to the state directory, or
-            another process holds the lock.
-        SourceError: a file of the kernel cannot be read.
+        ConfigError: no directory is given, the filesystem is unsuitable, the state directory cannot
+            be written, or the host lock cannot be acquired.
+        SourceError: a file of the kernel or the budget cannot be read.
     """
     path = target.select_directory(options.directory, settings)
     state = target.state_directory(settings, tools.environment)
-    # Reads come before the change of user: root may read more.
+    # The host is read before the change of user, because root may read more files.
     directory = target.probe_directory(path, profiles, settings, tools.clock, state)
     target.check_directory(directory, copy_on_write=settings.probe.copy_on_write)
     with contextlib.ExitStack() as stack:
@@ -273,9 +313,11 @@ def measuring(
 
 
 def status(run: Callable[[], int], messages: TextIO) -> int:
-    """Returns the exit status of a measurement.
+    """Runs a measurement and returns its exit status.
 
     If nothing could be measured, it writes one line to `messages` and returns 3.
+
+    run: runs the measurement; it returns the exit status or raises SourceError.
     """
     try:
         return run()
@@ -286,9 +328,10 @@ def status(run: Callable[[], int], messages: TextIO) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The arguments that all measuring commands share; each command adds its own.
+    """The arguments that all measuring commands share. Each command adds its own arguments.
 
-    as_json: print JSON instead of text. html: the file for an HTML page; None for no page.
+    as_json: print JSON instead of text.
+    html: the file to write an HTML page to; None means that no page is written.
     """
 
     options: MeasurementOptions = field(default_factory=MeasurementOptions)
@@ -296,17 +339,17 @@ class CommandContext:
     html: Path | None = field(default=None, kw_only=True)
 
     def check(self) -> None:
-        """Check before the measurement that its report can be written.
+        """Check that the report can be written. Call it before the measurement.
 
         Raises:
-            ConfigError: it cannot be written.
+            ConfigError: the report cannot be written.
         """
         delivery.check(self.html)
 
     def deliver(self, report: Report, out: TextIO) -> None:
-        """Print the report, and write the page.
+        """Print the report to `out`, and write the HTML page if one is requested.
 
         Raises:
-            ConfigError: the page cannot be written. The report has been printed then.
+            ConfigError: the page cannot be written. The report has already been printed.
         """
         delivery.deliver(report, out, as_json=self.as_json, html=self.html)
