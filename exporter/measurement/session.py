@@ -40,8 +40,9 @@ from exporter.report.content import Report
 from exporter.report.formatting import printable
 from exporter.report.progress import Progress
 
-#: Exit statuses of all measuring commands: the result is good, the result is bad, nothing was
-#: measured. Status 2 means a wrong argument, or a measurement that was refused.
+#: Exit statuses of all measuring commands. 0: measured, with a result that is not bad. 1: measured,
+#: with a bad result. 3: nothing was measured. Status 2 means a wrong argument, or a measurement
+#: that was refused.
 MEASURED, JUDGED_BAD, NOT_MEASURED = 0, 1, 3
 
 

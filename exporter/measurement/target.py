@@ -1,4 +1,7 @@
-"""Determines what a measurement uses: profiles, directory, state directory, the drive's health."""
+"""Determines what a measurement uses: profiles, directory, state directory, the drive's health.
+
+A profile is the set of parameters of one fio run, such as block size and runtime.
+"""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -32,10 +35,13 @@ from exporter.state import StateFile, existing_directory, open_state_file
 
 
 def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]:
-    """Returns the profile of that name; for None all scheduled profiles except `slc`.
+    """Returns the profiles to run.
+
+    name: the name of one profile; None means all scheduled profiles except `slc`.
 
     Raises:
-        ConfigError: there is no such profile, it has a command of its own, or none is scheduled.
+        ConfigError: there is no profile of this name, the name is `slc`, which has its own command,
+            or name is None and no profile is scheduled.
     """
     known = {**PROFILES, **settings.probe.profile}
     listed = ", ".join(sorted(known.keys() - {"slc"}))
@@ -55,9 +61,11 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
 
 
 def retained_bytes(selected: Sequence[Profile], settings: Settings) -> int | None:
-    """Returns how many bytes of the probes' file to keep after these profiles ran.
+    """Returns the length in bytes to which the probes' file is truncated after the measurement.
 
-    The daemon fills that much for its own profiles. None if these do not make the file longer.
+    It is the length that the daemon's scheduled profiles and these profiles need filled with data.
+    None means that the file need not be truncated, because no profile in `selected` writes the
+    whole file.
     """
     if not any(profile.writes_whole_file for profile in selected):
         return None
@@ -71,10 +79,13 @@ def _scheduled(settings: Settings) -> tuple[Profile, ...]:
 
 
 def select_directory(asked: Path | None, settings: Settings) -> Path:
-    """Returns the directory that the user named, else the configured one.
+    """Returns the directory that the user named, or else the configured one.
+
+    asked: the directory that the user named; None means that none was named.
 
     Raises:
-        ConfigError: neither exists, or several directories are configured.
+        ConfigError: no directory is named or configured, several are configured, or fio does not
+            accept a character of the path.
     """
     if asked is not None:
         path = str(asked)
@@ -98,10 +109,14 @@ def select_directory(asked: Path | None, settings: Settings) -> Path:
 
 
 def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Returns the directory of the budget: the daemon's, or a new one if no daemon ever ran.
+    """Returns the state directory, which contains the budget's file.
+
+    It is the daemon's state directory. If that does not exist, a new one is created.
+
+    environment: the environment variables.
 
     Raises:
-        ConfigError: there is none, and none can be created.
+        ConfigError: the directory does not exist and cannot be created.
     """
     asked = settings.state.directory
     directory = existing_directory(asked, dict(environment))
@@ -118,9 +133,14 @@ def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
 def probe_directory(
     path: Path, selected: Sequence[Profile], settings: Settings, clock: Clock, state: Path
 ) -> ProbeDirectory:
-    """Returns the directory as the daemon sees it, with the profiles to run now.
+    """Returns the probe directory for the measurement, with the same data that the daemon uses.
 
-    state: the daemon's state directory; the rounds of earlier runs are read from it.
+    path: the directory to measure in.
+    selected: the profiles to run.
+    state: the daemon's state directory. The results of earlier probes are read from its file.
+
+    Raises:
+        SourceError: the topology cannot be read.
     """
     paths = settings.path
     host = topology.read(paths.sysfs, paths.procfs, paths.rootfs, configured=settings.role).value
@@ -147,13 +167,16 @@ def probe_directory(
 
 
 def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
-    """Locate the directory and check that its filesystem can be measured.
+    """Find the device and the filesystem of the directory, and check that they can be measured.
+
+    directory: its `location` is set afterwards.
 
     Raises:
-        ConfigError: it cannot be measured. The message contains the reason.
+        ConfigError: the directory cannot be measured. The message contains the reason.
     """
     path = directory.path
-    # Functions of os: methods of Path raise PermissionError if a parent may not be entered.
+    # Functions of `os` are used, because methods of Path raise PermissionError if a parent
+    # directory may not be entered.
     try:
         os.lstat(path)
     except PermissionError as e:
@@ -178,7 +201,10 @@ def check_directory(directory: ProbeDirectory, *, copy_on_write: bool) -> None:
 
 
 def read_disk(proc: Path, device: str) -> DiskStats | None:
-    """Returns a device's counters; None if /proc/diskstats does not list it."""
+    """Returns a device's counters; None if /proc/diskstats cannot be read or does not list it.
+
+    proc: the mount point of procfs.
+    """
     try:
         records = diskstats.read(proc).value
     except SourceError:
@@ -187,7 +213,11 @@ def read_disk(proc: Path, device: str) -> DiskStats | None:
 
 
 def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) -> float | None:
-    """Returns the share of the time a device was busy, 0 to 1; None is unknown."""
+    """Returns the share of the time in which a device was busy, 0 to 1; None means unknown.
+
+    then, now: the device's counters at the start and at the end; None means unknown.
+    seconds: the time between them.
+    """
     if then is None or now is None:
         return None
     interval = disk_interval(then, now, seconds)
@@ -195,9 +225,10 @@ def busy_ratio(then: DiskStats | None, now: DiskStats | None, seconds: float) ->
 
 
 class AgentHealth:
-    """The health of drives by the agent's last poll documents.
+    """The health of the drives, read from the agent's documents.
 
-    The health is unknown if no agent runs, or if this user may not read the documents.
+    The agent is the privileged process that polls SMART data and writes one document per drive. The
+    health is unknown if no agent runs, or if this user may not read the documents.
     """
 
     def __init__(self, settings: Settings, clock: Clock, host: Topology) -> None:
@@ -221,9 +252,12 @@ class AgentHealth:
                         self._drives.record(parse_poll_document(text))
                 self._drives.update(heartbeat)
         except SourceError:
-            # No agent, or no right to read its documents: the report shows no temperature.
+            # No agent runs, or this user may not read its documents. The drives' health is unknown.
             return
 
     def drive_condition(self, drives: Sequence[str]) -> DriveCondition:
-        """Returns the worst condition of these drives, by their device names."""
+        """Returns the worst wear and the temperature closest to its limit of these drives.
+
+        drives: the device names.
+        """
         return worst_condition(map(self._drives.health_of, drives), self._hot_celsius)
