@@ -1,3 +1,3 @@
-"""ssd-exporter: SSD health and I/O bottleneck monitor for Linux, with a Prometheus endpoint."""
+"""Monitors SSD health and I/O bottlenecks on Linux, and exports the results to Prometheus."""
 
 __version__ = "0.1.0"

@@ -1,18 +1,18 @@
-"""The clock. Tests replace it, as they replace external programs and the file system root."""
+"""Provides the time. Tests replace the clock with one that they control."""
 
 import time
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Readings of time in seconds.
+    """The clocks that the exporter uses. All times are in seconds.
 
-    monotonic: never steps, and stops while the machine is suspended, as the kernel's I/O accounting
-    does (CLOCK_MONOTONIC).
-    boottime: `monotonic` plus the time in suspension (CLOCK_BOOTTIME). If the difference between
-    the two has grown, the machine was suspended.
-    wall: Unix time, which may step.
-    sleep: blocks the calling thread. A fake clock only advances its time.
+    monotonic: returns a time that never steps (CLOCK_MONOTONIC). It stops while the machine is
+        suspended, as the kernel's I/O accounting does.
+    boottime: returns `monotonic` plus the time that the machine was suspended (CLOCK_BOOTTIME). If
+        the difference of the two has grown, the machine was suspended.
+    wall: returns the Unix time, which steps when it is set.
+    sleep: blocks the calling thread. The clock of a test only advances its time.
     """
 
     def monotonic(self) -> float: ...
@@ -24,7 +24,7 @@ class Clock(Protocol):
 class SystemClock:
     """The clocks of the machine."""
 
-    # The C functions themselves: a Python wrapper doubles the cost of a call.
+    # The C functions are used directly, because a Python wrapper doubles the cost of a call.
     monotonic = staticmethod(time.monotonic)
     wall = staticmethod(time.time)
     sleep = staticmethod(time.sleep)

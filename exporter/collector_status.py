@@ -1,7 +1,8 @@
 """Runs the readings of collectors and records their success, duration and errors.
 
-This module catches the SourceError of a failed reading, so that the other collectors continue. The
-failure is counted by reason. It is logged as a warning when it occurs first and when its error
+A collector is a part of the exporter that reads one kind of data, such as `disk` or `smart`. If a
+reading fails, this module catches its SourceError, so that the other collectors continue. The
+failure is counted by reason. It is logged as a warning when it first occurs and when the error
 changes, and otherwise at debug level.
 """
 
@@ -20,7 +21,8 @@ T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
-#: Minimum time between two warnings of a part whose error alternates between two kinds, in seconds.
+#: Minimum time between two warnings about the same reading in seconds. It limits the log if the
+#: error alternates between two kinds.
 _MIN_LOG_INTERVAL_SECONDS = 60.0
 
 
@@ -28,8 +30,10 @@ _MIN_LOG_INTERVAL_SECONDS = 60.0
 class CollectorResult:
     """The result of the last reading of a collector or of one of its parts.
 
-    success: the reading was complete. seconds: its duration. errors: failed readings since the
-    start, by reason. message: the first problem of the last reading; empty without one.
+    success: True if the reading was complete.
+    seconds: the duration of the reading.
+    errors: the number of failed readings since the start, keyed by reason.
+    message: the first problem of the last reading; empty if there was none.
     """
 
     success: bool = True
@@ -39,27 +43,30 @@ class CollectorResult:
 
 
 class CollectorStatus:
-    """Runs readings and records their results by collector. All methods are thread-safe.
+    """Runs readings and records their results by collector. Any thread may call all methods.
 
-    A collector may read in several places, such as on the sampler's tick and for the page. Each of
-    them is a `part`. A collector succeeds if all its parts succeed.
+    A collector may read on several occasions, such as when the sampler takes a sample and when the
+    page is rendered. Each occasion is a `part`. A collector succeeds if all its parts succeed.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._parts: dict[tuple[str, str], CollectorResult] = {}
-        #: The kind of the last logged problem of each failing part, and its monotonic time.
+        #: The kind and the monotonic time of the last problem that was logged as a warning, keyed
+        #: by collector and part.
         self._logged: dict[tuple[str, str], tuple[str, float]] = {}
 
     def collect(
         self, collector: str, part: str, read: Callable[[], Parsed[T]], spent: float = 0.0
     ) -> T | None:
-        """Returns the value that `read` returns, or None if it raises SourceError or OSError.
+        """Calls `read` and returns its value; None if it raises SourceError or OSError.
 
-        NotAvailable is not a failure: this kernel or machine lacks the source.
+        NotAvailable is not recorded as a failure: it means that this kernel or machine lacks the
+        source.
 
-        spent: seconds of earlier work that belong to this reading's duration.
+        collector, part: the names under which the result is recorded.
+        spent: seconds of earlier work that are added to the duration of this reading.
         """
         start = self._clock.monotonic()
         value: T | None = None
@@ -72,13 +79,17 @@ class CollectorStatus:
         except SourceError as e:
             problems = (e,)
         except OSError as e:
-            # From a test of a path, such as is_dir(): permission denied, or the name is too long.
+            # A test of a path, such as is_dir(), raises this if permission is denied or if the name
+            # is too long.
             problems = (ReadError(str(e)),)
         self._record(collector, part, problems, spent + self._clock.monotonic() - start)
         return value
 
     def results(self) -> Iterator[tuple[str, CollectorResult]]:
-        """Returns the result of each collector, merged over its parts and sorted by name."""
+        """Returns pairs of collector name and result, merged over the parts and sorted by name.
+
+        The results contain no messages.
+        """
         merged: dict[str, CollectorResult] = {}
         with self._lock:
             for (name, _), part in sorted(self._parts.items()):
@@ -111,7 +122,8 @@ class CollectorStatus:
 
     def _is_new(self, key: tuple[str, str], problem: SourceError, was_successful: bool) -> bool:
         """Returns True if the problem must be logged as a warning; see the module docstring."""
-        # Line numbers and process ids do not make a problem new.
+        # Numbers such as line numbers and process IDs are removed before the comparison, because
+        # they do not make a problem new.
         kind = f"{problem.reason} {re.sub('[0-9]+', '#', str(problem))}"
         now = self._clock.monotonic()
         before = self._logged.get(key)
