@@ -1,7 +1,8 @@
-"""The settings and their defaults.
+"""Defines the settings and their defaults.
 
-The sections and keys of the configuration file are the fields of these records. The docstring of a
-record documents its keys. `tests/test_docs.py` checks that docs/settings.md lists every key.
+Each record is a section of the configuration file, and its fields are the keys of the section. The
+docstring of a record documents its keys. `tests/test_docs.py` checks that docs/settings.md lists
+every key.
 """
 
 import re
@@ -17,7 +18,7 @@ from exporter.io.drive_class import DriveClass
 from exporter.probe.gate import GateRules
 from exporter.probe.profiles import ProfileSettings
 
-#: All collectors; True if a collector is enabled by default.
+#: The names of all collectors. The value is True if the collector is enabled by default.
 COLLECTORS: Mapping[str, bool] = {
     "cpu": True,
     "softirqs": True,
@@ -32,8 +33,9 @@ COLLECTORS: Mapping[str, bool] = {
     "process": True,
 }
 
-#: Block devices that are excluded by default: partitions, RAM disks, loop and floppy devices,
-#: optical drives, and the hidden path devices of NVMe multipath, whose head device shows their I/O.
+#: Matches the block devices that are excluded by default: partitions, RAM disks, loop and floppy
+#: devices, optical drives, and the hidden path devices of NVMe multipath. The I/O of the path
+#: devices is included in that of the multipath device.
 _DEFAULT_DEVICE_EXCLUDE = (
     r"^((z?ram|loop|fd|sr|zd)\d+|(h|s|v|xv)d[a-z]+\d+"
     r"|(nvme\d+n|mmcblk|nbd|rbd|md|loop|zd|bcache|pmem)\d+p\d+"
@@ -61,9 +63,10 @@ class Paths:
 class WebSettings:
     """The HTTP server.
 
-    listen_address: one or more addresses, as "host:port" or ":port".
+    listen_address: one or more addresses to listen on, as "host:port" or ":port".
 
-    config_file: TLS certificates and passwords, in the format of the Prometheus exporter-toolkit.
+    config_file: a file with TLS certificates and passwords, in the format of the Prometheus
+    exporter-toolkit. None means no TLS and no passwords.
     """
 
     listen_address: tuple[str, ...] = ("127.0.0.1:10177",)
@@ -72,16 +75,20 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class SamplerSettings:
-    """interval_seconds: time between two samples, 0.1 to 10."""
+    """The sampling of the kernel's I/O and CPU counters.
+
+    interval_seconds: time between two samples, 0.1 to 10.
+    """
 
     interval_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class SurveySettings:
-    """interval_seconds: time between two surveys of /sys and the mounts, 5 to 3600.
+    """The survey: reading the topology, which is the block devices in /sys and the mounts.
 
-    A block device that appears or disappears triggers a survey at once.
+    interval_seconds: time between two surveys, 5 to 3600. If a block device appears or disappears,
+    a survey starts at once.
     """
 
     interval_seconds: float = 30.0
@@ -105,20 +112,26 @@ class DiskSettings:
 
 @dataclass(frozen=True, slots=True)
 class CpuSettings:
-    """per_cpu: also export CPU time and softirqs of each CPU: 2,000 more series on 128 CPUs."""
+    """The collectors of CPU time and softirqs.
+
+    per_cpu: also export the values of each CPU. This adds 2,000 time series on 128 CPUs.
+    """
 
     per_cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupSettings:
-    """groups: control groups in addition to mysqld's, such as "system.slice/backup.service"."""
+    """The collector `cgroup`.
+
+    groups: control groups to export in addition to mysqld's, such as "system.slice/backup.service".
+    """
 
     groups: tuple[str, ...] = ()
 
 
 class SmartSource(str, Enum):
-    """Where SMART data comes from; see `SmartSettings.source`."""
+    """The permitted values of the setting smart.source; see `SmartSettings.source`."""
 
     AUTO = "auto"
     EXEC = "exec"
@@ -139,24 +152,24 @@ class SmartDrive:
 
 @dataclass(frozen=True, slots=True)
 class SmartSettings:
-    """Reading SMART data; see docs/smart.md.
+    """The reading of SMART data; see docs/smart.md.
 
     source: "directory" reads the documents of `ssd-exporter smart-agent`; "exec" runs smartctl from
     this process; "auto" reads the documents while they are fresh, and otherwise runs smartctl if
     this process has the capabilities.
 
-    directory: the agent's documents.
+    directory: the directory with the agent's documents.
 
     nvme_interval_seconds, interval_seconds: time between two polls of an NVMe drive, and of a SATA
     or SAS drive, 10 to 86400. SMART commands delay the I/O of SATA and SAS drives.
 
     timeout_seconds: a smartctl process that runs longer is killed, 1 to 600.
 
-    processes, processes_per_adapter: concurrent smartctl processes on the host, and behind one
-    adapter.
+    processes, processes_per_adapter: maximum number of concurrent smartctl processes on the host,
+    and behind one adapter.
 
-    rescan_seconds: time between two scans for drives, 60 to 86400. A block device that appears or
-    disappears triggers a scan at once.
+    rescan_seconds: time between two scans for drives, 60 to 86400. If a block device appears or
+    disappears, a scan starts at once.
 
     max_age_intervals: the values of a drive are removed from the page when it has not answered for
     this number of poll intervals.
@@ -164,9 +177,10 @@ class SmartSettings:
     include, exclude: regular expressions that are searched in text such as "/dev/sda sat". Excluded
     drives are not polled.
 
-    drive: drives that no scan finds, as [[smart.drive]] tables.
+    drive: drives that the scan does not find, as [[smart.drive]] tables.
 
-    raw_attributes, attribute_values: export the raw and the normalised values of the ATA table.
+    raw_attributes, attribute_values: export the raw values and the normalised values of the ATA
+    attribute table.
     """
 
     source: SmartSource = SmartSource.AUTO
@@ -194,7 +208,8 @@ class ProbeSettings:
 
     profiles: the profiles that run periodically: built-in ones and those of [probe.profile.NAME].
 
-    first_delay_seconds: time from the start to the first probe, plus a splay by host, 0 to 86400.
+    first_delay_seconds: time from the start of the exporter to the first probe, 0 to 86400. An
+    additional delay that differs between hosts is added, so that hosts do not probe together.
 
     budget_bytes_per_day: the bytes that scheduled profiles may write to a drive in a day (UTC),
     including the file system's overhead. If `rated_bytes_written` of the drive is set, probes write
@@ -222,13 +237,14 @@ class ProbeSettings:
 class DeviceSettings:
     """Settings of one device.
 
-    class: nvme, ssd or rotational, where the kernel reports the wrong class. For example, RAID
+    class: nvme, ssd or rotational. Set it if the kernel reports the wrong class. For example, RAID
     controllers report SSD volumes as rotational.
 
     smart_type: smartctl's device type ("sat", "sntasmedia") if smartctl does not detect it. "off"
     excludes the drive from polling.
 
-    smart_interval_seconds, smart_timeout_seconds: the poll interval and the timeout of this drive.
+    smart_interval_seconds, smart_timeout_seconds: the poll interval and the timeout of this drive;
+    without them the settings of [smart] apply.
 
     rated_bytes_written: the rated endurance of the drive (TBW) in bytes. There is no default.
     """
@@ -242,14 +258,23 @@ class DeviceSettings:
 
 @dataclass(frozen=True, slots=True)
 class StateSettings:
-    """directory: stores baselines, counters and the wear history across restarts."""
+    """The state directory.
+
+    directory: stores baselines, counters and the wear history across restarts. None means
+    $STATE_DIRECTORY or a default directory; see `exporter.state.open_state_file`.
+    """
 
     directory: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """level: debug, info, warning or error. format: logfmt or json."""
+    """The log.
+
+    level: debug, info, warning or error.
+
+    format: logfmt or json.
+    """
 
     level: str = "info"
     format: str = "logfmt"
@@ -257,14 +282,17 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class CompatSettings:
-    """node_exporter: also export node_exporter's families, for hosts without node_exporter."""
+    """Compatibility with other exporters.
+
+    node_exporter: also export metrics under node_exporter's names, for hosts without node_exporter.
+    """
 
     node_exporter: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings."""
+    """All settings. Each field is a section of the configuration file."""
 
     path: Paths = field(default_factory=Paths)
     web: WebSettings = field(default_factory=WebSettings)
@@ -285,10 +313,11 @@ class Settings:
 
 
 def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
-    """Returns a predicate that is True for the names of devices to export.
+    """Returns a function that takes a device name and returns True if the device is exported.
 
     Raises:
-        ConfigError: an expression is invalid, or both are set.
+        ConfigError: a regular expression is invalid, or device_include and device_exclude are both
+            set.
     """
     if disk.device_include and disk.device_exclude:
         raise ConfigError(
@@ -299,8 +328,8 @@ def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
         "disk.device_exclude", disk.device_exclude or _DEFAULT_DEVICE_EXCLUDE
     )
 
-    # Called for every device once per second. 16,384 entries suffice for 2,000 devices with
-    # partitions.
+    # The results are cached, because the function is called for every device once per second.
+    # 16,384 entries are sufficient for 2,000 devices with partitions.
     @lru_cache(maxsize=1 << 14)
     def is_exported(device: str) -> bool:
         if disk.device_include:
@@ -313,8 +342,10 @@ def device_filter(disk: DiskSettings) -> Callable[[str], bool]:
 def regular_expression(key: str, pattern: str) -> re.Pattern[str]:
     """Returns the compiled pattern of a setting.
 
+    key: the dotted key of the setting, for the error message.
+
     Raises:
-        ConfigError: the pattern is invalid; the message names the key.
+        ConfigError: the pattern is not a regular expression.
     """
     try:
         return re.compile(pattern)
