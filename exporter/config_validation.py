@@ -1,7 +1,8 @@
 """Converts TOML values to the records of `exporter.config`, and validates settings.
 
 The fields of the dataclasses define the keys and their types, so each setting is declared once.
-pydantic offers the same at 24 MB of memory (measured), which is too much on a database host.
+pydantic could do the same, but it takes 24 MB of memory (measured), which is too much on a database
+host.
 """
 
 import difflib
@@ -24,8 +25,8 @@ from exporter.web.listen import parse_address
 
 R = TypeVar("R")
 
-#: The profile that fills the whole write cache, and its shortest permitted interval. Each run wears
-#: the drive, so it may run once a week at most.
+#: The probe profile that fills the drive's whole write cache, and its shortest permitted interval
+#: in seconds. Each run wears the drive, so it may run once a week at most.
 _SLC = "slc"
 _MIN_SLC_INTERVAL_SECONDS = 7 * 86_400
 
@@ -46,8 +47,10 @@ _TYPE_NAMES = {
 def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R | None = None) -> R:
     """Returns a record of type `kind` with the given values.
 
+    kind: a dataclass of `exporter.config` or of a module that it uses.
+    values: a TOML table, keyed by setting.
     where: the dotted key of the table, for error messages; empty at the top level.
-    base: supplies the values that are missing in `values`; without it the defaults apply.
+    base: supplies the values that are missing in `values`. None means that the defaults apply.
 
     Raises:
         ConfigError: a key is unknown or missing, or a value has the wrong type. The message names
@@ -73,10 +76,12 @@ def parse_record(kind: type[R], values: Mapping[str, Any], where: str, base: R |
 
 
 def parse_value(kind: Any, value: Any, where: str, base: Any = MISSING) -> Any:
-    """Returns one TOML value as the type `kind` of its setting.
+    """Returns a TOML value, converted to the type of its setting.
 
-    where: the dotted key, for error messages.
-    base: the value to merge a table into; MISSING without one.
+    kind: the type of the setting.
+    where: the dotted key of the setting, for error messages.
+    base: the earlier value of the setting. A table is merged into it. MISSING means that there is
+        none.
 
     Raises:
         ConfigError: the value has the wrong type. The message names the key.
@@ -168,7 +173,10 @@ def _scalar(kind: Any, value: Any, where: str) -> Any:
 
 
 def _is_integer(value: Any) -> bool:
-    """Returns True for a 64-bit integer. TOML guarantees 64 bits; tomllib accepts larger ones."""
+    """Returns True if the value is an integer of at most 64 bits.
+
+    TOML guarantees integers of 64 bits, but tomllib accepts larger ones.
+    """
     return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
 
 
@@ -321,7 +329,7 @@ def _check_rules(settings: Settings) -> None:
         for kind, number in by_class.items():
             _between(f"rules.saturation.{name}.{kind.value}", number, 0, 100_000)
     falloff = rules.write_falloff
-    # Below 1: a ratio of 1 means that the throughput did not drop.
+    # The maximum is below 1, because a ratio of 1 would mean that the throughput did not drop.
     _between("rules.write_falloff.falloff_ratio", falloff.falloff_ratio, 0.01, 0.95)
     _between("rules.write_falloff.await_factor", falloff.await_factor, 1, 1000)
     _between("rules.write_falloff.reference_bytes", falloff.reference_bytes, 1, 1e12)
