@@ -1,7 +1,7 @@
-"""Runs the daemon: the threads, the HTTP server and the service manager's protocol.
+"""Runs the daemon: its threads, the HTTP server and the notifications for the service manager.
 
-The objects that read and judge are built by `exporter.monitor`. Only the command line imports this
-module.
+`exporter.monitor` builds the objects that read and evaluate data. Only the command line imports
+this module.
 """
 
 import gc
@@ -36,36 +36,40 @@ log = logging.getLogger(__name__)
 #: changes of this time.
 _SAVE_INTERVAL_SECONDS = 600.0
 
-#: Minimum time between two surveys in seconds, also if devices appear and disappear more often.
+#: Minimum time between two surveys (refreshes of the topology) in seconds. It applies if devices
+#: appear and disappear more often.
 _MIN_SURVEY_INTERVAL_SECONDS = 2.0
 
-#: The sampler counts as hanging if its last sample is older than both limits: a number of sampling
-#: intervals, and a time in seconds.
+#: The sampler is considered to hang if its last sample is older than both limits: a number of
+#: sampling intervals, and a time in seconds.
 _MAX_SAMPLE_AGE_INTERVALS, _MAX_SAMPLE_AGE_SECONDS = 5, 10.0
 
-#: Maximum time in seconds that the start waits for the first survey. After that the page is served
-#: without its results.
+#: Maximum time in seconds that the start waits for the first survey. After this time the page is
+#: served without the results of the survey.
 _FIRST_SURVEY_TIMEOUT_SECONDS = 2.0
 
-#: Limits in seconds, so that the process ends within a second after SIGTERM. The first one is for
-#: the threads, whose child processes may need SIGKILL. The second one is for the last save, whose
-#: disk may hang.
+#: Timeouts in seconds, so that the process ends within a second after SIGTERM. The first one limits
+#: the wait for the threads, whose child processes may need SIGKILL. The second one limits the last
+#: save of the state, because its disk may hang.
 _STOP_TIMEOUT_SECONDS, _LAST_SAVE_TIMEOUT_SECONDS = 0.5, 0.3
 
-#: Time between two checks of the daemon on the main thread, in seconds, without a watchdog of the
-#: service manager.
+#: Time in seconds between two checks on the main thread whether the daemon works. It applies if the
+#: service manager sets no watchdog timeout.
 _CHECK_INTERVAL_SECONDS = 60.0
 
-#: The interpreter's switch interval in seconds. With the default of 5 ms, rendering a page with
-#: 1,000 disks would delay the sampler by 5 ms at a time.
+#: The time in seconds after which Python switches to another waiting thread. With the default of
+#: 5 ms, rendering a page with 1,000 disks would delay the sampler by 5 ms at a time.
 _SWITCH_INTERVAL_SECONDS = 0.0005
 
 
 def check(settings: Settings, environment: dict[str, str]) -> None:
     """Check the web configuration and the state directory, as `serve` does at its start.
 
+    environment: the environment variables.
+
     Raises:
-        ConfigError: `serve` would not start with these settings.
+        ConfigError: the web configuration is not usable, or the configured state directory cannot
+            be created or written.
     """
     if settings.web.config_file is not None:
         security.load_security(settings.web.config_file)
@@ -73,10 +77,17 @@ def check(settings: Settings, environment: dict[str, str]) -> None:
 
 
 def print_page(settings: Settings, environment: dict[str, str], out: BinaryIO) -> None:
-    """Take two samples, one interval apart, and write the page to `out`."""
+    """Take two samples, one sampling interval apart, and write the metrics page to `out`.
+
+    environment: the environment variables.
+
+    Raises:
+        ConfigError: the configured state directory cannot be created or written.
+    """
     clock = SystemClock()
     state = open_state_file(settings.state.directory, environment)
-    # Counters start at zero: a daemon that runs at the same time has not saved its counters yet.
+    # The saved idle and iowait counters are not used. A daemon that runs at the same time has
+    # larger values than those that it saved last.
     saved = {**(state.load() if state else {}), "idle": None, "iowait": None}
     monitor = Monitor(settings, clock, SystemRunner(), saved, children=lambda: _children(clock))
     monitor.initialize()
@@ -92,9 +103,12 @@ def serve(
 ) -> None:
     """Monitor this host and serve the page until SIGTERM or SIGINT. SIGHUP reloads the settings.
 
+    reload_settings: reads the configuration file again and returns the settings.
+    environment: the environment variables.
+
     Raises:
         ConfigError: an address cannot be bound, a certificate cannot be loaded, or the configured
-            state directory cannot be written.
+            state directory cannot be created or written.
     """
     sys.setswitchinterval(_SWITCH_INTERVAL_SECONDS)
     clock = SystemClock()
@@ -120,7 +134,8 @@ def serve(
     with Signals() as signals:
         server.start()
         threads.start()
-        # The objects that exist now stay alive. The garbage collector need not check them again.
+        # The objects that exist now are needed until the end. The garbage collector no longer
+        # checks them.
         gc.freeze()
         _announce(server)
         service.notify("READY=1", "STATUS=sampling")
@@ -152,7 +167,7 @@ def _history(state: StateFile) -> "WearHistory":
 
 
 class _Threads:
-    """The threads that run the parts of a monitor."""
+    """Runs the parts of a `Monitor` on threads."""
 
     def __init__(self, monitor: Monitor, state: StateFile | None, clock: Clock) -> None:
         self._monitor = monitor
@@ -169,7 +184,8 @@ class _Threads:
             _MIN_SURVEY_INTERVAL_SECONDS,
         )
         self._saving = PeriodicThread("state", self._save, lambda: _SAVE_INTERVAL_SECONDS, clock)
-        # These results change only after a probe that a person starts, or once a week.
+        # The results of write cache probes change rarely: after a probe that a person starts, or
+        # once a week. So they are read less often than the topology.
         self._refreshing_slc = PeriodicThread(
             "slc", monitor.refresh_slc, lambda: 2 * monitor.settings.survey.interval_seconds, clock
         )
@@ -192,7 +208,8 @@ class _Threads:
     def start(self) -> None:
         """Take the first sample, run the first survey, and start all threads."""
         self._monitor.sampler.tick()
-        # On a separate thread: a file or program of the host may hang, and the sampler must run.
+        # The first survey runs on a separate thread, because a file or program of the host may hang
+        # and the sampler must not wait for it.
         first_survey = threading.Thread(target=self._initialize, name="survey-first", daemon=True)
         first_survey.start()
         first_survey.join(_FIRST_SURVEY_TIMEOUT_SECONDS)
@@ -203,20 +220,22 @@ class _Threads:
             self._refreshing_slc.trigger()
         for thread in self._health_threads:
             thread.start()
-        # Save at once: if this run is killed, the next start then detects it.
+        # The state is saved at once. If this run is killed, the next start detects that from the
+        # saved counters, which are not marked as final.
         self._saving.trigger()
 
     def trigger_survey(self) -> None:
-        """Request a survey soon."""
+        """Request a refresh of the topology as soon as possible."""
         self._surveying.trigger()
 
     def stop(self) -> None:
-        """Stop all threads and save the state, within the two time limits above.
+        """Stop the threads and save the state, each within its timeout.
 
-        A state directory on a disk that hangs does not delay the stop further.
+        The timeouts are `_STOP_TIMEOUT_SECONDS` and `_LAST_SAVE_TIMEOUT_SECONDS`. The second one
+        ends the wait if the disk of the state directory hangs.
         """
-        # Also wait for the probe thread: a terminated fio reports the bytes that it wrote, and the
-        # budget must record them.
+        # The probe thread is also waited for. When fio is terminated, it reports the bytes that it
+        # wrote, and the thread must record them in the budget.
         threads: list[PeriodicThread | LoopThread] = [self._sampling, *self._health_threads]
         if self._probing is not None:
             threads.append(self._probing)
@@ -230,7 +249,7 @@ class _Threads:
         saving.join(_LAST_SAVE_TIMEOUT_SECONDS)
 
     def problem(self) -> str:
-        """Returns why the page is out of date; empty if it is not."""
+        """Returns why the page is out of date, as text; empty if the page is up to date."""
         sampled_at = self._monitor.sampler.sampled_at or self._started_at
         age = self._clock.monotonic() - sampled_at
         if age > max(
@@ -273,7 +292,8 @@ class _Threads:
         if self._state is None:
             return
         try:
-            # No fsync at the end: a thread that waits for a disk would keep the process alive.
+            # At the end there is no fsync, because a thread that waits for a disk would keep the
+            # process alive.
             self._state.save(self._monitor.to_state(at_end=at_end), wait_for_disk=not at_end)
         except OSError as e:
             log.warning(
