@@ -208,8 +208,8 @@ class ProbeSettings:
 
     profiles: the profiles that run periodically: built-in ones and those of [probe.profile.NAME].
 
-    first_delay_seconds: time from the start of the exporter to the first probe, 0 to 86400. An
-    additional delay that differs between hosts is added, so that hosts do not probe together.
+    first_delay_seconds: time from the start of the exporter to the first probe, 0 to 86400. The
+    actual time differs from it by up to 20 %, so that the hosts of a fleet do not probe together.
 
     budget_bytes_per_day: the bytes that scheduled profiles may write to a drive in a day (UTC),
     including the file system's overhead. If `rated_bytes_written` of the drive is set, probes write

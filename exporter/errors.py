@@ -1,4 +1,4 @@
-"""The exceptions that this project raises.
+"""Defines the exceptions that this project raises.
 
 ::
 
@@ -10,7 +10,8 @@
         ├── ParseError      parse         the source was read and has an unexpected format
         └── CommandError    command       a program did not start, failed or timed out
 
-``reason`` is the value of a metric label, so all reasons are defined here.
+The second column shows ``reason``, which is the value of a metric label. So all its values are
+defined here.
 """
 
 from typing import ClassVar
@@ -21,9 +22,11 @@ class ExporterError(Exception):
 
 
 class ConfigError(ExporterError):
-    """The configuration is invalid or cannot be applied; `hint` states the remedy.
+    """The configuration is invalid or cannot be applied.
 
     The message is always one line: unprintable characters of keys and paths are escaped.
+
+    hint: what the user can do about it. It is added to the message.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -32,25 +35,31 @@ class ConfigError(ExporterError):
 
 
 class SourceError(ExporterError):
-    """One data source failed."""
+    """One data source could not be read completely, such as a file, a program or a drive.
+
+    reason: the kind of failure; the value of a metric label.
+    """
 
     reason: ClassVar[str] = "source"
 
 
 class NotAvailable(SourceError):
-    """The kernel or the drive does not offer this source."""
+    """The kernel or the drive does not provide this source. This is not a failure."""
 
     reason = "not_there"
 
 
 class ReadError(SourceError):
-    """The source exists and cannot be read: no permission, an I/O error, or it is too large."""
+    """The source exists but cannot be read: no permission, an I/O error, or it is too large."""
 
     reason = "read"
 
 
 class ParseError(SourceError):
-    """The source has an unexpected format. The message names the file, the place and the text."""
+    """The source has an unexpected format.
+
+    The message contains the file, the position and the text that is wrong.
+    """
 
     reason = "parse"
 

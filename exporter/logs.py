@@ -10,12 +10,18 @@ import os
 import sys
 import time
 
-#: A line that starts with <N> has priority N in the journal: sd-daemon(3).
+#: The journal's priority for each log level. A line that starts with <N> has priority N in the
+#: journal; see sd-daemon(3).
 _PRIORITY = {logging.DEBUG: 7, logging.INFO: 6, logging.WARNING: 4, logging.ERROR: 3}
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record as one line, also when the message contains line breaks."""
+    """Formats a log record as one line, also if the message contains line breaks.
+
+    layout: "logfmt" or "json".
+    journal: the output is systemd's journal. Each line starts with its priority and has no
+        timestamp.
+    """
 
     def __init__(self, layout: str, *, journal: bool) -> None:
         super().__init__()
@@ -43,6 +49,7 @@ class LineFormatter(logging.Formatter):
 def configure(level: str, layout: str) -> None:
     """Send all log records of `level` and above to standard error.
 
+    level: debug, info, warning or error.
     layout: "logfmt" or "json".
     """
     handler = logging.StreamHandler(sys.stderr)

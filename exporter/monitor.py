@@ -1,6 +1,7 @@
-"""Builds the samplers, monitors and collectors of one host, and returns the samples of the page.
+"""Builds the objects that monitor one host, and returns the samples of the metrics page.
 
-The monitor starts no thread and opens no socket: the daemon does both.
+A collector returns the samples of one part of the page. The monitor starts no thread and opens no
+socket; `exporter.daemon` does both.
 """
 
 import logging
@@ -52,10 +53,18 @@ log = logging.getLogger(__name__)
 class Monitor:
     """The data sources and collectors of one host.
 
-    state: the values that `to_state` returned in an earlier run; empty without one.
-    children: creates the runner of concurrent processes. history: opens the wear history; None if
-    there is no state directory.
-    state_directory: contains the write budget of the probes; without it probes are disabled.
+    Arguments:
+    runner: runs an external program and waits for it.
+    state: the values that `to_state` returned in an earlier run; empty if there are none.
+    children: creates the object that runs several processes at the same time.
+    history: opens the database of the wear history; None if there is no state directory.
+    state_directory: contains the write budget of the probes. With None probes are disabled.
+
+    Attributes:
+    health: monitors SMART data; None if the collector `smart` is disabled.
+    probe: runs scheduled probes; None if they are disabled.
+    slc: reads the results of write cache probes; None if the collector `probe` is disabled or if
+        there is no state directory.
     """
 
     def __init__(
@@ -113,7 +122,7 @@ class Monitor:
         self.slc = (
             SlcResultStore(state_directory) if is_enabled["probe"] and state_directory else None
         )
-        #: By collector name, in the order of the page.
+        #: The functions that return the samples, keyed by collector name, in the order of the page.
         self._collectors: dict[str, Callable[[], Parsed[list[Sample]]]] = {
             "cpu": lambda: self._sampled(self._cpu),
             "softirqs": self._softirqs,
@@ -130,7 +139,7 @@ class Monitor:
             self._collectors["probe"] = self._probe
 
     def initialize(self) -> None:
-        """Read the versions of the installed programs, and run the first survey."""
+        """Read the versions of the installed programs, and read the topology for the first time."""
         path = self.settings.path
         self._versions = (
             __version__,
@@ -142,9 +151,10 @@ class Monitor:
         self.survey.refresh()
 
     def reconfigure(self, settings: Settings) -> None:
-        """Apply reloaded settings. Counters and baselines continue.
+        """Apply reloaded settings. Counters and baselines are kept.
 
-        Paths, addresses, collectors, probes and the state directory change only at a restart.
+        Changes of paths, addresses, collectors, probes and the state directory are ignored, because
+        they require a restart.
         """
         old = self.settings
         settings = replace(
@@ -157,8 +167,8 @@ class Monitor:
         )
         self._is_exported = device_filter(settings.disk)
         self._baselines.reconfigure(settings.rules.baseline)
-        # Update the sampler first: with `self.settings`, a page requires values that the sampler
-        # records only if they are enabled.
+        # The sampler gets the new settings before `self.settings` is replaced. A page that uses the
+        # new settings may need values that the sampler records only if they are enabled.
         self.sampler.reconfigure(
             settings.rules,
             self._is_exported,
@@ -171,12 +181,12 @@ class Monitor:
             self.health.reconfigure(settings)
 
     def refresh_slc(self) -> None:
-        """Read the results of write cache probes. Reading files may block on a disk."""
+        """Read the results of write cache probes from their files. This may block on a disk."""
         if self.slc is not None:
             self.collector_status.collect("probe", "slc", self.slc.refresh)
 
     def samples(self) -> Iterable[Sample]:
-        """Returns the samples of the page. A collector that fails contributes none."""
+        """Yields the samples of the metrics page. A collector that fails yields no samples."""
         for name, collect in self._collectors.items():
             if self.settings.collector[name]:
                 yield from self.collector_status.collect(name, "page", collect) or ()
@@ -186,7 +196,8 @@ class Monitor:
 
     def overview(self) -> list[tuple[str, ...]]:
         """Returns the rows of the status page: a heading, then one row for each device."""
-        # Before the sampler is locked: nothing may block while it is.
+        # The drives are read before the sampler is locked, because nothing may block while it is
+        # locked.
         drives = self.health.drives.watched() if self.health else []
         with self.sampler.flushed():
             return status_page.device_rows(
@@ -194,9 +205,9 @@ class Monitor:
             )
 
     def to_state(self, *, at_end: bool = False) -> dict[str, Any]:
-        """Returns plain values for the state file.
+        """Returns JSON values for the state file, keyed by name.
 
-        at_end: the process ends, and no page is rendered after this call.
+        at_end: the process is stopping, and no page is rendered after this call.
         """
         inventory = self.health.drives.to_state() if self.health else self._saved_inventory
         with self.sampler.flushed():
