@@ -1,6 +1,6 @@
-"""The interface between the process and its service manager: signals and sd_notify(3).
+"""Communicates with the service manager: receives signals and sends sd_notify(3) messages.
 
-sd_notify takes few lines, so this module implements it and needs no dependency.
+sd_notify takes few lines, so this module implements it instead of using a library.
 """
 
 import os
@@ -8,7 +8,8 @@ import select
 import signal
 import time
 
-# The C module: the enumerations in `socket` take 0.6 MB, and the agent may use 20 MB.
+# The C module is used instead of `socket`, whose enumerations take 0.6 MB of memory. The agent's
+# limit is 20 MB.
 from _socket import AF_UNIX, SOCK_CLOEXEC, SOCK_DGRAM, socket
 from types import FrameType
 from typing import Any
@@ -17,9 +18,12 @@ from exporter.threads import WakePipe
 
 
 class Signals:
-    """Records SIGTERM and SIGINT as `stop`, and SIGHUP as `reload`, inside a `with` block.
+    """Context manager that records signals: SIGTERM and SIGINT as `stop`, SIGHUP as `reload`.
 
-    Use it on the main thread, which is where Python runs signal handlers.
+    Use it on the main thread, because Python runs signal handlers there.
+
+    stop: True after SIGTERM or SIGINT.
+    reload: True after SIGHUP; the user of this object sets it to False.
     """
 
     def __init__(self) -> None:
@@ -28,7 +32,7 @@ class Signals:
         self._previous_handlers: dict[int, Any] = {}
 
     def wait(self, seconds: float) -> None:
-        """Block until a signal arrives, at most for this number of seconds."""
+        """Block until a signal arrives or `seconds` have passed."""
         poll = select.poll()
         poll.register(self._wake.reading, select.POLLIN)
         poll.poll(seconds * 1000)
@@ -53,9 +57,10 @@ class Signals:
 
 
 def notify(*states: str) -> None:
-    """Send states such as READY=1 to the service manager.
+    """Send messages such as READY=1 to the service manager.
 
-    Does nothing without a service manager. Errors are ignored: only this message is lost.
+    Without a service manager this does nothing. An error is ignored, because only this message is
+    lost.
     """
     address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
@@ -74,14 +79,17 @@ def notify(*states: str) -> None:
 
 
 def notify_reloading() -> None:
-    """Report the start of a reload. Type=notify-reload requires the monotonic time."""
+    """Notify the service manager that a reload starts.
+
+    systemd's Type=notify-reload requires the monotonic time in this message.
+    """
     notify("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 def watchdog_seconds() -> float | None:
-    """Returns the watchdog timeout of the service in seconds, or None without a watchdog.
+    """Returns the watchdog timeout of the service in seconds; None means that there is no watchdog.
 
-    systemd restarts the service when no WATCHDOG=1 arrives within this time.
+    systemd restarts the service if it receives no WATCHDOG=1 within this time.
     """
     if os.environ.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         return None
