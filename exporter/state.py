@@ -1,6 +1,6 @@
-"""Stores the values that survive a restart: one JSON file, replaced atomically.
+"""Stores the values that must survive a restart in a JSON file, which is replaced atomically.
 
-The file is complete after kill -9 and, with `wait_for_disk`, after a power failure.
+The file is complete after kill -9. With `wait_for_disk` it is also complete after a power failure.
 """
 
 import json
@@ -27,7 +27,7 @@ FALLBACK = Path("/var/lib/ssd-exporter")
 
 
 class StateFile:
-    """The file state.json in a directory that this process owns."""
+    """The file state.json in a directory. Any thread may call all methods."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -35,10 +35,10 @@ class StateFile:
         self._lock = threading.Lock()
 
     def load(self) -> dict[str, Any]:
-        """Returns the values that were saved last; empty without a file.
+        """Returns the values that were saved last, keyed by name; empty if there is no file.
 
-        A file that cannot be read or parsed, or that has another version, is renamed and logged.
-        The result is then empty.
+        If the file cannot be read or parsed or has another version, the result is empty. The file
+        is then renamed, and a warning is logged.
         """
         try:
             return self._read()
@@ -49,10 +49,10 @@ class StateFile:
             return {}
 
     def load_read_only(self) -> dict[str, Any]:
-        """Returns the values that were saved last, and leaves the file unchanged.
+        """Returns the values that were saved last, keyed by name, and leaves the file unchanged.
 
-        For commands, because the file belongs to the daemon. The result is empty if there is no
-        file, and also if the file cannot be read, which is logged as a warning.
+        Commands use it, because the file belongs to the daemon. The result is empty if there is no
+        file. It is also empty if the file cannot be used, and then a warning is logged.
         """
         try:
             return self._read()
@@ -63,7 +63,7 @@ class StateFile:
             return {}
 
     def problem(self) -> str:
-        """Returns why the file cannot be read; empty if it can be read or does not exist."""
+        """Returns why the file cannot be used; empty if it can be used or does not exist."""
         try:
             self._read()
         except FileNotFoundError:
@@ -126,11 +126,13 @@ class StateFile:
 
 
 def open_state_file(configured: Path | None, environment: dict[str, str]) -> StateFile | None:
-    """Creates the state directory if needed, and returns its state file.
+    """Creates the state directory if needed, and returns its state file; None if there is none.
 
-    The directory is the configured one. Without one it is $STATE_DIRECTORY if that is set, else the
-    first writable one of /var/lib/ssd-exporter and the user's XDG state directory. Returns None,
-    with a warning in the log, if none of these is writable.
+    The directory is the configured one. If none is configured, it is $STATE_DIRECTORY. If that is
+    not set, it is the first writable one of /var/lib/ssd-exporter and the user's XDG state
+    directory. If no directory is writable, a warning is logged and the result is None.
+
+    configured: the setting state.directory. environment: the environment variables.
 
     Raises:
         ConfigError: the configured directory cannot be created or written.
@@ -157,13 +159,16 @@ def open_state_file(configured: Path | None, environment: dict[str, str]) -> Sta
 
 
 def existing_directory(configured: Path | None, environment: dict[str, str]) -> Path | None:
-    """Returns the state directory of the daemon, or None if it does not exist; creates nothing."""
+    """Returns the first existing state directory that a daemon would use; None if none exists.
+
+    It creates nothing. The arguments are those of `open_state_file`.
+    """
     candidates = _default_directories(environment) if configured is None else [configured]
     return next((directory for directory in candidates if os.path.isdir(directory)), None)
 
 
 def _default_directories(environment: dict[str, str]) -> list[Path]:
-    # systemd separates several directories by colons. The first one is that of the unit.
+    # systemd separates several directories by colons. The first one is used.
     from_systemd = environment.get("STATE_DIRECTORY", "").split(":")[0]
     home = environment.get("XDG_STATE_HOME") or os.path.join(
         environment.get("HOME") or "/nonexistent", ".local", "state"
@@ -172,7 +177,7 @@ def _default_directories(environment: dict[str, str]) -> list[Path]:
 
 
 def _write_problem(directory: Path) -> str:
-    """Returns why the directory cannot be created or written; empty if it can."""
+    """Creates the directory if needed; returns why it cannot be written, empty if it can."""
     try:
         directory.mkdir(parents=True, exist_ok=True, mode=0o750)
         with tempfile.TemporaryFile(dir=directory):
