@@ -1,4 +1,7 @@
-"""Threads that call a function periodically or in a loop, CPU priority, and a wake-up pipe."""
+"""Provides threads that call a function periodically or in a loop, and a pipe that wakes threads.
+
+A step is one call of that function.
+"""
 
 import contextlib
 import logging
@@ -12,7 +15,8 @@ from exporter.clock import Clock
 
 log = logging.getLogger(__name__)
 
-#: The niceness (see nice(1)) of threads that poll drives or run probes, and of their programs.
+#: The niceness, see nice(1), of threads that poll drives or run probes, and of the programs that
+#: they start. Such threads get CPU time only after other work.
 NICE = 10
 
 #: Pause in seconds after a step that raised an exception, so that repeated failures do not fill the
@@ -24,7 +28,10 @@ _READ_BYTES = 4096
 
 
 class WakePipe:
-    """A pipe that wakes a thread which polls the descriptor `reading`."""
+    """A pipe that wakes a thread.
+
+    The thread waits with poll(2) until the file descriptor `reading` is readable.
+    """
 
     def __init__(self) -> None:
         self.reading, self._writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -35,13 +42,13 @@ class WakePipe:
 
         A call after `close` has no effect.
         """
-        # A full pipe is readable too.
+        # A pipe that is full raises BlockingIOError. It is ignored, because the pipe is readable.
         if self._writing >= 0:
             with contextlib.suppress(BlockingIOError):
                 os.write(self._writing, b"\0")
 
     def clear(self) -> bool:
-        """Empty the pipe. Returns True if it was set."""
+        """Empty the pipe; returns True if `set` was called since the last `clear`."""
         try:
             os.read(self.reading, _READ_BYTES)
         except BlockingIOError:
@@ -49,22 +56,25 @@ class WakePipe:
         return True
 
     def wake_on_signals(self) -> None:
-        """Set the pipe at each signal that has a handler. Call it on the main thread.
+        """Let each signal that has a handler make `reading` readable. Call it on the main thread.
 
-        Python runs a signal handler when the main thread next executes Python code. A signal that
-        arrives just before a wait starts, or at another thread, would therefore take effect only
-        when the wait ends. This is the self-pipe trick of signal(7).
+        Python runs a signal handler only when the main thread executes Python code again. Without
+        the pipe, a signal that arrives just before the main thread starts to wait, or that another
+        thread receives, would take effect only when the wait ends. This method is known as the
+        self-pipe trick.
         """
         signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         self._wakes_on_signals = True
 
     def close(self) -> None:
-        """Close both ends. Call it on the main thread after `wake_on_signals`."""
+        """Close both ends. If `wake_on_signals` was called, call this on the main thread."""
         if self._wakes_on_signals:
-            # Before another file can take the descriptor's number.
+            # This comes before the descriptor is closed, because another file may then get its
+            # number.
             signal.set_wakeup_fd(-1)
             self._wakes_on_signals = False
-        # Reset first: a signal handler that runs between the two lines may call `set`.
+        # The attribute is reset before the descriptor is closed, because a signal handler may call
+        # `set` in between.
         writing, self._writing = self._writing, -1
         os.close(writing)
         os.close(self.reading)
@@ -82,11 +92,11 @@ def lower_priority() -> None:
 
 
 class PeriodicThread:
-    """Calls `step` every `interval()` seconds until `stop`, and additionally after `trigger`.
+    """Calls `step` on a thread every `interval()` seconds until `stop`, and also after `trigger`.
 
-    Steps start on a fixed time grid, so they do not drift. If a step takes longer than the
-    interval, the steps that are due meanwhile are skipped. A triggered step starts at least
-    `min_interval_seconds` after the previous step.
+    The start times are multiples of the interval after the first one, so they do not drift. If a
+    step takes longer than the interval, the steps that are due in this time are skipped. A
+    triggered step starts at least `min_interval_seconds` after the start of the previous step.
     """
 
     def __init__(
@@ -102,7 +112,8 @@ class PeriodicThread:
         self._interval = interval
         self._clock = clock
         self._min_interval_seconds = min_interval_seconds
-        # threading.Event.wait is slower than poll(): waking up takes as long as parsing a sample.
+        # poll() is used because threading.Event.wait is slower: its wake-up takes as long as
+        # parsing a sample.
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poll = select.poll()
         self._poll.register(self._wake, select.POLLIN)
@@ -110,7 +121,7 @@ class PeriodicThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread. The first step runs after one interval."""
+        """Start the thread. The first step starts after one interval."""
         self._thread.start()
 
     def trigger(self) -> None:
@@ -118,7 +129,7 @@ class PeriodicThread:
         os.eventfd_write(self._wake, 1)
 
     def request_stop(self) -> None:
-        """Let the thread end after the current step. Any thread may call this method."""
+        """Let the thread end after the current step. Any thread may call it."""
         self._stopping = True
         os.eventfd_write(self._wake, 1)
 
@@ -136,14 +147,15 @@ class PeriodicThread:
             # A triggered step is additional: the step that is due on the grid still runs.
             if not triggered or due <= monotonic():
                 due = self._next_due(due)
-            # As few calls as possible: each takes microseconds every second, with cold caches.
+            # This code makes as few calls as possible. It runs every second with cold CPU caches,
+            # so each call takes microseconds.
             left = due - monotonic()
             triggered = bool(poll(int(left * 1000) + 1 if left > 0 else 0))
             if triggered:
                 if not self._stopping:
                     self._sleep_until(last + self._min_interval_seconds)
-                # Read before `_stopping` is checked. Otherwise a stop that arrives in between is
-                # cleared and lost.
+                # The event is cleared before `_stopping` is checked. In the other order, a stop
+                # that is requested in between would be cleared and lost.
                 os.eventfd_read(self._wake)
             if self._stopping:
                 return
@@ -151,7 +163,7 @@ class PeriodicThread:
             try:
                 self._step()
             except Exception:
-                # A bug in a step costs that step. The thread must continue.
+                # After an error in one step the thread continues with the next one.
                 log.exception("%s: a step failed; please report this", self._name)
 
     def _next_due(self, due: float) -> float:
@@ -165,11 +177,11 @@ class PeriodicThread:
 
 
 class LoopThread:
-    """Calls `step` in a loop. Each step blocks until it has work or `wake` is called.
+    """Calls `step` on a thread in a loop until `stop`. Each step waits for its work.
 
-    wake: makes a running step return soon. It is called on the thread that requests the stop.
+    wake: makes a step that waits return soon. It is called on the thread that requests the stop.
     close: called on the loop's thread after the last step.
-    low_priority: the thread runs with the niceness NICE.
+    low_priority: the thread runs with the niceness `NICE`.
     """
 
     def __init__(
@@ -190,7 +202,7 @@ class LoopThread:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread with the first step."""
+        """Start the thread. The first step starts at once."""
         self._thread.start()
 
     def request_stop(self) -> None:
@@ -212,7 +224,7 @@ class LoopThread:
             try:
                 self._step()
             except Exception:
-                # A bug in a step costs that step. The thread must continue.
+                # After an error in one step the thread continues with the next one.
                 log.exception("%s: a step failed; please report this", self._name)
                 self._stopping.wait(_PAUSE_AFTER_ERROR_SECONDS)
         self._close()
