@@ -27,7 +27,7 @@ FALLBACK = Path("/var/lib/ssd-exporter")
 
 
 class StateFile:
-    """The file state.json in a directory. Any thread may call all methods."""
+    """The file state.json in a state directory. Several threads may call `save`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -75,15 +75,17 @@ class StateFile:
     def save(self, state: dict[str, Any], *, wait_for_disk: bool = True) -> None:
         """Replace the file atomically: it contains either the old or the new values.
 
-        Without `wait_for_disk` there is no fsync: a disk that hangs does not block the caller. The
-        file then survives kill -9, but may not survive a power failure.
+        state: JSON values, keyed by name.
+        wait_for_disk: call fsync. Without it, a disk that hangs does not block the caller. The file
+            then survives kill -9, but may not survive a power failure.
 
         Raises:
             OSError: the file system is full, or the directory is missing or not writable. The old
                 file is unchanged.
         """
         text = json.dumps({"version": VERSION, **state}, separators=(",", ":"))
-        # A fixed name: the next save overwrites an incomplete file of a process that was killed.
+        # The temporary file always has the same name. So the next save overwrites an incomplete
+        # file of a process that was killed.
         temporary = self._path.with_name(".state.json.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with self._lock:
