@@ -43,7 +43,7 @@ class CollectorResult:
 
 
 class CollectorStatus:
-    """Runs readings and records their results by collector. Any thread may call all methods.
+    """Runs readings and records their results by collector. Any thread may call its methods.
 
     A collector may read on several occasions, such as when the sampler takes a sample and when the
     page is rendered. Each occasion is a `part`. A collector succeeds if all its parts succeed.

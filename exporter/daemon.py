@@ -206,7 +206,7 @@ class _Threads:
             self._probing = LoopThread("probe", probe.step, probe.stop, probe.close)
 
     def start(self) -> None:
-        """Take the first sample, run the first survey, and start all threads."""
+        """Take the first sample, read the topology for the first time, and start the threads."""
         self._monitor.sampler.tick()
         # The first survey runs on a separate thread, because a file or program of the host may hang
         # and the sampler must not wait for it.

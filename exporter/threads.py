@@ -16,7 +16,7 @@ from exporter.clock import Clock
 log = logging.getLogger(__name__)
 
 #: The niceness, see nice(1), of threads that poll drives or run probes, and of the programs that
-#: they start. Such threads get CPU time only after other work.
+#: they start. They get a smaller share of the CPU time than other threads.
 NICE = 10
 
 #: Pause in seconds after a step that raised an exception, so that repeated failures do not fill the
@@ -81,7 +81,7 @@ class WakePipe:
 
 
 def lower_priority() -> None:
-    """Raise the calling thread's niceness to NICE; programs that it starts inherit it.
+    """Raise the niceness of the calling thread to `NICE`. Programs that it starts inherit it.
 
     On Linux each thread has its own niceness: setpriority(2), NOTES. If a system call filter
     forbids the call, the niceness does not change.
@@ -144,7 +144,7 @@ class PeriodicThread:
         due = last = monotonic()
         triggered = False
         while True:
-            # A triggered step is additional: the step that is due on the grid still runs.
+            # A triggered step is additional: the next regular step still runs when it is due.
             if not triggered or due <= monotonic():
                 due = self._next_due(due)
             # This code makes as few calls as possible. It runs every second with cold CPU caches,

@@ -20,7 +20,7 @@ _WINDOW_STEPS = 6
 _MAX_JITTER_SECONDS = 5.0
 
 #: Upper limit, in seconds, for values from the state file: 4,096 CPUs for 23 years. A larger value
-#: comes from a damaged file, and the counter would keep it until the next boot.
+#: comes from a damaged file, and the counter would stay at that value until the next boot.
 _MAX_STORED_SECONDS = 3e12
 
 # Creates a named tuple without calling the class's own constructor, which is slower. A page needs

@@ -35,8 +35,8 @@ from exporter.metrics import disk_families as metrics
 MAX_WINDOW_SECONDS = 60.0
 MAX_WINDOW = "1m"
 
-#: The exposed verdict is the one that lasted longest in this window, in seconds. A single second
-#: does not change it.
+#: The exported verdict is the one that lasted longest in this window, in seconds. So a short
+#: disturbance of a second does not change it.
 VERDICT_WINDOW_SECONDS = 10.0
 
 #: Minimum length of a stall in seconds. It is less than 1.0, because two samples may be slightly
@@ -184,7 +184,7 @@ class DiskActivity:
         is_probed: a probe ran on the device. The interval then counts neither as saturated nor as
             part of a write falloff.
         """
-        # Unpacked in one statement, for speed: this runs for every busy device and second.
+        # One statement unpacks all fields, for speed: this runs for every busy device and second.
         (
             seconds,
             reads,
@@ -223,7 +223,7 @@ class DiskActivity:
         if not self.drive.leaf:
             return
         falloffs = self.falloffs
-        # A probe may fill the write cache on purpose. Falloffs are counted for other writes only.
+        # A probe may fill the write cache on purpose, so its writes are not checked for falloffs.
         slowed_by = (
             falloffs.observe(now, disk)
             if falloffs is not None
@@ -263,7 +263,8 @@ class DiskActivity:
         verdict = bottleneck_verdict(
             disk,
             is_full=is_full,
-            # The requests of a full device are always slow. This saves a second comparison.
+            # A device without spare throughput has slow requests by definition. This saves a
+            # second comparison.
             is_slow=is_full or requests_are_slow(disk, self._await_limits),
             is_waited_for=is_waited_for,
             is_cpu_bound=context.is_cpu_bound,

@@ -75,7 +75,7 @@ def disk_interval(
     because kernels before 5.7 count the weighted time in whole jiffies (commit 8cd5b8fc0071). In
     one case it gave a queue depth of 0.035 while 6.43 requests were in flight.
     """
-    # Unpacked in one statement each, for speed: this runs for every busy device and second.
+    # One statement unpacks each record, for speed: this runs for every busy device and second.
     (
         _,
         previous_number,

@@ -49,7 +49,7 @@ def _await_floors() -> dict[DriveClass, float]:
 
 @dataclass(frozen=True, slots=True)
 class SaturationRules:
-    """The thresholds of the four conditions of saturation: busy, long queue, slow, waited for.
+    """The thresholds of saturation: a busy device, a long queue, slow requests, waiting tasks.
 
     busy_ratio: the minimum busy ratio of a busy device, 0 to 1.
     queue_depth: the minimum mean number of requests in flight of a long queue, keyed by drive
@@ -134,7 +134,7 @@ def device_is_full(
 
 
 def tasks_wait_for_io(pressure_ratio: float | None, rules: SaturationRules) -> bool | None:
-    """Returns True if tasks on the host waited for I/O; None means unknown, without PSI.
+    """Returns True if tasks on the host waited for I/O; None if the kernel has no PSI.
 
     PSI does not count tasks in io_getevents(2). If all tasks use libaio, it shows no waiting tasks.
 
@@ -176,7 +176,7 @@ def bottleneck_verdict(
     rules: VerdictRules,
     slowed_by: Verdict | None = None,
 ) -> Verdict:
-    """Returns the verdict for one interval.
+    """Returns the cause of the bottleneck in one interval.
 
     is_full, is_slow, is_waited_for, is_cpu_bound: the results of `device_is_full`,
         `requests_are_slow`, `tasks_wait_for_io` and `cpu_is_bottleneck`.

@@ -88,10 +88,10 @@ class MeasurementAccount:
         self._budget.refresh()
 
     def reserve(self, what: str, written_bytes: int) -> int:
-        """Reserve the bytes of a run. Call it while holding the host lock.
+        """Reserve the bytes of a run; returns the number of reserved bytes.
 
-        Returns the number of reserved bytes: twice `written_bytes`, because the file system writes
-        additional data.
+        It is twice `written_bytes`, because the file system writes additional data. Call this
+        method while holding the host lock.
 
         what: the names of the profiles, joined by "+"; or "filling".
         written_bytes: upper bound of the bytes that fio writes.

@@ -30,7 +30,7 @@ from exporter.report.progress import Progress
 _LOCK_TIMEOUT_SECONDS = 60.0
 _LOCK_POLL_SECONDS = 0.5
 
-#: For this time the load is measured before a measurement starts, in seconds.
+#: How long the load is measured before a measurement starts, in seconds.
 _LOAD_SECONDS = 2.0
 
 #: If the user takes longer than this to answer, in seconds, the gate decides again.
