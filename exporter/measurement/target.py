@@ -40,8 +40,8 @@ def select_profiles(name: str | None, settings: Settings) -> tuple[Profile, ...]
     name: the name of one profile; None means all scheduled profiles except `slc`.
 
     Raises:
-        ConfigError: there is no profile of this name, the name is `slc`, which has its own command,
-            or name is None and no profile is scheduled.
+        ConfigError: no profile has this name, the name is `slc`, which has its own command, or name
+            is None and no profile is scheduled.
     """
     known = {**PROFILES, **settings.probe.profile}
     listed = ", ".join(sorted(known.keys() - {"slc"}))
