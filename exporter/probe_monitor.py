@@ -1,7 +1,8 @@
-"""Builds the scheduler of the probes of one host, and returns the samples of their results.
+"""Builds the scheduler of the host's probes, and returns their results as metric samples.
 
-It starts no thread: the daemon does. The module is imported only if probe.directory is set, to save
-memory.
+A probe is a short run of fio that measures a drive. This module starts no thread; the daemon calls
+the scheduler on its own thread. To save memory, the daemon imports this module only if the setting
+probe.directory is set.
 """
 
 import platform
@@ -37,22 +38,25 @@ from exporter.probe.slot import ProbeTools
 from exporter.programs.command import Runner
 from exporter.smart.polling_plan import rated_bytes
 
-#: The directory of the host's probe lock, below the host's root directory. All instances share it,
-#: also those in containers.
+#: The directory of the lock that allows one probe per host, relative to the host's root directory.
+#: All instances of the exporter on the host share it, also those in containers.
 _LOCK_DIRECTORY = "run/lock"
 
 
 class ProbeMonitor:
-    """The scheduled probes of one host.
+    """Owns the scheduled probes of one host.
 
-    state_directory: contains the budget, the pid file and, without a shared directory, the lock.
-    saved: the value that `to_state` returned in an earlier run; any value from a damaged file.
-    windows: receives the times at which probes run.
-    busy_seconds: returns the busy time of a device in seconds; None if unknown.
-    identity: returns the identity of a device, which survives a change of its name.
-    health: returns the health of a drive; None if unknown.
-    fio: replaces the real fio in tests.
-    probe: the scheduler.
+    state_directory: the directory of the budget file and of the pid file. It also contains the
+        lock file if the shared lock directory cannot be used.
+    saved: the value that `to_state` returned in an earlier run. A damaged state file may yield any
+        value; invalid parts are ignored.
+    windows: receives the start and the end of each run.
+    topology: returns the drives and filesystems of the host; None means not read yet.
+    busy_seconds: returns the busy time of a device in seconds; None means unknown.
+    identity: returns the identity of a device, which stays equal if the device's name changes.
+    health: returns the health of a drive; None means unknown.
+    fio: creates a replacement of the real fio, for tests; None means the real fio.
+    probe (attribute): the scheduler.
     """
 
     def __init__(
@@ -96,7 +100,8 @@ class ProbeMonitor:
         configuration = settings.probe
         chosen = [
             profiles.configured(name, configuration.profile)
-            # WatchedFio watches the last profile of a slot, so `slc` comes last.
+            # Profiles that are due together run one after the other in one fio. WatchedFio watches
+            # only the last of them, so `slc` must be last.
             for name in sorted(configuration.profiles, key=lambda name: name == SLC)
         ]
         delay = splayed_delay(configuration.first_delay_seconds, _host(settings))
@@ -131,20 +136,27 @@ class ProbeMonitor:
         )
 
     def samples(self) -> Iterator[Sample]:
-        """Returns the results of all directories, and the number of stuck fio processes."""
+        """Yields the samples of all directories' results and of the count of stuck fio processes.
+
+        A fio process is stuck if not even SIGKILL ends it.
+        """
         yield from smart_collector.agent_samples({"fio": self.probe.stuck}, None)
         devices: set[str] = set()
         for directory in self._directories:
             with directory.lock:
                 device = directory.results.device
-                # A second directory of a drive is not probed and has no results.
+                # If two directories are on one drive, the second is not probed and has no results.
                 if device not in devices:
                     is_running = self.windows.is_running(device)
                     yield from probe_collector.samples(directory.results, is_running=is_running)
                 devices.add(device)
 
     def to_state(self) -> dict[str, object]:
-        """Returns JSON values for the state file: recent rounds, and when each profile ran."""
+        """Returns JSON values for the state file: the recent results and the times of last runs.
+
+        "rounds" contains one value per recent run, for the detection of steady state. "ran_at"
+        contains unix seconds, keyed by directory and then by profile name.
+        """
         ran_at: dict[str, dict[str, float]] = {}
         for directory in self._directories:
             with directory.lock:
@@ -180,7 +192,12 @@ class ProbeMonitor:
     def _run_ages(
         self, saved_times: Any, path: Path, profiles: Sequence[Profile]
     ) -> dict[str, float]:
-        """Returns the seconds since the last run of each profile that ran, by profile name."""
+        """Returns the seconds since each profile's last run, keyed by profile name.
+
+        Profiles that never ran are missing.
+
+        saved_times: the value "ran_at" of the state file, unchecked.
+        """
         of_directory = saved_times.get(str(path)) if isinstance(saved_times, Mapping) else None
         times = of_directory if isinstance(of_directory, Mapping) else {}
         now = self._clock.wall()

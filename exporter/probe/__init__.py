@@ -1,1 +1,1 @@
-"""Short fio runs that measure a drive, and the rules that keep them harmless."""
+"""Measures drives by short runs of fio (probes), and keeps these runs harmless for production."""

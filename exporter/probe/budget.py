@@ -1,8 +1,11 @@
-"""Stores the budget of bytes that probes may write in a file that is updated before and after runs.
+"""Stores how many bytes probes have written to each drive, in a file, and enforces a budget.
 
-All processes share the file: the measuring commands charge the same budget. Each change is made
-under a lock and replaces the whole file. A reservation is on the disk before its run starts, so it
-is still there after a crash during the run.
+Before a run, its bytes are reserved in the file. After the run, the reservation is replaced by the
+bytes that were written (the charge). A reservation is on the disk before its run starts, so it is
+still there after a crash during the run.
+
+The daemon and the measuring commands share the file and the budget. Each change is made under a
+lock and replaces the whole file.
 """
 
 import contextlib
@@ -22,26 +25,31 @@ from exporter.probe.budget_ledger import FILESYSTEM_FACTOR, Ledger, Reservation,
 
 log = logging.getLogger(__name__)
 
-#: Default daily budget of one drive. The default profiles write 0.8 GB a day, filesystem included.
+#: Default daily budget of one drive, in bytes. The default profiles write 0.8 GB a day, including
+#: what the filesystem adds.
 DAY_BYTES = 1 << 30
 
 _DAY_SECONDS = 86_400
 
-#: Maximum size of the file. One drive takes about 100 bytes.
+#: Maximum size of the budget file, in bytes. One drive takes about 100 bytes.
 _MAX_FILE_BYTES = 4 << 20
 
-#: The lock is tried this many times, with this time between tries: 5 s in total. Another process
-#: holds it only while it reads and writes the file.
+#: Number of attempts to get the lock of the file, and the time between two attempts: 5 s in total.
+#: Another process holds the lock only while it reads and writes the file.
 _LOCK_TRIES = 50
 _LOCK_INTERVAL_SECONDS = 0.1
 
 
 class ProbeBudget:
-    """The budgets of all drives. One thread uses it; other processes may use the same directory.
+    """Reads and changes the budgets of all drives.
 
-    directory: the state directory. boot_id: the boot id of the running kernel; empty if unknown.
-    day_bytes: the setting of the daily budget. rated_bytes: the configured rated endurance in
-    bytes, by drive.
+    Use an object on one thread only. Other processes may use the same directory.
+
+    directory: the state directory.
+    boot_id: the boot id of the running kernel; empty means unknown.
+    day_bytes: the configured daily budget of each drive.
+    rated_bytes: the configured rated endurance in bytes, keyed by drive identity. The caller may
+        change this mapping later.
     """
 
     def __init__(
@@ -58,8 +66,9 @@ class ProbeBudget:
         self._day_bytes = day_bytes
         # Not "or": the caller may fill an empty mapping later.
         self._rated_bytes = {} if rated_bytes is None else rated_bytes
-        #: The run under way, and its charge in bytes while that is not on the disk.
+        #: The reservation of the current run; None if no run is reserved by this process.
         self._running: Reservation | None = None
+        #: The charge of a run in bytes, kept until the charge is in the file.
         self._owed_bytes = 0
         self._known = self._all_spent()
         self._has_read = False
@@ -70,31 +79,35 @@ class ProbeBudget:
             log.warning("%s cannot be used: %s; no probe runs", self.path, e.strerror or e)
 
     def limits(self, drive: str) -> WriteLimits:
-        """Returns the bytes that may be written to a drive, per day and over its life."""
+        """Returns the bytes that probes may write to a drive, per day and over its life."""
         return budget_ledger.write_limits(self._day_bytes, self._rated_bytes.get(drive))
 
     def remaining(self, drive: str) -> WriteLimits:
-        """Returns what is left of a drive's limits as of the last read, without reading a disk."""
+        """Returns the remaining bytes of a drive's limits, without reading the file again."""
         known = budget_ledger.rolled_over(self._known, self._today())
         return budget_ledger.remaining(known, drive, self.limits(drive))
 
     @property
     def unacknowledged(self) -> Reservation | None:
-        """The run during which the host rebooted, until a person acknowledges it."""
+        """The run during which the host rebooted; None without one, or after `acknowledge`."""
         return self._known.unacknowledged
 
     def refresh(self) -> None:
-        """Read what other processes charged or acknowledged. Call before the gate."""
+        """Read the file again, because other processes may have changed it.
+
+        Call it before the gate, which decides whether a probe may run. If the file cannot be read,
+        today's budget of all drives counts as spent.
+        """
         try:
             self._known = self._read()
         except (OSError, ParseError):
-            # The next change logs it, and replaces the file if possible.
+            # The next change logs the error, and replaces the file if possible.
             self._known = self._all_spent()
 
     def recover(self) -> None:
-        """Charge a run that was killed.
+        """Charge a run that was killed, if the file contains such a reservation.
 
-        The caller holds the host lock; otherwise the run may still be under way.
+        The caller must hold the host lock; otherwise the run may still be under way.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -104,13 +117,20 @@ class ProbeBudget:
     def reserve(
         self, drive: str, profile: str, written_bytes: int, *, on_demand: bool = False
     ) -> int | None:
-        """Reserve twice the bytes that a run writes; returns the reserved bytes.
+        """Reserve the bytes of a run; returns the reserved bytes, None if the run must not start.
 
-        None if the budget is too small or a reboot is not acknowledged. The caller holds the host
-        lock. The reservation is on the disk when this returns. A run that only reads reserves 0
-        bytes: if it crashes the host, the reservation shows that.
+        The reserved size is twice `written_bytes`, because the filesystem writes more than fio. The
+        run must not start if the budget is too small, or if the host rebooted during an earlier run
+        and no person has acknowledged that.
 
-        profile: the names of the profiles, for messages. on_demand: as in `Reservation`.
+        The caller must hold the host lock. The reservation is on the disk when this function
+        returns. A run that only reads reserves 0 bytes: if the host crashes during the run, the
+        reservation shows that.
+
+        drive: the drive's identity.
+        profile: the names of the profiles, for messages.
+        written_bytes: upper bound of the bytes that fio writes.
+        on_demand: True charges the run to the drive's life only, and not to the day.
 
         Raises:
             OSError: the file cannot be read or written; the run must not start.
@@ -132,9 +152,12 @@ class ProbeBudget:
         return None if self._running is None else size
 
     def settle(self, fio_bytes: int | None, device_bytes: int | None) -> int:
-        """Charge the last reserved run; returns the charged bytes, 0 if no run is reserved.
+        """Replace the reservation of the last run by its charge; returns the charged bytes.
 
-        fio_bytes, device_bytes: as in `budget_ledger.charge`.
+        Returns 0 if no run is reserved.
+
+        fio_bytes: the bytes that fio reports as written; None means that it reported nothing.
+        device_bytes: the bytes that the device wrote during the run; None means unknown.
 
         Raises:
             OSError: the file cannot be written. The reservation remains in the file, and the next
@@ -150,10 +173,11 @@ class ProbeBudget:
         return size
 
     def acknowledge(self) -> bool:
-        """Allow probes again after a reboot during one; returns False if there was no such reboot.
+        """Allow probes again after the host rebooted during a probe.
 
-        Call `recover` first if the host lock is free: if no daemon has started since the reboot, it
-        is not detected yet.
+        Returns True if there was such a reboot that was not acknowledged yet. Call `recover` first
+        if the host lock is free: if no daemon has started since the reboot, only `recover` detects
+        it.
 
         Raises:
             OSError: the file cannot be read or written.
@@ -164,7 +188,7 @@ class ProbeBudget:
         return was_unacknowledged
 
     def _recovered(self, ledger: Ledger) -> Ledger:
-        """Returns the ledger with an open reservation charged, and logs that."""
+        """Returns the ledger with the reservation of a killed run charged, and logs the charge."""
         run = ledger.reservation
         if run is None:
             return ledger
@@ -182,7 +206,7 @@ class ProbeBudget:
         return after
 
     def _change(self, step: Callable[[Ledger], Ledger]) -> Ledger:
-        """Read the ledger, change it by `step` and save it; returns the saved ledger."""
+        """Read the ledger, change it by `step` and save it; returns the changed ledger."""
         with self._locked():
             is_usable = True
             try:
@@ -202,10 +226,11 @@ class ProbeBudget:
             return after
 
     def _read(self) -> Ledger:
-        """Returns the ledger of the file; without a file, the last known one.
+        """Returns the ledger in the file.
 
-        If the file disappears while this process runs, the budget is not reset, because the bytes
-        were written.
+        Without a file, it returns the ledger that this process read last, or an empty one. If the
+        file disappears while this process runs, the budget is not reset, because the bytes were
+        written.
 
         Raises:
             OSError: the file cannot be read.
@@ -223,7 +248,8 @@ class ProbeBudget:
         return budget_ledger.parse(content.decode("utf-8", "replace"))
 
     def _save(self, ledger: Ledger) -> None:
-        # A fixed name: the next save replaces what a kill left half-written.
+        # The temporary file has a fixed name, so the next save replaces a file that is incomplete
+        # because this process was killed.
         temporary = self.path.with_name(f".{self.path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="utf-8") as file:
@@ -231,7 +257,7 @@ class ProbeBudget:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self.path)
-        # The directory entry too: a reservation must survive a power loss.
+        # Sync the directory entry too, because a reservation must survive a power loss.
         directory = os.open(self.path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -261,7 +287,8 @@ class ProbeBudget:
         aside = self.path.with_name(f"{self.path.name}.kept-{stamp}")
         action = f"kept as {aside.name}"
         try:
-            # A second link, not a rename: without a file the budget would start in full.
+            # Make a second link instead of renaming: without a file, the full budget would be
+            # available.
             os.link(self.path, aside, follow_symlinks=False)
         except OSError as e:
             action = f"overwritten ({e.strerror or e})"

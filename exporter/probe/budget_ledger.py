@@ -1,7 +1,8 @@
-"""The ledger of the bytes that probes wrote to each drive, and of the run under way. Pure.
+"""Computes the ledger: the bytes that probes wrote to each drive, and the run under way.
 
-A reservation is made before a run and removed when the run is settled. A reservation that exists
-while nothing runs belongs to a run that was killed, and is charged in full.
+Before a run its bytes are reserved. After the run the reservation is removed, and the written bytes
+are charged to the drive. A reservation that exists while nothing runs belongs to a run that was
+killed, and is charged in full. This module does no I/O.
 """
 
 import json
@@ -14,8 +15,8 @@ from exporter.errors import ParseError
 #: The version of the file format.
 VERSION = 1
 
-#: Upper bound of the bytes written to the device per byte that fio writes. ext4 with a sync after
-#: each 4 KiB was measured at 1.5 and more.
+#: Upper bound of the bytes that the device writes for each byte that fio writes. On ext4 with a
+#: sync after each 4 KiB, 1.5 bytes and more were measured.
 FILESYSTEM_FACTOR = 2
 
 #: Share of a drive's rated endurance that scheduled probes may write in a year.
@@ -24,13 +25,17 @@ _DAYS_PER_YEAR = 365
 #: The assumed life of a drive: its budget is this many years of daily budgets.
 _YEARS_OF_LIFE = 10
 
-#: Upper bound of all counts, in bytes or days. Charges are limited to it; `parse` refuses more.
+#: Upper bound of all counts, in bytes or days. Charges are limited to it, and `parse` refuses
+#: larger numbers.
 _MAX_BYTES = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
 class WriteLimits:
-    """Bytes that may still be written to a drive: today, and over its life."""
+    """The bytes that probes may write to a drive, or that remain of that limit.
+
+    day_bytes: for one day (UTC). life_bytes: for the whole life of the drive.
+    """
 
     day_bytes: int
     life_bytes: int
@@ -38,7 +43,10 @@ class WriteLimits:
 
 @dataclass(frozen=True, slots=True)
 class SpentBytes:
-    """Bytes charged to a drive: by scheduled probes today, and by all probes ever."""
+    """The bytes that were charged to a drive.
+
+    day_bytes: by scheduled probes today, without the profile `slc`. life_bytes: by all probes ever.
+    """
 
     day_bytes: int = 0
     life_bytes: int = 0
@@ -48,10 +56,13 @@ class SpentBytes:
 class Reservation:
     """The bytes reserved for a run that is under way, or that was killed.
 
-    on_demand: charged to the drive's life only and not to the day: a person consented to it, or it
-        contains the profile `slc`.
-    drive: the drive's identity. profile: the names of the profiles. bytes: at most 2**62.
-    boot_id: the kernel's boot id at that time. at: unix seconds.
+    drive: the drive's identity.
+    profile: the names of the profiles, for messages.
+    bytes: the reserved bytes, at most 2**62.
+    on_demand: True if the run is charged to the drive's life only and not to the day, because a
+        person consented to it or because it contains the profile `slc`.
+    boot_id: the kernel's boot id at the time of the reservation; empty means unknown.
+    at: the time of the reservation, in unix seconds.
     """
 
     drive: str
@@ -64,12 +75,15 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The whole ledger.
+    """The charged bytes of all drives, and the run under way.
 
-    day: the day of all `day_bytes`, in days since 1970-01-01 UTC. spent_day: a day whose budget
-        counts as spent for all drives, because what was written on it is unknown.
+    day: the day to which all `day_bytes` belong, in days since 1970-01-01 UTC.
+    spent: the charged bytes, keyed by drive identity.
+    reservation: the run under way, or a killed run; None without one.
+    spent_day: a day whose budget counts as spent for all drives, because it is unknown how much
+        was written on that day; None without one.
     unacknowledged: the run during which the host rebooted; no probe runs until a person
-        acknowledges it.
+        acknowledges the reboot. None without one.
     """
 
     day: int
@@ -80,10 +94,12 @@ class Ledger:
 
 
 def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
-    """Returns a drive's limits.
+    """Returns the bytes that probes may write to a drive, per day and over ten years of life.
 
-    day_bytes: the setting of the daily budget. rated_bytes: the drive's rated endurance; None is
-    unknown. It limits the daily budget to 0.05 % of it divided by 365.
+    day_bytes: the configured daily budget.
+    rated_bytes: the drive's rated endurance in bytes; None means unknown. If it is known, probes
+        may write at most 0.05 % of it in a year, so the daily budget is at most that divided by
+        365.
     """
     day = max(0, day_bytes)
     if rated_bytes is not None:
@@ -92,19 +108,24 @@ def write_limits(day_bytes: int, rated_bytes: float | None) -> WriteLimits:
 
 
 def charge(fio_bytes: int | None, device_bytes: int | None, reserved_bytes: int) -> int:
-    """Returns the bytes to charge: twice what fio reports, or what the device wrote if greater.
+    """Returns the bytes to charge for a run: twice fio's bytes, or the device's bytes if greater.
 
-    fio_bytes: None if fio reported nothing, as after a kill; then all reserved bytes are charged.
+    fio_bytes: the bytes that fio reports as written. None means that it reported nothing, as after
+        a kill; the reserved bytes are then used instead of twice fio's bytes.
+    device_bytes: the bytes that the device wrote during the run; None means unknown.
+    reserved_bytes: the size of the run's reservation.
     """
     by_fio = reserved_bytes if fio_bytes is None else FILESYSTEM_FACTOR * max(0, fio_bytes)
     return min(max(by_fio, device_bytes or 0), _MAX_BYTES)
 
 
 def rolled_over(ledger: Ledger, today: int) -> Ledger:
-    """Returns the ledger for today, without the bytes of an earlier day.
+    """Returns the ledger for today, with the daily counts of an earlier day set to 0.
 
-    If the ledger is dated in the future, the clock was or is wrong; the budget of today counts as
-    spent then.
+    If the ledger is dated in the future, the clock was or is wrong, and today's budget counts as
+    spent.
+
+    today: days since 1970-01-01 UTC.
     """
     if today == ledger.day:
         return ledger
@@ -115,7 +136,7 @@ def rolled_over(ledger: Ledger, today: int) -> Ledger:
 
 
 def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
-    """Returns what is left of a drive's limits. Reserved bytes count as spent."""
+    """Returns the remaining bytes of a drive's limits. Reserved bytes count as spent."""
     spent = _spent_with(ledger, ledger.reservation).get(drive, SpentBytes())
     day = 0 if ledger.spent_day == ledger.day else limits.day_bytes - spent.day_bytes
     life = limits.life_bytes - spent.life_bytes
@@ -123,18 +144,21 @@ def remaining(ledger: Ledger, drive: str, limits: WriteLimits) -> WriteLimits:
 
 
 def with_charge(ledger: Ledger, run: Reservation, size: int) -> Ledger:
-    """Returns the ledger with a run charged `size` bytes and no longer reserved."""
+    """Returns the ledger after a run: `size` bytes are charged, and its reservation is removed."""
     reservation = None if ledger.reservation == run else ledger.reservation
     spent = _spent_with(ledger, replace(run, bytes=size))
     return replace(ledger, spent=spent, reservation=reservation)
 
 
 def with_recovery(ledger: Ledger, boot_id: str, owed_bytes: int = 0) -> Ledger:
-    """Returns the ledger with an open reservation charged; call only while nothing runs.
+    """Returns the ledger with the reservation of a killed run charged.
 
-    boot_id: of the running kernel. If it differs from the reservation's or is unknown, the host
-        rebooted during the run, perhaps because of it; the run is then unacknowledged.
-    owed_bytes: charged instead of the reservation if greater.
+    Call it only while no probe runs. Without a reservation the ledger is returned unchanged.
+
+    boot_id: the boot id of the running kernel; empty means unknown. If it is unknown or differs
+        from that of the reservation, the host probably rebooted during the run, perhaps because of
+        the run. The run is then stored as `unacknowledged`.
+    owed_bytes: a known charge of the run; it is used if it is greater than the reservation.
     """
     run = ledger.reservation
     if run is None:
@@ -150,11 +174,11 @@ def serialize(ledger: Ledger) -> str:
 
 
 def parse(text: str) -> Ledger:
-    """Parses what `serialize` returned.
+    """Returns the ledger that `serialize` wrote as this text.
 
     Raises:
         ParseError: the text is not a ledger, has another version, or contains an invalid field.
-            An invalid number is not ignored: its bytes would go uncounted.
+            An invalid number is an error, because otherwise its bytes would not be counted.
     """
     try:
         document = json.loads(text)
@@ -179,7 +203,10 @@ def parse(text: str) -> Ledger:
 
 
 def _spent_with(ledger: Ledger, run: Reservation | None) -> Mapping[str, SpentBytes]:
-    """Returns the charged bytes of all drives, with a run charged; None charges nothing."""
+    """Returns the charged bytes, keyed by drive identity, after the run is charged.
+
+    run: the run to charge; None charges nothing.
+    """
     if run is None:
         return ledger.spent
     before = ledger.spent.get(run.drive, SpentBytes())
