@@ -1,13 +1,17 @@
-"""Finds the end of a drive's write cache in a long write, and the speed before and after. Pure.
+"""Finds the end of a drive's write cache in a long write, and the speeds before and after it.
 
-A drive writes fast to cells with one bit each, but has few of them (the SLC cache). When they are
-full, it writes at its own speed, or slower while it moves the cached data into cells with three or
-four bits. Plotted over the bytes written, the speed is a step. The step is fitted by least squares,
-as two segments of constant log speed. It must explain enough of the variance to differ from noise,
-and fit better than a straight line, which is the slow decline of a drive that becomes hot.
+A drive first writes to cells with one bit each (the SLC cache). This is fast, but there are few
+such cells. When they are full, the drive writes more slowly to cells with three or four bits. It is
+even slower while it also moves the cached data into such cells. Plotted over the bytes written, the
+speed is a step. This sudden and lasting fall of the speed is called a cliff.
 
-The cache ends after an amount of bytes and not after a time, so speeds are taken over equal
-amounts of bytes.
+The step is fitted by least squares, as two segments of constant log speed. It must explain enough
+of the variance to differ from noise. It must also fit better than a straight line, because a drive
+that becomes hot declines slowly along a line.
+
+The cache ends after an amount of bytes and not after a time. So the list of samples of the write
+(the trace) is divided into parts of equal bytes (bins), and the speed of each bin is computed.
+This module does no I/O.
 """
 
 import itertools
@@ -21,15 +25,16 @@ from typing import NamedTuple
 MIB = 1 << 20
 GIB = 1 << 30
 
-#: Samples above these limits are impossible. Sums of samples within them stay finite.
+#: Upper bounds of a sample. Samples above them are impossible; sums of other samples stay finite.
 _MAX_SECONDS, _MAX_BYTES = 1e9, 1e18
 
-#: Lower bound of a bin's time: shorter times are noise of the clock, and 0 has no speed.
+#: Lower bound of a bin's time, in seconds. Shorter times are noise of the clock, and a time of 0
+#: would give no finite speed.
 _MIN_BIN_SECONDS = 1e-9
 
 
 class TraceSample(NamedTuple):
-    """The bytes written in the seconds since the previous sample."""
+    """The bytes that were written since the previous sample, and the seconds that this took."""
 
     seconds: float
     written_bytes: float
@@ -37,11 +42,14 @@ class TraceSample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinRules:
-    """The sizes of the bins into which a trace is divided.
+    """The sizes of the bins, the parts of equal bytes into which a trace is divided.
 
-    bin_bytes: bin size for a trace of `short_bytes` and more. short_bin_bytes: for a shorter one.
-    least_bins: minimum number of bins; a short trace gets smaller bins, down to `least_bin_bytes`.
-    most_bins: maximum number of bins; a long trace gets larger bins.
+    bin_bytes: the bin size for a trace of `short_bytes` or more.
+    short_bin_bytes: the bin size for a shorter trace.
+    short_bytes: a trace with fewer bytes than this is short.
+    least_bins: minimum number of bins of a short trace; if necessary, its bins are smaller.
+    least_bin_bytes: minimum bin size of a short trace; it has priority over `least_bins`.
+    most_bins: maximum number of bins; if necessary, the bins of a long trace are larger.
     """
 
     bin_bytes: int = 128 * MIB
@@ -60,9 +68,11 @@ class BinRules:
 
 @dataclass(frozen=True, slots=True)
 class BinnedTrace:
-    """The speed of each bin in bytes per second.
+    """A trace that is divided into bins of equal bytes.
 
-    written_bytes: the bytes of the trace, including a last partial bin, which has no speed.
+    written_bytes: the bytes of the whole trace, including those after the last complete bin.
+    bin_bytes: the size of each bin.
+    speeds: the speed of each complete bin, in bytes per second, in the order of the write.
     """
 
     written_bytes: int
@@ -71,10 +81,11 @@ class BinnedTrace:
 
 
 def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
-    """Returns the trace as speeds over equal amounts of bytes.
+    """Returns the trace divided into bins of equal bytes, with the speed of each bin.
 
-    The speed within a sample is assumed constant. Samples with impossible times or bytes are left
-    out. A sample without bytes is time in which the write made no progress.
+    The speed within a sample is assumed to be constant. Samples with impossible times or bytes are
+    left out. The time of a sample without bytes belongs to the current bin, because the write made
+    no progress in that time.
     """
     samples = [
         (seconds, written if written >= 1 else 0)
@@ -98,21 +109,21 @@ def binned(trace: Iterable[TraceSample], rules: BinRules) -> BinnedTrace:
     return BinnedTrace(int(total), size, tuple(speeds))
 
 
-#: Default idle times in seconds, after which the recovery of the cache is measured. Some drives
-#: recover within seconds and some within an hour. Others keep data in the cache until they need
-#: the space.
+#: Default idle times in seconds after which it is measured how much of the cache is free again.
+#: Some drives free it within seconds and some within an hour. Others keep data in the cache until
+#: they need the space.
 RECOVERY_IDLE_SECONDS = (30, 120, 600, 3600)
 
 
 class CliffResult(str, Enum):
-    """The result of a long write.
+    """What a long write showed about the write cache.
 
-    cliff: a lasting step down.
-    ramp: a slow decline, caused by heat and not by the end of a cache.
-    flat: neither, although more was written than any cache of this drive can hold.
-    budget: neither, after all the bytes that may be written. The cache may be larger, or it may not
-        have been empty at the start.
-    aborted: the write ended before a cliff.
+    cliff: the speed fell suddenly and stayed low; this is the end of the cache.
+    ramp: the speed declined slowly, because of heat and not because of the end of a cache.
+    flat: the speed stayed the same, although more was written than any cache of this drive holds.
+    budget: the speed stayed the same until all permitted bytes were written. The cache may be
+        larger than that, or it may not have been empty at the start.
+    aborted: the write was interrupted, and there was no cliff before.
     """
 
     CLIFF = "cliff"
@@ -124,18 +135,19 @@ class CliffResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class CliffRules:
-    """When a step in speed is a cliff: each of the first four conditions must hold.
+    """The conditions for a cliff. A step in speed is a cliff if it meets the first four.
 
     falloff_ratio: upper limit of the median speed after the step, divided by the median speed
-        before it. At two thirds, a measured fall from 410 to 260 MB/s is a cliff, and one from 480
-        to 400 MB/s is not.
-    step_gain_ratio: the step explains at least this share of the variance of log speed.
-    line_ratio: the residual squares of the step are at most this share of those of a straight line.
-        For cliffs the share is up to a quarter, for thermal ramps more than two.
-    least_bins: minimum number of bins before and after the step.
-    median_bins: the speed of a bin is the median of this many bins around it.
-    cache_share: the largest possible cache, as a share of the capacity: all cells of a drive with
-        three bits per cell, with one bit each.
+        before it. With a limit of two thirds, a measured fall from 410 to 260 MB/s is a cliff, and
+        one from 480 to 400 MB/s is not.
+    step_gain_ratio: minimum share of the variance of log speed that the step must explain, 0 to 1.
+    line_ratio: upper limit of the sum of squared residuals of the step, divided by that of a
+        straight line. The quotient was up to 0.25 for cliffs, and more than 2 for declines by heat.
+    least_bins: minimum number of bins before the step, and after it.
+    median_bins: number of bins of the moving median that smooths the speeds.
+    cache_share: the largest possible cache, as a share of the capacity. A drive with three bits per
+        cell that uses all its cells with one bit each has a cache of a third.
+    bins: how the trace is divided into bins.
     """
 
     falloff_ratio: float = 0.67
@@ -149,9 +161,9 @@ class CliffRules:
 
 @dataclass(frozen=True, slots=True)
 class WritePhase:
-    """A part of a write at constant speed.
+    """A part of a write in which the speed is nearly constant.
 
-    begin_bytes: bytes written before it. bytes_per_second: its median speed.
+    begin_bytes: the bytes written before this part. bytes_per_second: the median speed of the part.
     """
 
     begin_bytes: int
@@ -160,13 +172,16 @@ class WritePhase:
 
 @dataclass(frozen=True, slots=True)
 class CacheCliff:
-    """The result for a write cache; None is unknown.
+    """What a long write showed about the write cache. None means unknown.
 
-    phases: the parts of constant speed: two or three with a cliff, none for a ramp, else one.
-    cache_bytes: bytes written before the first cliff.
-    cache_min_bytes: bytes written without a cliff; the cache is at least this large if it was empty
-        at the start.
-    burst_bytes_per_second, sustained_bytes_per_second: median speed of the first and last phase.
+    written_bytes: the bytes of the whole write.
+    phases: the parts with nearly constant speed, in the order of the write. With a cliff there are
+        two to four, with a ramp none, else one; a write shorter than one bin has none.
+    cache_bytes: the bytes written before the first fall of the speed; None without a cliff.
+    cache_min_bytes: the bytes written without a cliff, for the results `budget` and `aborted`. If
+        the cache was empty at the start, it is at least this large.
+    burst_bytes_per_second: the median speed of the first phase.
+    sustained_bytes_per_second: the median speed of the last phase.
     """
 
     result: CliffResult
@@ -179,7 +194,7 @@ class CacheCliff:
 
     @property
     def falloff_ratio(self) -> float | None:
-        """The sustained speed divided by the burst speed; None if either is unknown."""
+        """The sustained speed divided by the burst speed; None if one of them is unknown."""
         if self.burst_bytes_per_second is None or self.sustained_bytes_per_second is None:
             return None
         return self.sustained_bytes_per_second / self.burst_bytes_per_second
@@ -192,11 +207,11 @@ def cache_cliff(
     capacity_bytes: int | None = None,
     was_aborted: bool = False,
 ) -> CacheCliff:
-    """Returns the judgement of one long write to a drive that was idle before.
+    """Returns what one long write shows about the write cache of a drive that was idle before.
 
-    capacity_bytes: the drive's capacity, which decides between `flat` and `budget`; None if
-        unknown.
-    was_aborted: the write ended for another reason than a detected cliff.
+    capacity_bytes: the drive's capacity; None means unknown. It decides between the results `flat`
+        and `budget`.
+    was_aborted: True if the write was interrupted for another reason than a detected cliff.
     """
     bins = binned(trace, rules.bins)
     logs = _smoothed(bins.speeds, rules.median_bins)
@@ -235,11 +250,14 @@ def cache_cliff(
 def recovered_bytes(
     trace: Iterable[TraceSample], cliff: CacheCliff, rules: CliffRules
 ) -> int | None:
-    """Returns how many bytes of the cache had recovered before a later write.
+    """Returns how many bytes of the cache were free again before a later write.
 
-    These are the bytes that the later write wrote at burst speed. If it was fast throughout, the
-    recovered part is at least the returned value. None if `cliff` contains no cliff, or the later
-    write is too short. A few bins are enough because the two speeds are known.
+    These are the bytes that the later write wrote at burst speed. If all of it was at burst speed,
+    the free part is at least the returned value. A few bins are enough, because both speeds are
+    known. Returns None if `cliff` contains no cliff, or if the later write is too short.
+
+    trace: the samples of the later write.
+    cliff: the result of an earlier write, with its burst speed and its sustained speed.
     """
     burst, sustained = cliff.burst_bytes_per_second, cliff.sustained_bytes_per_second
     bins = binned(trace, rules.bins)
@@ -258,11 +276,16 @@ def recovered_bytes(
 def _cuts(
     logs: Sequence[float], speeds: Sequence[float], rules: CliffRules
 ) -> tuple[list[int], bool]:
-    """Returns the first bins of the second and later phases, and whether the trace is a ramp.
+    """Returns where the second and later phases begin, and whether the trace is a ramp.
 
-    logs: smoothed log speeds. Both sides of the best split are split once more before the
-    comparison with a line: on a drive with three phases one step fits no better than a line, but
-    two steps do.
+    A phase is a part with nearly constant speed; its begin is the index of its first bin. A ramp is
+    a slow decline along a line.
+
+    First, the best split into two segments is searched. Then each segment is split once more if it
+    contains a cliff itself. Only then the steps are compared with a straight line, because some
+    drives have three phases: for them one step fits no better than a line, but two steps do.
+
+    logs: the smoothed log speeds of the bins. speeds: the speeds of the same bins.
     """
     split = best_split(logs, rules.least_bins)
     if split is None:
@@ -290,7 +313,10 @@ def _is_cliff(
     split: int,
     rules: CliffRules,
 ) -> bool:
-    """Returns True if the speed falls enough at `split`, and the steps at `cuts` fit well."""
+    """Returns True if the speed falls enough at `split`, and the steps at `cuts` fit well.
+
+    split, cuts: indexes of the first bins after the steps.
+    """
     before, after = statistics.median(speeds[:split]), statistics.median(speeds[split:])
     if after > rules.falloff_ratio * before:
         return False
@@ -302,12 +328,15 @@ def _is_cliff(
 
 
 def _residual_squares(logs: Sequence[float], cuts: Sequence[int]) -> float:
-    """Returns the residual squares of segments of constant value between the cuts."""
+    """Returns the sum of squared residuals if each segment between cuts has a constant value."""
     return sum(squared_deviations(logs[a:b]) for a, b in itertools.pairwise([0, *cuts, len(logs)]))
 
 
 def _smoothed(speeds: Sequence[float], width: int) -> list[float]:
-    """Returns log speeds, each the median of its neighbours: removes stalls of a bin or two."""
+    """Returns the log speeds after a moving median, which removes stalls of one or two bins.
+
+    width: the number of bins of the median.
+    """
     logs = [math.log(speed) for speed in speeds]
     reach = width // 2
     return [
@@ -327,10 +356,10 @@ def _phases(bins: BinnedTrace, cuts: Sequence[int]) -> tuple[WritePhase, ...]:
 
 @dataclass(frozen=True, slots=True)
 class FittedLine:
-    """The least-squares line through a series.
+    """The least-squares line through a list of values.
 
-    gain: its rise from the first to the last value. residual_squares: the sum of the squared
-    distances of the values from it.
+    gain: the rise of the line from the first to the last value; negative if the line falls.
+    residual_squares: the sum of the squared distances of the values from the line.
     """
 
     gain: float
@@ -338,12 +367,15 @@ class FittedLine:
 
 
 def best_split(values: Sequence[float], least: int) -> int | None:
-    """Returns the index at which to divide a series into two segments of constant value.
+    """Returns the index at which the values are best divided into two segments of constant value.
 
-    The index is the first of the second segment; the residual squares are the smallest. None if the
-    series is shorter than two segments. least: the minimum length of a segment. A split at k
-    reduces the squares by A**2 n / (k (n - k)), where A is the sum of the first k deviations from
-    the mean of all n values, so one pass is enough.
+    The index is that of the first value of the second segment. It makes the sum of squared
+    residuals smallest. Returns None if there are too few values for two segments.
+
+    One pass is enough: a split at index k reduces that sum by A**2 n / (k (n - k)), where n is the
+    number of values, and A is the sum of the deviations of the first k values from the mean of all.
+
+    least: the minimum length of a segment.
     """
     count = len(values)
     if count < 2 * least:
@@ -360,7 +392,7 @@ def best_split(values: Sequence[float], least: int) -> int | None:
 
 
 def fit_line(values: Sequence[float]) -> FittedLine:
-    """Returns the best line through at least two values."""
+    """Returns the least-squares line through at least two values."""
     count = len(values)
     mean, middle = math.fsum(values) / count, (count - 1) / 2
     product = math.fsum((number - middle) * (value - mean) for number, value in enumerate(values))
@@ -369,6 +401,6 @@ def fit_line(values: Sequence[float]) -> FittedLine:
 
 
 def squared_deviations(values: Sequence[float]) -> float:
-    """Returns the sum of squared differences from the mean."""
+    """Returns the sum of the squared differences of the values from their mean."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values)

@@ -1,4 +1,7 @@
-"""Detects the end of a write cache while a probe writes, so that the probe can stop there."""
+"""Detects the end of a drive's write cache while a probe writes, so that the probe can stop there.
+
+The end of the cache is a sudden and lasting fall of the speed, called a cliff; see `cache_cliff`.
+"""
 
 import math
 import statistics
@@ -9,20 +12,29 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 
 @dataclass(frozen=True, slots=True)
 class CliffDetectorRules:
-    """The parameters of a cumulative sum (CUSUM) of the loss of log speed, in pieces of the write.
+    """The parameters of a cumulative sum (CUSUM) that shows when a write becomes slower.
 
-    baseline_seconds, baseline_pieces: the normal speed is learned from at least this time and this
-        number of pieces.
-    drift: loss per piece that does not count: half of the smallest fall that counts, or the spread
-        of the first pieces if greater.
-    alarm: the sum at which the write counts as slower, or `alarm_spreads` times the spread of the
-        first pieces if greater. The alarm ends when the sum is 0 again.
-    most_slower: the largest contribution of one piece, so that a hang counts as one piece.
-    confirm_bytes: the alarm must last for this many bytes, or `confirm_share` of a small budget;
-        `cache_cliff` needs as many after the cliff.
-    pieces: number of pieces in those bytes.
-    sure_ratio: the detector reports only a fall to this ratio or less. Smaller falls are checked
-        many times, and one of the checks would report a cliff by chance.
+    The write is divided into pieces of equal bytes. The loss of a piece is the natural logarithm of
+    the normal speed minus that of the piece's speed. For each piece, the sum rises by the loss
+    minus `drift`; it never falls below 0.
+
+    baseline_seconds, baseline_pieces: the normal speed is computed from the first pieces, which
+        cover at least this time and this number of pieces.
+    drift: the loss per piece that does not count: half of the smallest fall to detect. The spread
+        of the first pieces is used instead if it is greater.
+    alarm: the sum at which the write counts as slower and the alarm begins. The spread of the first
+        pieces times `alarm_spreads` is used instead if it is greater. The alarm ends when the sum
+        is 0 again.
+    alarm_spreads: see `alarm`.
+    most_slower: upper limit of the loss of one piece, so that even a long hang counts only as one
+        slow piece.
+    confirm_bytes: the alarm must last for this many bytes, and as many must be written after the
+        cliff. For a small write it is `confirm_share` of the bytes that the write may write.
+    confirm_share: see `confirm_bytes`.
+    pieces: the number of pieces in the bytes of `confirm_bytes`.
+    sure_ratio: upper limit of the speed after the cliff, divided by the speed before it. Smaller
+        falls are not reported while the write runs: they would be checked many times, and one of
+        the checks would find a cliff by chance.
     """
 
     baseline_seconds: float = 2.0
@@ -40,11 +52,14 @@ class CliffDetectorRules:
 class CliffDetector:
     """Observes the samples of a write, and returns the cliff when it is certain.
 
-    budget_bytes: the bytes that the write may write.
-    trace (attribute): all samples.
+    A cumulative sum shows when the write becomes slower. It only decides when to run `cache_cliff`
+    on all samples. If `cache_cliff` finds no cliff yet, the write continues and is checked again
+    later.
 
-    The cumulative sum only decides when to run `cache_cliff` on the trace. If that finds no cliff
-    yet, the write continues and is checked again later.
+    rules: the parameters of the cumulative sum.
+    cliff_rules: the parameters of `cache_cliff`.
+    budget_bytes: the bytes that the write may write.
+    trace (attribute): all samples so far.
     """
 
     __slots__ = (
@@ -78,15 +93,14 @@ class CliffDetector:
 
     @property
     def is_alarmed(self) -> bool:
-        """True if the write is slower than at its start, or was so shortly before."""
+        """True if the write is slower than at its start, or was slower shortly before."""
         return self._slower >= self._alarm > 0 or self._alarmed_bytes > 0
 
     def observe(self, sample: TraceSample) -> CacheCliff | None:
-        """Add a sample; returns the cliff if there is one and enough was written after it.
+        """Add a sample; returns the cliff if it is certain, None otherwise.
 
-        None otherwise.
-
-        Samples with impossible times or bytes are ignored.
+        A cliff is certain only after enough bytes were written at the lower speed. Samples with
+        impossible times or bytes are ignored.
         """
         self.trace.append(sample)
         seconds, written_bytes = sample
@@ -118,9 +132,13 @@ class CliffDetector:
         self._alarm = max(rules.alarm, rules.alarm_spreads * spread)
 
     def _lasts(self, slower: float, piece_bytes: float) -> bool:
-        """Returns True if the alarm lasted long enough. slower: the piece's loss of log speed."""
+        """Adds a piece to the cumulative sum; returns True if the alarm lasts long enough.
+
+        slower: the logarithm of the normal speed minus that of the piece's speed.
+        piece_bytes: the bytes of the piece.
+        """
         added = min(slower, self._rules.most_slower) - self._drift
-        # An upper bound too, so that an alarm after a hang ends soon.
+        # The sum also has an upper bound, so that an alarm after a hang ends soon.
         self._slower = min(max(self._slower + added, 0.0), 2 * self._alarm)
         if not self._slower:
             self._alarmed_bytes = 0.0
@@ -134,6 +152,6 @@ class CliffDetector:
             is_sure = cliff.falloff_ratio <= self._rules.sure_ratio
             if is_sure and cliff.written_bytes - cliff.cache_bytes >= self._confirm_bytes:
                 return cliff
-        # Check again later, not at every piece: more must be written after the cliff.
+        # Check again only after several pieces, because more must be written after the cliff.
         self._alarmed_bytes -= self._confirm_bytes / 4
         return None

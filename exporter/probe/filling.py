@@ -1,6 +1,9 @@
-"""Fills the file that probes read: at a limited rate, under guard, and counted for the budget.
+"""Fills the file that probes read with random data.
 
-The scheduled probes and the measuring commands share it. The caller reserves the bytes before.
+The file is written at a limited rate. The guard stops the filling if production needs the device,
+and the written bytes are counted for the budget of bytes that probes may write. The scheduled
+probes and the measuring commands use this module. The caller reserves the bytes in the budget
+before.
 """
 
 import os
@@ -16,12 +19,16 @@ from exporter.probe.gate import GateRules, GuardSample, Reason, guard
 from exporter.probe.probe_directory import ProbeDirectory
 from exporter.probe.profiles import Profile
 
-#: The write rate, low enough for production on the same drive. The default file takes 1 s.
+#: The write rate in bytes per second. It is low enough to leave the drive usable for production.
+#: The default file of 64 MiB takes 1 s.
 _BYTES_PER_SECOND = 64 << 20
 
 
 class FillAborted(ReadError):
-    """The guard stopped the filling; `guard_reason` says why."""
+    """The guard stopped the filling.
+
+    guard_reason (attribute): why it stopped the filling.
+    """
 
     def __init__(self, path: Path, reason: Reason) -> None:
         super().__init__(f"the guard stopped the filling of {path}: {reason.value}")
@@ -31,7 +38,8 @@ class FillAborted(ReadError):
 class FillGuard:
     """Checks while a file is filled whether production needs the device.
 
-    size_bytes: the length to fill to. missing_bytes: how many of these bytes the file lacks.
+    size_bytes: the length of the complete file.
+    missing_bytes: the number of bytes that must be written.
     written_bytes (attribute): upper bound of the bytes written so far, for the budget.
     """
 
@@ -48,20 +56,21 @@ class FillGuard:
         self._clock = clock
         self._start = size_bytes - missing_bytes
         self._missing = missing_bytes
-        # Without own requests in flight: chunks go to the page cache, and fdatasync waits for their
-        # writeback.
+        # No profiles, because the filling makes no direct requests: its chunks go to the page
+        # cache, and fdatasync waits for their writeback.
         self._sampler = directory.guard_sampler(())
         self._samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
         self._samples.append(self._sampler.sample(directory.avail_bytes()))
         self._sampled_at = clock.monotonic()
-        # One chunk from the start: a chunk that fails may have been written in part.
+        # Count one chunk from the start, because a chunk that fails may have been written in part.
         self.written_bytes = min(missing_bytes, probe_file.CHUNK_BYTES)
 
     def check(self, length_bytes: int) -> Reason | None:
-        """Returns why the filling must stop; None to continue.
+        """Returns why the filling must stop; None means continue.
 
-        length_bytes: the length that the file has reached. Reads the device's counters once every
-        `SAMPLE_INTERVAL_SECONDS`.
+        It reads the device's counters at most once every `SAMPLE_INTERVAL_SECONDS`.
+
+        length_bytes: the current length of the file.
         """
         written = length_bytes - self._start + probe_file.CHUNK_BYTES
         self.written_bytes = max(0, min(self._missing, written))
@@ -84,15 +93,19 @@ def fill(
     on_progress: Callable[[int], None],
     settle: Callable[[int], None],
 ) -> None:
-    """Fill the file `name` up to `size_bytes` with random data.
+    """Fill the file `name` in the directory with random data, up to `size_bytes`.
 
-    missing_bytes: the result of `bytes_to_fill`.
-    on_progress: receives the file's length after each chunk; it may raise to stop.
-    settle: receives the bytes to charge, also after an error.
+    missing_bytes: the number of bytes to write, which `bytes_to_fill` returned.
+    rules: the limits of the guard.
+    on_progress: receives the file's length in bytes after each chunk. It may raise an exception to
+        stop the filling.
+    settle: receives the bytes to charge to the budget, also after an error.
 
     Raises:
-        FillAborted: the guard stopped it.
-        UnsafeProbeFile, FilesystemFull: as `probe_file.prepare`.
+        FillAborted: the guard stopped the filling.
+        UnsafeProbeFile: the file or the directory is not safe to use, for example because it
+            belongs to another user.
+        FilesystemFull: the filesystem or a quota is full.
     """
     path = directory.path
     fill_guard = FillGuard(directory, rules, clock, size_bytes, missing_bytes)
@@ -107,7 +120,7 @@ def fill(
 
     try:
         if _length(path / name) >= size_bytes:
-            # It has holes; `bytes_to_fill` counted all of it.
+            # The file has holes, and `bytes_to_fill` counted its whole length.
             probe_file.remove(path, name)
         probe_file.prepare(path, name, size_bytes, progress=after_chunk)
     finally:
@@ -115,7 +128,10 @@ def fill(
 
 
 class _Pace:
-    """Limits the write rate. After a stall it does not catch up: the device is overloaded then."""
+    """Limits the write rate. It does not catch up after a stall, because the device is overloaded.
+
+    length_bytes: the length of the file before the filling.
+    """
 
     def __init__(self, clock: Clock, length_bytes: int) -> None:
         self._clock = clock
@@ -123,7 +139,10 @@ class _Pace:
         self._due = clock.monotonic()
 
     def wait(self, length_bytes: int) -> None:
-        """Sleep until the file may be longer than `length_bytes`."""
+        """Sleep until the next chunk may be written.
+
+        length_bytes: the current length of the file.
+        """
         now = self._clock.monotonic()
         added = max(0, length_bytes - self._length)
         self._due = max(now, self._due + added / _BYTES_PER_SECOND)
@@ -133,27 +152,27 @@ class _Pace:
 
 
 def bytes_to_fill(directory: Path, name: str, size_bytes: int) -> int:
-    """Returns how many bytes `fill` writes; 0 for a file that is complete.
+    """Returns how many bytes `fill` must write; 0 if the file is complete.
 
-    A file that is long enough but has holes counts as missing in full: `fill` replaces it. An
-    aborted run of a profile that writes the whole file leaves such a file.
+    If a file is long enough but has holes, all its bytes count as missing, because `fill` replaces
+    the file. An aborted run of a profile that writes the whole file leaves such a file.
     """
     missing = probe_file.missing_bytes(directory, name, size_bytes)
     return size_bytes if missing and _length(directory / name) >= size_bytes else missing
 
 
 def fill_seconds(missing_bytes: int) -> float:
-    """Returns how long filling takes on a drive that is faster than the limited rate."""
+    """Returns the duration of a filling in seconds, for drives faster than the limited rate."""
     return missing_bytes / _BYTES_PER_SECOND
 
 
 def filled_bytes(profiles: Iterable[Profile]) -> int:
-    """Returns how many bytes of the file must hold data before these profiles run."""
+    """Returns how many bytes at the start of the file must contain data for these profiles."""
     return max((p.size_bytes for p in profiles if not p.writes_whole_file), default=0)
 
 
 def _length(file: Path) -> int:
-    """Returns the file's length in bytes; -1 without a file."""
+    """Returns the file's length in bytes; -1 if there is no file."""
     try:
         return os.lstat(file).st_size
     except OSError:

@@ -1,7 +1,7 @@
-"""Builds fio's command line, queries its version and engines, and runs it as a process.
+"""Builds fio's command line, queries fio's version and I/O engines, and runs fio as a process.
 
-Works with fio 3.16 to 3.41. Facts about its options are from fio's HOWTO
-(https://fio.readthedocs.io) or measured with 3.33. `fio_report` parses the output.
+It works with fio 3.16 to 3.41. The facts about fio's options are from its HOWTO
+(https://fio.readthedocs.io) or were measured with fio 3.33. `fio_report` parses fio's output.
 """
 
 import re
@@ -28,24 +28,25 @@ PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 _NUMBERS = re.compile(r"(\d{1,6})\.(\d{1,6})", re.ASCII)
 _ENGINE = re.compile(r"^[ \t]+([a-z][a-z0-9_-]*)[ \t]*$", re.ASCII | re.MULTILINE)
 
-#: setpriv(1) of util-linux 2.33 or later. The kernel sends fio SIGKILL when the thread that started
-#: it ends, also after kill -9 of this process.
+#: The start of a command line that runs a program through setpriv(1) of util-linux 2.33 or later.
+#: The kernel then kills fio when the thread that started it ends, also after kill -9 of this
+#: process.
 _DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
 
-#: The timeout of `fio --version`, `fio --enghelp` and the test of setpriv.
+#: The timeout in seconds of `fio --version`, of `fio --enghelp` and of the test of setpriv.
 _QUERY_TIMEOUT_SECONDS = 10.0
-#: How long the engines are cached. An installed fio seldom changes.
+#: How long the list of fio's engines is cached, in seconds. An installed fio seldom changes.
 _CACHE_SECONDS = 3600.0
 
 #: The key of fio's process in `SystemChildren`; `SystemFio` runs one process at a time.
 _KEY = "fio"
 
-#: Options of all jobs.
-#: thread: a forked job survives a kill of its parent and keeps writing.
-#: allow_file_create=0: a job would write a missing or short file in full before it starts.
-#: refill_buffers: drives compress repeated data.
-#: clocksource: calibrating the CPU's clock takes longer than a run.
-#: nice: the database has priority if the CPU is busy.
+#: Options of all jobs, with the reasons for some of them.
+#: thread: jobs are threads, because a forked job survives a kill of its parent and keeps writing.
+#: allow_file_create=0: otherwise a job writes a missing or short file in full before it starts.
+#: refill_buffers: each write gets new data, because drives compress repeated data.
+#: clocksource: the kernel's clock, because calibrating the CPU's clock takes longer than a run.
+#: nice: low priority, so that the database runs first if the CPU is busy.
 _COMMON = (
     "--thread=1",
     "--allow_file_create=0",
@@ -64,13 +65,16 @@ _COMMON = (
 
 
 def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str]:
-    """Returns the command that runs the profiles one after the other on `file`.
+    """Returns the command line of a fio that runs the profiles one after the other on `file`.
 
-    The file must exist and be as long as the longest profile requires. fio deletes a shorter file
-    and then refuses to create one.
+    The file must exist and be as long as the longest profile requires, because fio deletes a
+    shorter file and then refuses to create one.
+
+    program: the name or path of fio.
 
     Raises:
-        ConfigError: fio would open another path.
+        ConfigError: the path of the file is relative, or it contains a backslash or a character
+            that is not printable; fio might open another file.
     """
     argv = [program, "--output-format=json+", "--eta=never"]
     if not any(profile.writes for profile in profiles):
@@ -82,17 +86,23 @@ def arguments(program: str, profiles: Sequence[Profile], file: Path) -> list[str
 
 
 def engines_arguments(program: str) -> list[str]:
-    """Returns the command that lists fio's engines."""
+    """Returns the command line that lists fio's I/O engines."""
     return [program, "--enghelp"]
 
 
 def parse_engines(text: str) -> frozenset[str]:
-    """Returns the engines that ``fio --enghelp`` lists, one per indented line."""
+    """Returns the names of the engines in the output of ``fio --enghelp``.
+
+    Each engine is on a line of its own that begins with white space.
+    """
     return frozenset(_ENGINE.findall(text))
 
 
 def parse_version(text: str) -> tuple[int, int] | None:
-    """Returns major and minor version of "fio-3.33", "fio-3.36-12-gabcd" or "3.33"; else None."""
+    """Returns the major and minor version in a text such as "fio-3.33" or "fio-3.36-12-gabcd".
+
+    Returns None if the text contains no version.
+    """
     match = _NUMBERS.match(command.parse_version(text) or text)
     return None if match is None else (int(match[1]), int(match[2]))
 
@@ -110,7 +120,8 @@ def _job(profile: Profile, *, is_first: bool) -> list[str]:
         f"--iodepth={profile.depth}",
         f"--numjobs={profile.jobs}",
         f"--direct={int(profile.direct)}",
-        # A ceiling. Without time_based: with it, io_size=2M wrote 36 MB.
+        # The maximum duration. Without time_based, fio also stops after its operations; with
+        # time_based and io_size=2M, it wrote 36 MB.
         f"--runtime={max(1, round(profile.runtime_seconds))}",
     ]
     if profile.number_ios is not None:
@@ -123,7 +134,13 @@ def _job(profile: Profile, *, is_first: bool) -> list[str]:
 
 
 def _name(file: Path) -> str:
-    """Returns a path for fio's filename option, in which colons separate several files."""
+    """Returns the path as a value of fio's option filename, with colons escaped.
+
+    An unescaped colon separates two files in that option.
+
+    Raises:
+        ConfigError: the path is relative, or contains a backslash or an unprintable character.
+    """
     text = str(file)
     if not file.is_absolute() or "\\" in text or not text.isprintable():
         raise ConfigError(
@@ -134,37 +151,52 @@ def _name(file: Path) -> str:
 
 
 class Fio(Protocol):
-    """Runs one fio process at a time. One thread makes all calls and must outlive the runs."""
+    """Runs one fio process at a time.
+
+    Make all calls on the same thread. The thread must not end before the run, because its end may
+    kill fio.
+    """
 
     def engines(self) -> frozenset[str] | None:
-        """Returns the engines of the installed fio; None if it is missing or too old."""
+        """Returns the names of the installed fio's engines; None if fio is missing or too old."""
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
-        """Start a run of the profiles on the file; returns its pid.
+        """Start a run of the profiles on the file; returns fio's pid.
 
-        None if it could not be started; `wait` returns the reason. limit_seconds: the timeout.
+        Returns None if fio could not be started; then `wait` returns the reason.
+
+        limit_seconds: the timeout of the run.
         """
 
     def wait(self, seconds: float) -> Finished | None:
-        """Wait for the end of the run; returns None if it is still running after `seconds`."""
+        """Wait for the end of the run; returns how it ended, None if it runs on after `seconds`."""
 
     def end(self) -> None:
-        """End the run with SIGTERM, and with SIGKILL after two seconds; abandon it if both fail."""
+        """Request the end of the run, which `wait` then carries out.
+
+        fio gets SIGTERM, and SIGKILL two seconds later. If it does not end even then, it is
+        abandoned: it continues to exist, and is no longer waited for.
+        """
 
     @property
     def is_stuck(self) -> bool:
-        """True while an abandoned fio still exists."""
+        """True while a fio process exists that could not be ended and was abandoned."""
 
     @property
     def problem(self) -> str:
-        """The reason why `engines` returned None, as a message."""
+        """A message that says why `engines` returned None; empty if it did not."""
 
     def close(self) -> None:
-        """End the run within a bounded time."""
+        """End the current run, if there is one. This takes a bounded time."""
 
 
 class SystemFio:
-    """The installed fio."""
+    """Runs the installed fio.
+
+    program: the name or path of fio.
+    runner: runs the short commands that query fio.
+    children: starts and ends the fio processes; None creates the default.
+    """
 
     def __init__(
         self, program: str, runner: Runner, clock: Clock, children: SystemChildren | None = None
@@ -201,7 +233,7 @@ class SystemFio:
     @property
     def is_stuck(self) -> bool:
         if self._children.stuck():
-            # Detects that the abandoned process has ended since.
+            # This call notices if the abandoned process has ended in the meantime.
             self._children.wait(0.0)
         return bool(self._children.stuck())
 
@@ -234,16 +266,17 @@ class SystemFio:
                 self._runner.run([*_DIES_WITH_PARENT, "true"], _QUERY_TIMEOUT_SECONDS)
                 self._prefix = _DIES_WITH_PARENT
             except CommandError:
-                # util-linux before 2.33: if this process is killed, fio runs on until its own end.
+                # util-linux is older than 2.33: if this process is killed, fio continues until its
+                # run is complete.
                 self._prefix = ()
         return self._prefix
 
 
 class RegionFio(SystemFio):
-    """Gives each sequential job its own region of the file. Each run has one profile.
+    """Runs fio so that each thread of a sequential profile uses its own region of the file.
 
-    On a shared region the second job would read data that is in the drive's cache because of the
-    first.
+    If several threads read the same region, the drive has the data in its cache after the first of
+    them. Each run must have exactly one profile.
     """
 
     def start(self, profiles: Sequence[Profile], file: Path, limit_seconds: float) -> int | None:
@@ -254,7 +287,11 @@ class RegionFio(SystemFio):
 
 
 def region_arguments(profile: Profile) -> list[str]:
-    """Returns options that follow a job's arguments and override its size; empty if not needed."""
+    """Returns the options that give each thread of a profile its own region of the file.
+
+    They must follow the job's other options, because they override its size. The list is empty if
+    the profile has one thread, is not sequential, or has no number of operations.
+    """
     if profile.jobs == 1 or profile.rw not in (Rw.READ, Rw.WRITE) or profile.number_ios is None:
         return []
     part = profile.number_ios * profile.block_bytes
