@@ -1,7 +1,7 @@
-"""Parses fio's report (``--output-format=json+``) and exit status into the results of a run.
+"""Parses fio's report (``--output-format=json+``) and its exit status into the results of a run.
 
-fio prints notes and other reports to the same output. Sizes in the report are bytes, times are
-nanoseconds.
+The same output of fio may also contain messages and intermediate reports. Sizes in the report are
+in bytes, latencies in nanoseconds.
 """
 
 import json
@@ -15,19 +15,20 @@ from exporter.drives.fields import Fields, Json
 from exporter.errors import ParseError
 from exporter.programs import command
 
-#: fio's exit status after a caught signal: the report covers the time until then.
+#: fio's exit status after it caught a signal. Its report covers the time until the signal.
 _TERMINATED_STATUS = 128
 
-#: Upper bounds of what is parsed: jobs per report, and keys of a histogram. fio has 1856 bins.
+#: Upper bounds of what is parsed: the jobs of a report, and the keys of a latency histogram. fio's
+#: histograms have 1856 keys (bins).
 _MAX_JOBS = 256
 _MAX_BINS = 4096
 
-#: Upper bound of fio's output in bytes. A slot of three profiles prints 25 KB.
+#: Upper bound of fio's output in bytes. A run of three profiles prints 25 KB.
 MAX_REPORT_BYTES = 4 << 20
 
-#: Upper bound of the JSON documents in one output.
+#: Maximum number of JSON documents that are parsed in one output.
 _MAX_DOCUMENTS = 16
-#: Upper bound of fio's other output, in characters.
+#: Maximum length of the kept text that fio prints before its report, in characters.
 _MAX_MESSAGE_LENGTH = 500
 
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
@@ -36,7 +37,10 @@ _NO_NUMBER = re.compile(r"(?<=[:,\[\s])-?(?:nan|inf)(?=\s*[,}\]\n])")
 
 
 class Op(str, Enum):
-    """A timed operation: a read, a write until it completes, or the fsync or fdatasync after it."""
+    """The kind of a timed operation.
+
+    read, write: one request until its completion. sync: one fsync or fdatasync after a write.
+    """
 
     READ = "read"
     WRITE = "write"
@@ -44,7 +48,10 @@ class Op(str, Enum):
 
 
 class RunResult(str, Enum):
-    """How a run or a job ended. ABORTED: by a signal; the results cover only a part of the run."""
+    """How a run or a job ended.
+
+    aborted: a signal ended it, or fio has not ended; the results cover only a part of the run.
+    """
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -53,13 +60,18 @@ class RunResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class OpResult:
-    """The results of one operation of one profile, all threads together; None is unknown.
+    """The results of one kind of operation of one profile, all threads together.
 
-    operations, bytes: totals; syncs have no bytes.
-    iops, bytes_per_second: equal to the cap if the profile has a rate cap.
-    mean_seconds, p50_seconds to max_seconds: completion latency, which for asynchronous engines
-        excludes the submission; total_mean_seconds includes it.
-    bins: number of operations by approximate latency in seconds, for a histogram.
+    None means unknown.
+
+    operations: the number of operations.
+    bytes: the number of bytes; None for syncs.
+    iops, bytes_per_second: the rates. A profile with a rate cap usually reaches exactly the cap.
+    mean_seconds, p50_seconds, p99_seconds, p999_seconds, max_seconds: the mean, the percentiles 50,
+        99 and 99.9, and the maximum of the completion latency. With asynchronous engines, this
+        latency excludes the submission of the request.
+    total_mean_seconds: the mean latency including the submission.
+    bins: the number of operations, keyed by their approximate latency in seconds, for a histogram.
     """
 
     operations: int | None = None
@@ -79,9 +91,11 @@ class OpResult:
 class JobResult:
     """The result of one profile.
 
-    error: the errno that stopped it, such as 28 for a full disk; 0 if there was none, None if
-    unknown. seconds: its duration; None is unknown. ops: results by operation, only of operations
-    that were made.
+    name: the name of the profile.
+    error: the errno that stopped the job, such as 28 for a full disk; 0 means no error, None means
+        unknown.
+    seconds: the duration of the job; None means unknown.
+    ops: the results, keyed by kind of operation. Kinds that the job did not perform are missing.
     """
 
     name: str
@@ -95,8 +109,12 @@ class JobResult:
 class ProbeRun:
     """The result of one run of fio.
 
-    status: fio's exit status, negative for a signal; None if fio has not ended. jobs: empty without
-    a report. message: fio's other output in one line. faults: invalid fields of the report.
+    status: fio's exit status, or the negative number of the signal that ended it. None means that
+        fio has not ended.
+    fio_version: the version in the report; empty means unknown.
+    jobs: the results of the profiles; empty if there is no report.
+    message: the text that fio printed before its report, as one line.
+    faults: descriptions of the parts of the output that could not be parsed.
     """
 
     result: RunResult
@@ -108,19 +126,22 @@ class ProbeRun:
 
     @property
     def written_bytes(self) -> int:
-        """The bytes that fio reports as written, including failed and aborted jobs."""
+        """The bytes that all jobs wrote according to fio, including failed and aborted jobs."""
         return sum(job.ops[Op.WRITE].bytes or 0 for job in self.jobs if Op.WRITE in job.ops)
 
 
 def parse(output: bytes, status: int | None) -> ProbeRun:
-    """Parses fio's output.
+    """Returns the result of a run from fio's output and exit status.
 
-    status: the exit status, negative for a signal, None if fio has not ended. The status decides
-    the result, because the report's `error` is 0 after SIGTERM. If there are several reports, the
-    last complete one is used: SIGUSR1 makes fio print intermediate ones.
+    The exit status decides whether the run was aborted, because the report's `error` is 0 after
+    SIGTERM. If there are several reports, the last complete one is used, because SIGUSR1 makes fio
+    print intermediate reports.
+
+    status: fio's exit status, or the negative number of the signal that ended it. None means that
+        fio has not ended.
 
     Raises:
-        ParseError: fio ended by itself without a complete report.
+        ParseError: fio ended by itself without a complete report, or its output is too long.
     """
     is_aborted = status is None or status < 0 or status >= _TERMINATED_STATUS
     parsed = find_report(output)
@@ -171,9 +192,14 @@ def _run_result(
 def _job_result(
     error: int | None, status: int | None, *, has_job_error: bool, is_idle: bool
 ) -> RunResult:
-    """Returns SUCCESS if fio succeeded, or if only other jobs report an error.
+    """Returns SUCCESS if the job made operations without an error, else FAILED.
 
-    has_job_error: at least one job reports an error. is_idle: the job made no operation.
+    If fio's exit status is not 0, the job is a success only if another job reports the error.
+
+    error: the errno that the job reports; None means unknown.
+    status: fio's exit status.
+    has_job_error: at least one job of the run reports an error.
+    is_idle: the job made no operation.
     """
     is_good = not error and not is_idle and (status == 0 or (has_job_error and error == 0))
     return RunResult.SUCCESS if is_good else RunResult.FAILED
@@ -192,21 +218,24 @@ def _ops(row: Fields) -> Iterator[tuple[Op, OpResult]]:
                     bytes=size,
                     iops=row.number(op.value, "iops"),
                     bytes_per_second=row.number(op.value, "bw_bytes"),
-                    # Always present, and 0 if nothing was timed.
+                    # The value is always present, and it is 0 if nothing was timed.
                     total_mean_seconds=_seconds(row.number(op.value, "lat_ns", "mean")) or None,
                 ),
             )
     syncs = _timed(row, "sync", "lat_ns")
-    # sync.total_ios is always 0.
+    # sync.total_ios is always 0, so the timed operations are counted.
     if syncs.operations:
         yield Op.SYNC, syncs
 
 
 def _timed(row: Fields, *path: str) -> OpResult:
-    """Returns the number of timed operations and their latency; empty without operations.
+    """Returns the number of the timed operations and their latency.
 
-    Since fio 3.18 the report contains the number as N. Before, the number is the sum of the bins,
-    and percentiles are 0 without operations.
+    Without timed operations, all values are unknown. Since fio 3.18 the report contains the number
+    as N. In the reports of earlier versions, the number is the sum of the histogram's counts, and
+    percentiles are 0 if there are no operations.
+
+    path: the keys that lead from the job to the latency values.
     """
     bins = _by_number(row, "bins", path)
     count = row.integer(*path, "N") if row.get(*path, "N") is not None else sum(bins.values())
@@ -229,7 +258,11 @@ def _seconds(nanoseconds: float | None) -> float | None:
 
 
 def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int]:
-    """Returns an object whose keys are numbers as strings, such as ``"99.900000": 10944``."""
+    """Returns the counts or times of a JSON object, keyed by number.
+
+    In the report the keys are strings, as in ``"99.900000": 10944``. Invalid items are left out and
+    recorded as faults.
+    """
     items = row.get(*path, name)
     if items is None:
         return {}
@@ -252,9 +285,11 @@ def _by_number(row: Fields, name: str, path: tuple[str, ...]) -> dict[float, int
 
 @dataclass(frozen=True, slots=True)
 class FioOutput:
-    """fio's output. document: the last complete report, None without one.
+    """The parts of fio's output.
 
-    message: the text before the first report. faults: parse errors of incomplete reports.
+    document: the last complete report; None if there is none.
+    message: the text before the first report, as one line.
+    faults: the parse errors of incomplete reports.
     """
 
     document: Json | None
@@ -263,7 +298,7 @@ class FioOutput:
 
 
 def find_report(output: bytes) -> FioOutput:
-    """Returns the last complete report in fio's output.
+    """Returns the last complete report in fio's output, with the text before the reports.
 
     Raises:
         ParseError: the output is longer than `MAX_REPORT_BYTES`.
@@ -278,7 +313,11 @@ def find_report(output: bytes) -> FioOutput:
 
 
 def _begin(text: str) -> int:
-    """Returns the index of the report: a brace at a line's start, else any brace, else the end."""
+    """Returns the index at which the first report begins; the text's length without a report.
+
+    A report begins with the first brace at the start of a line. If there is no such brace, it
+    begins with the first brace.
+    """
     match = _BEGIN.search(text)
     brace = match.start() if match else text.find("{")
     return brace if brace >= 0 else len(text)
@@ -293,7 +332,7 @@ def _last_document(text: str, begin: int, faults: list[str]) -> Json | None:
             break
         try:
             document, end = decoder.raw_decode(text, place)
-        # ValueError also for numbers of 5,000 digits, RecursionError for deep nesting.
+        # A number of 5,000 digits also raises ValueError; deep nesting raises RecursionError.
         except (ValueError, RecursionError) as e:
             faults.append(f"not JSON: {e}"[:200])
             end = place + 1

@@ -1,4 +1,8 @@
-"""Runs fio under guard, and computes the outcome of the run and the host's share of its latency."""
+"""Runs fio under guard, and computes the outcome of the run and the host's share of its latency.
+
+The guard ends fio when production needs the device. The host's share is the part of the latency
+that arose outside the device, for example in a busy CPU.
+"""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -20,26 +24,28 @@ from exporter.probe.production_load import GuardReading, GuardSampler
 from exporter.probe.profiles import Profile
 from exporter.programs.child import End, Finished
 
-#: Interval between two samples of the guard, in seconds. Short, so that a probe that disturbs
+#: Interval between two samples of the guard, in seconds. It is short, so that a probe that disturbs
 #: production ends at once.
 SAMPLE_INTERVAL_SECONDS = 0.25
 
-#: How long to wait for fio's end after `Fio.end`. SIGTERM, SIGKILL and abandoning take less.
+#: How long to wait for fio's end after `Fio.end`, in seconds. Sending SIGTERM and then SIGKILL, and
+#: abandoning fio if it does not end, take less.
 _END_SECONDS = 10.0
 
-#: Precision of the computed start and end of a job, in seconds.
+#: Precision of the computed start and end of a job, in seconds. Readings that are closer to them
+#: are not used.
 _EDGE_SECONDS = 0.1
 #: Minimum time between the first and the last reading within a job, in seconds. Shorter times are
 #: too imprecise for the host's share.
 _MIN_WINDOW_SECONDS = 0.5
 
-#: The device's written bytes are charged only if the probe made at least this share of its
-#: operations.
+#: The bytes that the device wrote are charged to the budget only if the probe made at least this
+#: share of the device's operations.
 _MIN_OWN_RATIO = 0.5
 
 
 class ProfileResult(str, Enum):
-    """How a run ended: the labels of `ssd_probe_runs_total`."""
+    """How a run ended. The values are labels of the metric `ssd_probe_runs_total`."""
 
     SUCCESS = "success"
     FAILED = "failed"
@@ -50,11 +56,14 @@ class ProfileResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The end of a run. Times are monotonic seconds.
+    """How a run ended, and what was measured.
 
-    run: fio's parsed report; None without a readable one. readings: the device's counters during
-    the run. reason: why the guard ended it; None if it did not. message: the error, empty without
-    one.
+    result: how the run ended.
+    run: fio's parsed report; None if there is no readable report.
+    started_at, ended_at: the start and the end of the run, in monotonic seconds.
+    readings: the device's counters during the run, oldest first.
+    reason: why the guard ended the run; None if the guard did not end it.
+    message: the error; empty if there was none.
     """
 
     result: ProfileResult
@@ -71,7 +80,10 @@ class RunOutcome:
         return next((job for job in jobs if job.name == name), None)
 
     def result_of(self, name: str) -> ProfileResult:
-        """Returns how one profile ended; others of the same run may have failed."""
+        """Returns how one profile ended.
+
+        If the run failed, its profiles may have ended in different ways.
+        """
         job = self.job(name)
         if self.result is not ProfileResult.FAILED or job is None:
             return self.result
@@ -79,12 +91,15 @@ class RunOutcome:
 
     @property
     def fio_bytes(self) -> int | None:
-        """The bytes that fio reports as written; None if it was killed before it reported."""
+        """The bytes that fio reports as written; None if it printed no report, as after a kill."""
         return self.run.written_bytes if self.run and self.run.jobs else None
 
     @property
     def device_bytes(self) -> int | None:
-        """The bytes that the device wrote during the run; None if most operations were not ours."""
+        """The bytes that the device wrote during the run; None means unknown.
+
+        It is also None if the probe made less than half of the device's operations.
+        """
         disks = [reading.disk for reading in self.readings if reading.disk is not None]
         if len(disks) < 2 or self.run is None:
             return None
@@ -100,11 +115,12 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class HostShareRules:
-    """Limits for `host_share`. Ratios are 0 to 1.
+    """The limits for the host's share of the latency. Ratios are 0 to 1.
 
-    least_operations_ratio: minimum share of the device's operations that the probe made; below it
-        the device's await is mostly that of others.
-    host_limited_ratio: above this share outside the device, a run is not comparable to others.
+    least_operations_ratio: minimum share of the device's operations that the probe must have made.
+        Below it, the device's mean time per operation is mostly that of other processes.
+    host_limited_ratio: if the host's share is greater than this, the run does not measure the drive
+        and is not compared with other runs.
     """
 
     least_operations_ratio: float = 0.5
@@ -124,11 +140,17 @@ def run_fio(
     clock: Clock,
     is_stopping: Callable[[], bool],
 ) -> RunOutcome:
-    """Run the profiles one after the other; end them when production needs the device.
+    """Run the profiles one after the other in one fio; returns how the run ended.
 
-    lock: the host lock, held by this process; fio inherits it. started: receives fio's pid. avail:
-    returns the filesystem's free bytes, None if unknown. is_stopping: called with each sample; if
-    it returns True, the run is ended.
+    The run is ended early when production needs the device.
+
+    file: the file that fio reads and writes.
+    lock: the host lock. This process must hold it, and fio inherits it.
+    started: receives fio's pid.
+    sampler: samples the device while fio runs; use a new one for each run.
+    avail: returns the filesystem's free bytes; None means unknown.
+    rules: the limits of the guard.
+    is_stopping: called after each sample; if it returns True, the run is ended.
     """
     samples: deque[GuardSample] = deque(maxlen=max(1, rules.guard_samples))
     started_at = clock.monotonic()
@@ -148,7 +170,7 @@ def run_fio(
                 fio.end()
     finally:
         if finished is None:
-            # After an unexpected exception fio must not keep running unguarded.
+            # After an unexpected exception, fio must not continue without the guard.
             fio.end()
             fio.wait(_END_SECONDS)
     sampler.sample(avail())
@@ -156,18 +178,24 @@ def run_fio(
 
 
 def limit_seconds(profiles: Sequence[Profile]) -> float:
-    """Returns the timeout of a run: twice its runtime, plus 5 s for the start of fio."""
+    """Returns the timeout of a run in seconds: twice its runtime, plus 5 s for the start of fio."""
     return 2 * sum(profile.runtime_seconds for profile in profiles) + 5.0
 
 
 def host_share_of_run(
     outcome: RunOutcome, profiles: Sequence[Profile], name: str, rules: HostShareRules
 ) -> float | None:
-    """Returns the share, 0 to 1, of a profile's latency that arose outside the device.
+    """Returns the share of a profile's mean latency that arose outside the device, 0 to 1.
 
-    None is unknown; see `host_share`. name: the profile's. fio does not report when each job ran.
-    The jobs run one after the other and the last ends with fio, so their times follow from their
-    durations.
+    Returns None if it is unknown, for example because the run was short or the profile does not use
+    direct I/O; see `host_share`.
+
+    fio does not report when each job ran. The jobs run one after the other, and the last one ends
+    with fio. So the time of each job is computed from the end of fio and the jobs' durations.
+
+    outcome: the result of the whole run.
+    profiles: all profiles of the run, in order.
+    name: the name of the profile.
     """
     profile = next(profile for profile in profiles if profile.name == name)
     job = outcome.job(name)
@@ -204,19 +232,23 @@ def host_share(
     device: DiskInterval,
     rules: HostShareRules,
 ) -> float | None:
-    """Returns the share, 0 to 1, of the probe's mean latency that is not its device's await.
+    """Returns the share of the probe's mean latency that arose outside the device, 0 to 1.
 
-    If a device answers in 0.2 ms and the probe waits 4.2 ms, the device is not slow. The cause is a
-    CPU that is busy with interrupts, or a queue before the driver. Such a run does not measure the
+    It is 1 minus the device's mean time per operation divided by the probe's mean latency. If a
+    device answers in 0.2 ms and the probe waits 4.2 ms, the device is not slow. The cause is a CPU
+    that is busy with interrupts, or a queue before the driver. Such a run does not measure the
     drive.
 
-    operations, latency_seconds: the probe's operations in one direction, and their mean latency
-        from submission to completion.
-    device: the device's interval during the probe.
+    Returns None if the probe or the device made no such operations, or if the probe made too small
+    a share of all the device's operations (less than half by default).
 
-    None if the probe made less than half of the device's operations, or if either side made none.
-    For direct I/O only: writes to the page cache are not the device's. The kernel splits large
-    requests, so the probe's share may appear too small.
+    Use it for direct I/O only, because a write to the page cache is not yet a write to the device.
+    The kernel splits large requests, so the probe's share of the operations may appear too small.
+
+    op: the direction of the operations.
+    operations: the number of the probe's operations in that direction.
+    latency_seconds: their mean latency from submission to completion.
+    device: the changes of the device's counters while the probe ran.
     """
     if op == "read":
         completed, seconds = device.reads, device.read_seconds
@@ -233,8 +265,10 @@ def host_share(
 def is_host_limited(share: float | None, rules: HostShareRules) -> bool:
     """Returns True if the host caused most of the latency; False if the share is unknown.
 
-    Valid for queues that are not deeper than the device's: requests of a deeper queue wait in the
-    host because of the device.
+    The result is valid only if the probe's queue is not deeper than the device's queue. Requests of
+    a deeper queue wait in the host, although the device is the cause.
+
+    share: the host's share of the latency, 0 to 1; None means unknown.
     """
     return share is not None and share > rules.host_limited_ratio
 
