@@ -1,7 +1,8 @@
-"""Decides whether a probe may start (gate) and whether a running one must stop (guard). Pure.
+"""Decides whether a probe may start (the gate) and whether a running probe must stop (the guard).
 
-Production has priority. On a host that is always busy no probe would run, so after many skips the
-gate admits one minimal run.
+Production has priority. If the gate does not admit a due probe, the probe is skipped. On a host
+that is always busy every probe would be skipped, so after many skips the gate admits one run with
+few operations (a minimal run). This module does no I/O.
 """
 
 from collections.abc import Sequence
@@ -10,12 +11,12 @@ from enum import Enum
 
 
 class Reason(str, Enum):
-    """Why a probe did not run or was ended; a label of `ssd_probe_skipped_total`."""
+    """Why a probe did not run or was ended. The values are labels of `ssd_probe_skipped_total`."""
 
     UNACKNOWLEDGED = "unacknowledged"  # the host rebooted during a probe
     STUCK = "stuck"  # an earlier fio cannot be ended
     LOCKED = "locked"  # another probe runs on this host
-    FILESYSTEM = "filesystem"  # unsuitable, read-only, or the file is not ours
+    FILESYSTEM = "filesystem"  # unsuitable or read-only, or the file is not safe to use
     TOO_EARLY = "too_early"  # the host or the daemon has just started
     REBUILDING = "rebuilding"  # an array is being resynced or checked
     WORN = "worn"
@@ -28,7 +29,8 @@ class Reason(str, Enum):
     CGROUP_PRESSURE = "cgroup_pressure"
 
 
-#: Reasons that may be permanent on a healthy host. Skips for them lead to a minimal run.
+#: Reasons that may be permanent on a healthy host with much load. After many skips for one of them,
+#: a minimal run is admitted.
 _LOAD = (Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE)
 
 
@@ -36,19 +38,27 @@ _LOAD = (Reason.BUSY, Reason.PRESSURE, Reason.CGROUP_PRESSURE)
 class GateRules:
     """The limits of the gate and the guard. Ratios are 0 to 1.
 
-    host_uptime_seconds: no probe starts in this time after boot, because the host is busy then.
-    busy_ratio: the device's busy time over the last minute.
-    pressure_ratio: I/O pressure "some" of the host over 10 s (PSI).
-    cgroup_pressure_ratio: I/O pressure "full" of mysqld's control group over 10 s (PSI).
-    hot_margin_celsius: a drive is too hot from this distance below its own warning temperature on.
-    hot_celsius: the limit of a drive that reports no warning temperature.
-    worn_ratio: share of a drive's endurance used, from which on no probe writes to it.
-    free_bytes, free_ratio, free_inodes: bytes, share of the filesystem and inodes that must stay
-        free. Of the first two the greater applies.
-    forced_after_skips: after this many skips in a row for load the gate admits one minimal run.
-    guard_queue: requests in flight besides the probe's own; guard_pressure_ratio: share of a sample
-        in which mysqld's control group waited. The guard ends a probe if either is reached in
-        `guard_samples` samples in a row.
+    host_uptime_seconds: no scheduled probe starts in this time after boot, because the host is busy
+        in that time.
+    busy_ratio: upper limit of the device's busy time over the last minute.
+    pressure_ratio: upper limit of the share of the last 10 s in which some task of the host waited
+        for I/O (PSI "some").
+    cgroup_pressure_ratio: upper limit of the share of the last 10 s in which all tasks of mysqld's
+        control group waited for I/O (PSI "full").
+    hot_margin_celsius: a drive is too hot if its temperature is at most this far below its own
+        warning temperature.
+    hot_celsius: a drive that reports no warning temperature is too hot from this temperature on.
+    worn_ratio: no probe writes to a drive if at least this share of its endurance is used.
+    free_bytes, free_ratio: the space of the filesystem that must stay free, in bytes and as a share
+        of its size. The greater of the two applies.
+    free_inodes: the number of inodes that must stay free.
+    forced_after_skips: after this many skips in a row because of load, the gate admits a minimal
+        run.
+    guard_samples: the guard ends a probe for load only if this many samples in a row reach
+        `guard_pressure_ratio`, or this many reach `guard_queue`.
+    guard_queue: the limit of the requests in flight besides the probe's own.
+    guard_pressure_ratio: the limit of the share of a sample's time in which some task of mysqld's
+        control group waited for I/O.
     """
 
     host_uptime_seconds: float = 600.0
@@ -69,15 +79,31 @@ class GateRules:
 
 @dataclass(frozen=True, slots=True)
 class GateState:
-    """The gate's input when a probe is due; None is unknown.
+    """The gate's input when a probe is due. None means unknown.
 
-    unsuitable: why the filesystem or the file cannot be probed, as a message; empty if it can.
-    start_seconds: time until the first probe may run; 0 if that has passed.
-    writes: the run writes. needed_bytes: what it may charge to the budget; budget_bytes: what is
-        left of the budget; missing_bytes: free space that the file still takes.
-    size_bytes, avail_bytes, avail_inodes: size and free space of the filesystem.
-    is_on_demand: a person starts it, and the delays after a start do not apply.
-    skips: number of skips in a row for load.
+    is_unacknowledged: the host rebooted during a probe, and no person has acknowledged that.
+    is_stuck: a fio process of an earlier run cannot be ended.
+    is_locked: another probe runs on this host.
+    is_rebuilding: an array on the same drives is being rebuilt or checked.
+    is_on_demand: a person starts the probe, so the delays after a start do not apply.
+    unsuitable: a message that says why the directory cannot be probed; empty if it can be probed.
+    start_seconds: the time until the first probe may run; 0 if that time has passed.
+    host_uptime_seconds: the time since the host booted.
+    writes: True if the probe writes.
+    endurance_used_ratio: the used share of the rated endurance, for the most worn drive.
+    temperature_celsius: the temperature of the drive that is closest to its limit.
+    warning_celsius: the warning temperature of that drive.
+    needed_bytes: the largest number of bytes that the probe may charge to the budget.
+    budget_bytes: the remaining bytes of the budget; None counts as 0.
+    missing_bytes: the free space that the probes' file will still take.
+    size_bytes: the size of the filesystem.
+    avail_bytes: the free space of the filesystem.
+    avail_inodes: the free inodes of the filesystem.
+    busy_ratio: the device's busy time over the last minute, 0 to 1.
+    pressure_ratio: the share of the last 10 s in which some task of the host waited for I/O.
+    cgroup_pressure_ratio: the share of the last 10 s in which all tasks of mysqld's control group
+        waited for I/O; the largest share if there are several groups.
+    skips: the number of skips in a row because of load.
     """
 
     is_unacknowledged: bool = False
@@ -106,26 +132,35 @@ class GateState:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The probe may run. minimal: only as its shortest run, because the host is always busy."""
+    """The decision that the probe may run.
+
+    minimal: True if only a run with few operations is allowed, because the host is always busy.
+    """
 
     minimal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """The probe may not run. detail: a message with the values."""
+    """The decision that the probe may not run.
+
+    detail: a message with the values that led to the decision.
+    """
 
     reason: Reason
     detail: str
 
     @property
     def is_for_load(self) -> bool:
-        """True if this skip counts towards a minimal run."""
+        """True if the reason is load. After many such skips, a minimal run is admitted."""
         return self.reason in _LOAD
 
 
 def gate(state: GateState, rules: GateRules) -> Run | Skip:
-    """Returns whether a probe may run. Lasting reasons are checked before temporary ones."""
+    """Returns the decision whether a probe may run, with the reason if it may not.
+
+    If several reasons apply, a lasting reason is returned and not a temporary one.
+    """
     skip = _forbidden(state) or _too_early(state, rules) or _harmful(state, rules)
     if skip is not None:
         return skip
@@ -142,7 +177,7 @@ def gate(state: GateState, rules: GateRules) -> Run | Skip:
 
 
 def _forbidden(state: GateState) -> Skip | None:
-    """Returns a reason that a person must remove, or another probe; None without one."""
+    """Returns a skip if a person must act first, or if another probe runs; None otherwise."""
     if state.is_unacknowledged:
         detail = (
             "the host rebooted during a probe: find out why, then run ssd-exporter probe"
@@ -159,7 +194,7 @@ def _forbidden(state: GateState) -> Skip | None:
 
 
 def _too_early(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a skip if the host or the daemon has started shortly before."""
+    """Returns a skip if the host or the daemon has just started; None otherwise."""
     if state.is_on_demand:
         return None
     if state.start_seconds > 0:
@@ -171,7 +206,10 @@ def _too_early(state: GateState, rules: GateRules) -> Skip | None:
 
 
 def _harmful(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a skip for a condition of the drive that a probe would make worse."""
+    """Returns a skip if a probe would make the condition of the drive worse; None otherwise.
+
+    Such conditions are a rebuild, wear, heat, and too little free space.
+    """
     if state.is_rebuilding:
         return Skip(Reason.REBUILDING, "an array on this device is being rebuilt or checked")
     worn, limit = state.endurance_used_ratio, rules.worn_ratio
@@ -190,7 +228,7 @@ def _harmful(state: GateState, rules: GateRules) -> Skip | None:
 
 
 def _loaded(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a skip if the device or MySQL is busy, or if the load is unknown."""
+    """Returns a skip if the host's I/O is too busy, or if the load is unknown; None otherwise."""
     if state.busy_ratio is None:
         return Skip(Reason.UNOBSERVED, "the device's load is unknown: it has not been sampled yet")
     checks = (
@@ -204,7 +242,7 @@ def _loaded(state: GateState, rules: GateRules) -> Skip | None:
         ),
     )
     for reason, value, limit, words in checks:
-        # NaN is not below the limit, and counts as busy.
+        # The comparison is negated, so that NaN counts as busy.
         if value is not None and not value <= limit:
             return Skip(reason, f"{words}: {value:.0%}; the limit is {limit:.0%}")
     return None
@@ -217,20 +255,25 @@ def is_hot(celsius: float | None, warning_celsius: float | None, rules: GateRule
     limit = rules.hot_celsius
     if warning_celsius is not None:
         limit = warning_celsius - rules.hot_margin_celsius
-    # NaN is not below the limit, and counts as hot.
+    # The comparison is negated, so that NaN counts as hot.
     return not celsius < limit
 
 
 @dataclass(frozen=True, slots=True)
 class GuardSample:
-    """The guard's input, every quarter of a second of a running probe; None is unknown.
+    """The guard's input, sampled every 0.25 s while a probe runs. None means unknown.
 
-    in_flight: requests in the device, of which up to `own_in_flight` are the probe's.
-    cgroup_pressure_ratio: share of the sample in which mysqld's control group waited for I/O. The
-        host's pressure is not used: it includes the probe's waits for its own I/O.
+    The device's counters mix the operations of the probe and of production. Its mean latency and
+    its written bytes do not show the effect on production, so they are not used.
 
-    The device's counters mix the operations of the probe and of production. Its await and written
-    bytes do not show the effect on production and are not used.
+    in_flight: the number of requests in the device, including the probe's.
+    own_in_flight: the largest number of requests that the probe has in flight.
+    cgroup_pressure_ratio: the share of the sample's time in which some task of mysqld's control
+        group waited for I/O, 0 to 1; the largest share if there are several groups. The pressure of
+        the whole host is not used, because it includes the probe's waits for its own I/O.
+    temperature_celsius: the temperature of the drive that is closest to its limit.
+    warning_celsius: the warning temperature of that drive.
+    avail_bytes: the free space of the filesystem.
     """
 
     in_flight: int | None = None
@@ -242,10 +285,12 @@ class GuardSample:
 
 
 def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
-    """Returns why a running probe must be ended; None to continue.
+    """Returns why a running probe must be ended; None means that it may continue.
 
-    samples: the latest samples, oldest first. Load must last for `guard_samples` samples, so that a
-    single flush of InnoDB does not end a probe.
+    Load must last for `guard_samples` samples, so that a single flush of InnoDB does not end a
+    probe. For heat and for too little free space, one sample is enough.
+
+    samples: the latest samples, oldest first.
     """
     if not samples:
         return None
@@ -263,10 +308,11 @@ def guard(samples: Sequence[GuardSample], rules: GateRules) -> Reason | None:
 
 
 def _harm(now: GuardSample, rules: GateRules) -> Reason | None:
-    """Returns a condition that each request makes worse; one sample is enough."""
+    """Returns `HOT` or `NO_SPACE` if a drive is too hot or space is short; None otherwise."""
     if is_hot(now.temperature_celsius, now.warning_celsius, rules):
         return Reason.HOT
-    # Half of what the gate requires, so that a run that just passed the gate is not ended.
+    # The limit is half of what the gate requires, so that a run that has just passed the gate is
+    # not ended.
     if now.avail_bytes is not None and now.avail_bytes < rules.free_bytes // 2:
         return Reason.NO_SPACE
     return None
@@ -277,6 +323,6 @@ def _reaches(value: float | None, limit: float) -> bool:
 
 
 def _is_needed(sample: GuardSample, rules: GateRules) -> bool:
-    """Returns True if production has too many requests in the device besides the probe's."""
+    """Returns True if production has `guard_queue` or more requests in the device."""
     others = None if sample.in_flight is None else sample.in_flight - sample.own_in_flight
     return _reaches(others, rules.guard_queue)

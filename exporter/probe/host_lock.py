@@ -1,7 +1,7 @@
-"""The host lock, which allows one probe per host, and the pid file of the running fio.
+"""Locks the host so that only one probe runs at a time, and records fio's pid in a file.
 
-All instances on a host share the lock, also those in containers. With the pid file the next process
-ends a fio that a killed process left running.
+All instances of the exporter on a host share the lock, also those in containers. If an exporter is
+killed while its fio runs, the next exporter finds that fio by the pid file and ends it.
 """
 
 import contextlib
@@ -23,10 +23,10 @@ log = logging.getLogger(__name__)
 
 _LOCK_FILE = "ssd-exporter-probe.lock"
 
-#: Upper bound of the pid file in bytes. A record takes less than 100.
+#: Maximum number of bytes that are read from the pid file. It usually has less than 100.
 _MAX_PID_FILE_BYTES = 4096
 
-#: The process names of a probe: setpriv(1) executes fio.
+#: The names that a probe's process may have. fio is started by setpriv(1), in the same process.
 _PROCESS_NAMES = ("setpriv", "fio")
 
 #: A killed process that still exists after this many seconds hangs in the kernel.
@@ -34,10 +34,12 @@ _KILL_SECONDS = 2.0
 
 
 class HostLock:
-    """flock(2) on a file in the first usable directory.
+    """Holds the lock of the host: flock(2) on a file in the first usable directory.
 
-    A program that is started inside `inheritable` inherits the lock. If it outlives this process,
-    the host stays locked until it ends.
+    A program that is started inside the context of `inheritable` inherits the lock. If the program
+    outlives this process, the host stays locked until the program ends.
+
+    directories: the directories for the lock file, in order of preference.
     """
 
     def __init__(self, directories: Sequence[Path]) -> None:
@@ -45,9 +47,9 @@ class HostLock:
         self._descriptor = -1
 
     def acquire(self) -> bool:
-        """Try to acquire the lock without waiting; returns True if this process holds it.
+        """Try to acquire the lock without waiting; returns True if this process now holds it.
 
-        False if another process holds it, or if no directory is usable.
+        Returns False if another process holds the lock, or if no directory is usable.
         """
         if self._descriptor >= 0:
             return True
@@ -66,7 +68,7 @@ class HostLock:
 
     @property
     def directories(self) -> Sequence[Path]:
-        """The directories in which the lock file may be, in order of preference."""
+        """The directories that may contain the lock file, in order of preference."""
         return self._directories
 
     def exists(self) -> bool:
@@ -74,9 +76,11 @@ class HostLock:
         return any(os.path.exists(directory / _LOCK_FILE) for directory in self._directories)
 
     def holder(self, proc: Path = Path("/proc")) -> str:
-        """Returns the process that holds the lock, as "ssd-exporter (process 12)".
+        """Returns a text for the process that holds the lock, such as "ssd-exporter (process 12)".
 
-        Empty if it is unknown. proc: the mount point of procfs.
+        The text is empty if the process is unknown.
+
+        proc: the mount point of procfs.
         """
         for directory in self._directories:
             pid = locks.read_flock_holder(proc, directory / _LOCK_FILE)
@@ -86,9 +90,9 @@ class HostLock:
 
     @contextlib.contextmanager
     def inheritable(self) -> Iterator[None]:
-        """Programs that are started inside the context inherit the lock."""
-        # A program that another thread starts now inherits the lock too. `release` releases it for
-        # all of them.
+        """Context manager in which started programs inherit the lock."""
+        # Programs that other threads start in this time inherit the lock too. This does no harm,
+        # because `release` releases the lock for all of them.
         os.set_inheritable(self._descriptor, True)
         try:
             yield
@@ -104,7 +108,7 @@ class HostLock:
 
 
 def _open_lock_file(path: Path) -> int | None:
-    """Returns a descriptor of the lock file; None if it cannot be used.
+    """Returns a descriptor of the lock file, which is created if missing; None if it is unusable.
 
     Another user may have created the file, so links are not followed and nothing is written.
     """
@@ -113,7 +117,7 @@ def _open_lock_file(path: Path) -> int | None:
         try:
             descriptor = os.open(path, flags)
         except FileNotFoundError:
-            # flock needs the right to read only.
+            # Read permission is enough for flock.
             descriptor = os.open(path, flags | os.O_CREAT, 0o644)
     except OSError:
         return None
@@ -135,17 +139,22 @@ def _process_name(proc: Path, pid: int) -> str:
 
 
 class ProbePidFile:
-    """Records the running fio in a file that outlives this process."""
+    """Records the running fio in a file, so that the next exporter can find it.
+
+    directory: the state directory. proc: the mount point of procfs.
+    """
 
     def __init__(self, directory: Path, proc: Path = Path("/proc")) -> None:
         self._path = directory / "probe-process.json"
-        # Not path.procfs of the settings, which may be the host's: fio runs in the pid namespace of
-        # this process.
+        # The setting path.procfs is not used: it may be the procfs of the host, but fio runs in the
+        # pid namespace of this process.
         self._proc = proc
         self._killed: list[int] | None = None
 
     def write(self, pid: int) -> None:
-        """Record the process of fio and this process, which owns it.
+        """Record fio's process, and this process as its owner.
+
+        pid: fio's pid.
 
         Raises:
             OSError: the file cannot be written.
@@ -160,19 +169,19 @@ class ProbePidFile:
         os.replace(temporary, self._path)
 
     def clear(self) -> None:
-        """Remove the record."""
+        """Delete the file."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
     def kill_leftover(self) -> bool:
-        """Kill a fio that an earlier process left running; returns False if it cannot be killed.
+        """Kill the recorded fio if its owner has ended; returns False if it cannot be killed.
 
-        True if there was none, or if its owner is alive: then it belongs to another instance and
-        keeps running.
+        Returns True if the fio was killed or no longer runs, if none is recorded, or if its owner
+        is alive. In the last case the fio belongs to another instance and continues.
         """
         record = self._read()
         if record is None:
-            # Do not clear the file: another instance may have written its own record since.
+            # Do not delete the file: another instance may have written its own record meanwhile.
             return True
         if not self._is_fio(record["child"]):
             self.clear()
@@ -184,7 +193,7 @@ class ProbePidFile:
             descriptor = os.pidfd_open(pid)
             try:
                 # Another process may have this pid now. The descriptor always refers to the process
-                # for which it was opened, so check again.
+                # for which it was opened. So check again that this process is fio.
                 if self._is_fio(record["child"]):
                     if record["child"] != self._killed:
                         log.warning(
@@ -234,12 +243,16 @@ def _parse_process(value: Any) -> list[int] | None:
 
 
 def _start_ticks(proc: Path, pid: int) -> int | None:
-    """Returns a process's start time in ticks since boot; None if it does not run (proc(5))."""
+    """Returns the start time of a process in ticks since boot; None if the process has ended.
+
+    Source: /proc/<pid>/stat, see proc(5).
+    """
     try:
         text = files.read(proc / str(pid) / "stat")
     except SourceError:
         return None
-    # The program's name is in parentheses and may contain parentheses; the state follows.
+    # The program's name is in parentheses and may itself contain parentheses. So the columns after
+    # the last parenthesis are used; the first of them is the state of the process.
     columns = text.rpartition(")")[2].split()
     if len(columns) < 20 or columns[0] in ("Z", "X") or not columns[19].isdecimal():
         return None

@@ -1,6 +1,6 @@
-"""Determines the filesystem and the drives of a probe's directory, and whether it is suitable.
+"""Determines the filesystem and the drives of a directory, and whether probes may run in it.
 
-A directory is suitable if a probe in it measures a local drive and does no harm.
+Probes may run in a directory if they measure a local drive there and do no harm.
 """
 
 import os
@@ -12,7 +12,8 @@ from exporter.errors import ReadError, SourceError
 from exporter.linux import files, mountinfo
 from exporter.linux.topology import Topology
 
-#: Filesystem types by how they write. The first group writes in place on local block devices.
+#: The filesystem types, grouped by how they write. Those in the first group overwrite blocks in
+#: place, on a local block device.
 _IN_PLACE = frozenset({"ext2", "ext3", "ext4", "xfs", "f2fs", "jfs", "reiserfs"})
 _COPY_ON_WRITE = frozenset({"btrfs", "zfs", "bcachefs", "nilfs2"})
 _MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
@@ -26,7 +27,12 @@ _NETWORK = frozenset(
 
 
 class FilesystemKind(str, Enum):
-    """How a filesystem writes, as far as a probe depends on it."""
+    """How a filesystem writes, as far as this matters for a probe.
+
+    in_place: it overwrites blocks in place. copy_on_write: it writes each block to a new place.
+    memory: it is in memory. stacked: it is stacked on other filesystems. network: it is on the
+    network or shared with other hosts. fuse: a program serves it.
+    """
 
     IN_PLACE = "in_place"
     COPY_ON_WRITE = "copy_on_write"
@@ -55,17 +61,21 @@ _UNSUITABLE = {
 
 
 def filesystem_kind(fstype: str) -> FilesystemKind:
-    """Returns how a filesystem writes, by its type in mountinfo."""
+    """Returns how a filesystem writes.
+
+    fstype: the filesystem type in mountinfo, such as "ext4".
+    """
     if fstype == "fuse" or fstype.startswith(("fuse.", "fuseblk")):
         return FilesystemKind.FUSE
     return next((kind for kind, types in _KINDS.items() if fstype in types), FilesystemKind.UNKNOWN)
 
 
 def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
-    """Returns why no probe may run on this filesystem type, as a message; empty if it may.
+    """Returns a message that says why no probe may run on this filesystem type; empty if it may.
 
-    copy_on_write: the operator allows such filesystems. They write each block to a new place, so a
-    probe fragments its file, and snapshots keep all blocks that it wrote.
+    fstype: the filesystem type in mountinfo, such as "ext4".
+    copy_on_write: the operator allows filesystems that write each block to a new place. On these, a
+        probe fragments its file, and snapshots keep all blocks that the probe wrote.
     """
     kind = filesystem_kind(fstype)
     if kind is FilesystemKind.IN_PLACE or (kind is FilesystemKind.COPY_ON_WRITE and copy_on_write):
@@ -75,16 +85,21 @@ def unsuitable_reason(fstype: str, *, copy_on_write: bool) -> str:
     return f"{fstype or 'the filesystem'} {_UNSUITABLE[kind]}"
 
 
-#: Values of md/sync_action that read or write all members (Documentation/admin-guide/md.rst).
+#: Values of md/sync_action at which the array reads or writes all its drives
+#: (Documentation/admin-guide/md.rst).
 _REBUILDING = frozenset({"resync", "recover", "check", "repair", "reshape"})
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A directory's filesystem and drives.
+    """The filesystem of a directory, and the drives that contain it.
 
-    device: the label of metrics: the drive below if there is exactly one, else the mounted disk.
-    leaves: the device names of the drives below.
+    device: the device label of the metrics. It is the drive if there is exactly one, else the disk
+        that is mounted, such as an array.
+    leaves: the device names of the drives.
+    fstype: the filesystem type in mountinfo, such as "ext4".
+    mountpoint: the mount point of the filesystem.
+    readonly: True if the filesystem or the mount is read-only.
     """
 
     device: str
@@ -94,7 +109,10 @@ class Location:
     readonly: bool
 
     def unsuitable(self, *, copy_on_write: bool) -> str:
-        """Returns why no probe may run here, as a message; empty if one may."""
+        """Returns a message that says why no probe may run in the directory; empty if it may.
+
+        copy_on_write: the operator allows probes on copy-on-write filesystems.
+        """
         if why := unsuitable_reason(self.fstype, copy_on_write=copy_on_write):
             return why
         return f"{self.mountpoint} is mounted read-only" if self.readonly else ""
@@ -102,7 +120,11 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class FreeSpace:
-    """A filesystem's size and free space; `avail_inodes` is None if their number is not limited."""
+    """The size and the free space of a filesystem.
+
+    avail_bytes: the bytes that unprivileged users can still use.
+    avail_inodes: the free inodes; None means that their number is not limited.
+    """
 
     size_bytes: int
     avail_bytes: int
@@ -110,10 +132,14 @@ class FreeSpace:
 
 
 def locate(directory: Path, topology: Topology, proc: Path) -> Location:
-    """Returns the location of a directory. It need not exist yet, but its parent must.
+    """Returns the filesystem and the drives of a directory.
+
+    If the directory does not exist yet, those of its parent are returned.
+
+    topology: the host's devices. proc: the mount point of procfs.
 
     Raises:
-        ReadError: the filesystem is not on a known block device, or cannot be read.
+        ReadError: the filesystem is not on a known block device, or the mounts cannot be read.
     """
     try:
         there = Path(os.path.realpath(directory if directory.exists() else directory.parent))
@@ -139,10 +165,10 @@ def locate(directory: Path, topology: Topology, proc: Path) -> Location:
 
 
 def free_space(directory: Path) -> FreeSpace:
-    """Returns the free space of a directory's filesystem, by statvfs(3).
+    """Returns the size and the free space of a directory's filesystem, read with statvfs(3).
 
     Raises:
-        ReadError: it cannot be read.
+        ReadError: statvfs fails.
     """
     try:
         status = os.statvfs(directory if directory.exists() else directory.parent)
