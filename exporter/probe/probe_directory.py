@@ -1,4 +1,7 @@
-"""One directory that is probed: its location, the state of its drive, and its results."""
+"""Manages one directory in which probes run.
+
+It finds the directory's drives, reads their state and load, and records the results of probes.
+"""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,10 +36,11 @@ from exporter.probe.schedule import ProbeSchedule
 
 @dataclass(frozen=True, slots=True)
 class DriveCondition:
-    """Wear and temperature of the drives below a directory; None is unknown.
+    """The wear and the temperature of the drives of a directory. None means unknown.
 
-    endurance_used_ratio: of the most worn drive, 1.0 at its rated endurance. temperature_celsius,
-    warning_celsius: of the drive that is closest to its limit, with its own warning temperature.
+    endurance_used_ratio: the value of the most worn drive; 1.0 is its rated endurance.
+    temperature_celsius: the temperature of the drive that is closest to its limit.
+    warning_celsius: the warning temperature of the same drive; None if it reports none.
     """
 
     endurance_used_ratio: float | None = None
@@ -45,10 +49,10 @@ class DriveCondition:
 
 
 def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) -> DriveCondition:
-    """Returns the worst wear and the temperature closest to its limit.
+    """Returns the largest wear of the drives, and the temperature that is closest to its limit.
 
-    drives: the health of each drive; None is unknown. hot_celsius: the limit of a drive that
-    reports no warning temperature.
+    drives: the health of each drive; None means unknown.
+    hot_celsius: the limit for a drive that reports no warning temperature.
     """
     known = [health for health in drives if health is not None]
     used = [drive.endurance.used_ratio for drive in known if drive.endurance is not None]
@@ -71,12 +75,16 @@ def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) ->
 
 @dataclass(frozen=True, slots=True)
 class ProbeContext:
-    """The functions and paths of the host that a probe directory uses.
+    """The functions and paths of the host that all probe directories use.
 
-    proc, sys: mount points of procfs and sysfs. topology: returns None before the first survey.
-    busy_seconds: returns how long a device was busy since the sampler started; None is unknown.
-    identity: returns a drive's stable identity for its device name. drive_condition: returns the
-    worst condition of some drives. rated_bytes: the configured rated endurance, by device name.
+    proc, sys: the mount points of procfs and sysfs.
+    topology: returns the drives and filesystems of the host; None means not read yet.
+    busy_seconds: returns how long a device was busy since the daemon's sampler of disk counters
+        started, in seconds; None means unknown.
+    identity: returns the identity of a device, which stays equal if the device's name changes.
+    drive_condition: returns the largest wear, and the temperature closest to its limit, of the
+        drives with these device names.
+    rated_bytes: the configured rated endurance in bytes, keyed by device name.
     """
 
     proc: Path
@@ -89,10 +97,17 @@ class ProbeContext:
 
 
 class ProbeDirectory:
-    """A directory that is probed. Only one thread uses it, except for `results`.
+    """Manages one directory in which probes run.
 
-    results (attribute): other threads read it while they hold `lock`. location (attribute): None
-    before the first successful `locate`.
+    Use it on one thread. Other threads may read `results` while they hold `lock`.
+
+    path: the directory.
+    profiles: the profiles of the probes in the directory.
+    schedule: the times at which the profiles are due.
+    rounds: the values of recent runs, from which the steady state is computed.
+    load (attribute): the recent load of production on the device.
+    results (attribute): the results of all profiles.
+    location (attribute): the filesystem and the drives; None before the first successful `locate`.
     """
 
     def __init__(
@@ -120,36 +135,44 @@ class ProbeDirectory:
 
     @property
     def drive(self) -> str:
-        """The budget's key: the identities of the drives below, joined by "+"."""
+        """The key of the budget: the identities of the directory's drives, joined by "+"."""
         assert self.location is not None
         leaves = self.location.leaves or (self.location.device,)
         return "+".join(map(self._context.identity, leaves))
 
     @property
     def file(self) -> str:
-        """The name of the probes' file."""
+        """The name of the file that the probes read and write."""
         assert self.location is not None
         return f"ssd-exporter-probe-{self.location.device.replace('/', '!')}"
 
     @property
     def rated_bytes(self) -> float | None:
-        """The lowest configured rated endurance of a drive below, in bytes; None without one."""
+        """The lowest configured rated endurance of the directory's drives, in bytes.
+
+        None means that no rated endurance is configured for them.
+        """
         assert self.location is not None
         rated = (self._context.rated_bytes.get(leaf) for leaf in self.location.leaves)
         return min((value for value in rated if value is not None), default=None)
 
     @property
     def is_observed(self) -> bool:
-        """True once the topology is known, and the device's load if the directory is located."""
+        """True if the gate can decide about a probe.
+
+        The topology must be known and, if the directory was located, also the device's load.
+        """
         if self._context.topology() is None:
             return False
         return self.location is None or self.load.ratios().busy_ratio is not None
 
     def locate(self) -> None:
-        """Find the filesystem and the drives below the directory, and set `location`.
+        """Find the filesystem and the drives of the directory, and set `location`.
+
+        It also sets the steady state of profiles that have none since the start of the daemon.
 
         Raises:
-            ReadError: they cannot be determined.
+            ReadError: the filesystem or its drives cannot be determined.
         """
         topology = self._context.topology()
         if topology is None:
@@ -168,7 +191,7 @@ class ProbeDirectory:
                     result.steady_state = self._rounds.known(key, lower_is_better=lower_is_better)
 
     def record_load(self) -> None:
-        """Add a sample of the load of production."""
+        """Add a sample of the load of production. It does nothing before `locate` succeeded."""
         if self.location is None:
             return
         self.load.add(
@@ -181,9 +204,9 @@ class ProbeDirectory:
         )
 
     def gate_state(self, profile: Profile, *, copy_on_write: bool) -> GateState:
-        """Returns the gate's input, except for the budget and the locks.
+        """Returns the gate's input for a profile. The caller adds the budget and the locks.
 
-        copy_on_write: probes are allowed on copy-on-write filesystems.
+        copy_on_write: the operator allows probes on copy-on-write filesystems.
 
         Raises:
             ReadError: the filesystem cannot be read.
@@ -209,7 +232,10 @@ class ProbeDirectory:
         )
 
     def guard_sampler(self, profiles: Sequence[Profile]) -> GuardSampler:
-        """Returns a new sampler of the guard's input for a run of these profiles."""
+        """Returns a new sampler that measures the device while these profiles run.
+
+        The guard uses its samples to decide whether the run must stop.
+        """
         assert self.location is not None
         leaves = self.location.leaves
 
@@ -233,31 +259,34 @@ class ProbeDirectory:
         )
 
     def avail_bytes(self) -> int | None:
-        """Returns the free bytes of the filesystem; None if they cannot be read."""
+        """Returns the free space of the filesystem in bytes; None if it cannot be read."""
         try:
             return location.free_space(self.path).avail_bytes
         except ReadError:
             return None
 
     def record_skip(self, name: str, skip: Skip) -> None:
-        """Record that a due profile does not run."""
+        """Record that a profile was due but does not run.
+
+        name: the name of the profile.
+        """
         with self.lock:
             result = self.results.profiles[name]
             result.skipped[skip.reason] += 1
             result.skips = result.skips + 1 if skip.is_for_load else 0
 
     def record_charge(self, charged_bytes: int) -> None:
-        """Add bytes that were charged to the budget."""
+        """Add the bytes that were charged to the budget to the results."""
         with self.lock:
             self.results.written_bytes += charged_bytes
 
     def record_budget(self, limits: WriteLimits, left: WriteLimits) -> None:
-        """Record the limits of the budget and what is left of them."""
+        """Record the limits of the budget and the remaining bytes in the results."""
         with self.lock:
             self.results.limits, self.results.left = limits, left
 
     def record_run(self, outcome: RunOutcome, profiles: Sequence[Profile]) -> None:
-        """Record the end of a run of these profiles."""
+        """Record the results of a run of these profiles."""
         # The samples during the run contain the load of the probe itself.
         self.load.clear()
         with self.lock:

@@ -1,9 +1,11 @@
 """Creates, checks and removes the file that probes read and write, in a private directory.
 
-fio opens the file by its name, so the name is checked before each run: it must be a regular file of
-this user with one hard link. The file is filled with random data once and kept, for three reasons.
-Reads of a file that is only allocated do not reach the drive (0.4 µs measured instead of 64 µs).
-Drives compress zeros. A new file causes allocations and discards.
+fio opens the file by its name, so the file is checked before each run. It must be a regular file of
+this user and have one hard link.
+
+The file is filled with random data once and then kept, for three reasons. Reads of a file that is
+only allocated do not reach the drive: 0.4 µs were measured instead of 64 µs. Drives compress zeros.
+A new file for each run would cause allocations and discards.
 """
 
 import errno
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from exporter.errors import ReadError
 
-#: The file is filled in chunks of this many bytes.
+#: The file is filled in chunks of this size, in bytes.
 CHUNK_BYTES = 1 << 20
 #: Data is synced after this many bytes, so that the drive does not get the whole file at once.
 _SYNC_INTERVAL_BYTES = 8 << 20
@@ -24,11 +26,11 @@ _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class UnsafeProbeFile(ReadError):
-    """A probe may not use the file or its directory; the message says what to do."""
+    """A probe may not use the file or its directory. The message says what to do."""
 
 
 class FilesystemFull(ReadError):
-    """The filesystem or a quota is full. The data written so far is removed."""
+    """The filesystem or a quota is full. The data that was written so far is removed."""
 
 
 def prepare(
@@ -39,16 +41,20 @@ def prepare(
     fill: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> Path:
-    """Returns the file `name` in `directory`, at least `size_bytes` long; creates both if missing.
+    """Make the file `name` in the directory at least `size_bytes` long; returns its path.
 
-    fill: fill the missing part with random data and sync it; if False, only the length is set, for
-    a run that writes the whole file. progress: receives the length in bytes after each chunk. If it
-    raises or the disk is full, the file gets its earlier length, or is removed if it is new.
+    The directory and the file are created if they are missing. After an error or an exception of
+    `progress`, the file has its earlier length again, or is deleted if it is new.
+
+    fill: True fills the missing part with random data and syncs it. False sets only the length of
+        the file, for a run that writes the whole file.
+    progress: receives the length of the file in bytes after each chunk. It may raise an exception
+        to stop the filling.
 
     Raises:
-        UnsafeProbeFile: a link, a device node, another user's file, a read-only filesystem, and
-            the like.
-        FilesystemFull: the disk or a quota is full.
+        UnsafeProbeFile: the file or the directory is not safe to use or cannot be written. Examples
+            are a link, a device node, the file of another user, and a read-only filesystem.
+        FilesystemFull: the filesystem or a quota is full.
     """
     path = directory / name
     with _opened(directory, make=True) as parent:
@@ -73,22 +79,27 @@ def prepare(
 
 
 def check_usable(directory: Path, name: str) -> None:
-    """Check that the name is unused or a file that may be filled. Creates the directory if missing.
+    """Check that a probe may fill the file `name`, or that there is no such file.
+
+    The directory is created if it is missing.
 
     Raises:
-        UnsafeProbeFile, FilesystemFull: as `prepare`.
+        UnsafeProbeFile: the file or the directory is not safe to use, for example because it
+            belongs to another user.
+        FilesystemFull: the directory cannot be created because the filesystem or a quota is full.
     """
     with _opened(directory, make=True) as parent:
         _checked_file(parent, directory / name)
 
 
 def check(directory: Path, name: str, size_bytes: int) -> Path:
-    """Returns the file if it is still as `prepare` left it. Call immediately before each run.
+    """Returns the path of the file if fio may use it. Call it immediately before each run.
 
-    fio deletes a file that is too short, so a short file is refused.
+    A file that is shorter than `size_bytes` is refused, because fio would delete it.
 
     Raises:
-        UnsafeProbeFile: the file is missing, short, or another file.
+        UnsafeProbeFile: the file is missing or too short, or the file or the directory is not safe
+            to use.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
@@ -103,21 +114,26 @@ def check(directory: Path, name: str, size_bytes: int) -> Path:
 
 
 def missing_bytes(directory: Path, name: str, size_bytes: int) -> int:
-    """Returns how many bytes of the file are not allocated yet."""
+    """Returns how many of the first `size_bytes` bytes are not allocated yet.
+
+    Without a file, all bytes are missing.
+    """
     try:
         status = os.lstat(directory / name)
     except OSError:
         return size_bytes
-    # The allocated bytes and not the length: a sparse file takes its space when it is written.
+    # Use the allocated bytes and not the length, because a sparse file takes its space only when it
+    # is written.
     allocated = status.st_blocks * 512 if stat.S_ISREG(status.st_mode) else 0
     return max(0, size_bytes - allocated)
 
 
 def shorten(directory: Path, name: str, size_bytes: int) -> None:
-    """Truncate the file to `size_bytes`. A shorter or missing file does not change.
+    """Truncate the file to `size_bytes`. It does nothing if the file is shorter or missing.
 
     Raises:
-        UnsafeProbeFile: the file is not ours, or cannot be truncated.
+        UnsafeProbeFile: the file or the directory is not safe to use, or the file cannot be
+            truncated.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
@@ -129,10 +145,11 @@ def shorten(directory: Path, name: str, size_bytes: int) -> None:
 
 
 def remove(directory: Path, name: str) -> None:
-    """Delete the file; a missing file is not an error.
+    """Delete the file. It does nothing if the file is missing.
 
     Raises:
-        UnsafeProbeFile: the file is not ours, or cannot be deleted.
+        UnsafeProbeFile: the file or the directory is not safe to use, or the file cannot be
+            deleted.
     """
     path = directory / name
     with _opened(directory, make=False) as parent:
@@ -143,7 +160,16 @@ def remove(directory: Path, name: str) -> None:
 
 @contextmanager
 def _opened(directory: Path, *, make: bool) -> Iterator[int]:
-    """Opens the directory. It must be private, so that no other user can replace the file in it."""
+    """Context manager that yields a descriptor of the directory.
+
+    The directory must be private, so that no other user can replace the file in it.
+
+    make: True creates the directory if it is missing.
+
+    Raises:
+        UnsafeProbeFile: the directory is not private, belongs to another user, or cannot be opened.
+        FilesystemFull: the directory cannot be created because the filesystem or a quota is full.
+    """
     with _as_probe_error(directory):
         if make:
             with suppress(FileExistsError):
@@ -167,7 +193,7 @@ def _opened(directory: Path, *, make: bool) -> Iterator[int]:
 
 @contextmanager
 def _descriptor(parent: int, name: str, flags: int) -> Iterator[int]:
-    # O_NONBLOCK: without it, opening a named pipe waits for its other end.
+    # Without O_NONBLOCK, opening a named pipe would wait for its other end.
     flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     descriptor = os.open(name, flags, 0o600, dir_fd=parent)
     try:
@@ -178,7 +204,10 @@ def _descriptor(parent: int, name: str, flags: int) -> Iterator[int]:
 
 @contextmanager
 def _as_probe_error(path: Path) -> Iterator[None]:
-    """Converts an OSError into `FilesystemFull` or `UnsafeProbeFile`."""
+    """Context manager that converts an OSError into `FilesystemFull` or `UnsafeProbeFile`.
+
+    path: the file or directory that the message names.
+    """
     try:
         yield
     except OSError as e:
@@ -192,9 +221,14 @@ def _as_probe_error(path: Path) -> Iterator[None]:
 
 
 def _checked_file(parent: int, path: Path) -> os.stat_result | None:
-    """Returns the status of the file if it is usable; None without a file.
+    """Returns the status of the file; None if there is no file.
 
-    The check comes before opening, because opening a device node may have effects.
+    Call it before the file is opened, because even opening a device node may have effects.
+
+    parent: a descriptor of the directory.
+
+    Raises:
+        UnsafeProbeFile: the file is not safe to use.
     """
     with _as_probe_error(path):
         try:
@@ -237,7 +271,12 @@ def _fill(descriptor: int, begin: int, end: int, progress: Callable[[int], None]
 
 
 def _undo(parent: int, name: str, descriptor: int, before: os.stat_result | None) -> None:
-    """Restore the file. If that fails, the check before the next run detects it by the length."""
+    """Restore the file's earlier length, or delete the file if it is new.
+
+    If this fails, the length shows the check before the next run that the file is unusable.
+
+    before: the status of the file before the change; None if there was no file.
+    """
     with suppress(OSError):
         if before is None:
             os.unlink(name, dir_fd=parent)

@@ -1,4 +1,9 @@
-"""Measures the load of production, before a probe for the gate and during it for the guard."""
+"""Measures the load of production before and during a probe.
+
+Before a probe, the gate uses the load to decide whether the probe may start. During the probe, the
+guard uses it to decide whether the probe must stop. In the names below, waiting is PSI "some" (at
+least one task waited for I/O), and stalled is PSI "full" (all tasks waited).
+"""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -11,25 +16,28 @@ from exporter.linux import cgroup, diskstats, pressure
 from exporter.linux.diskstats import DiskStats
 from exporter.probe.gate import GateState, GuardSample
 
-#: The intervals over which the gate averages the device's busy time and the host's I/O pressure.
+#: The intervals in seconds over which the gate averages the device's busy time, and the I/O
+#: pressure of the host and of mysqld's control groups.
 BUSY_SECONDS, PRESSURE_SECONDS = 60.0, 10.0
 
 #: Interval between two temperature readings during a probe, in seconds.
 _TEMPERATURE_SECONDS = 5.0
 
-#: Maximum number of samples. At one every 5 s they cover five times `BUSY_SECONDS`.
+#: Maximum number of kept samples. With one sample every 5 s, they cover five times `BUSY_SECONDS`.
 _MAX_SAMPLES = 64
-#: Minimum time between two samples of which a ratio is computed, in seconds.
+#: Minimum time between two samples from which a ratio is computed, in seconds.
 _MIN_INTERVAL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSample:
-    """Counters at one moment, in seconds; None or missing is unknown.
+    """The counters of the load at one moment. They are in seconds and only grow.
 
-    at: monotonic seconds. busy: time the device was busy, as the sampler counts it. waiting: time
-    some task of the host waited for I/O (PSI "some"). stalled: time all tasks of a control group
-    waited (PSI "full"), by the group's path.
+    at: the time of the sample, in monotonic seconds.
+    busy: how long the device was busy, as the daemon's sampler counts it; None means unknown.
+    waiting: how long some task of the host waited for I/O (PSI "some"); None means unknown.
+    stalled: how long all tasks of a control group waited for I/O (PSI "full"), keyed by the group's
+        path. Groups with an unknown value are missing.
     """
 
     at: float
@@ -39,21 +47,24 @@ class LoadSample:
 
 
 class ProductionLoad:
-    """Recent load samples, and the ratios that the gate compares with its limits."""
+    """Keeps recent load samples, and computes the ratios that the gate compares with its limits."""
 
     def __init__(self) -> None:
         self._samples: deque[LoadSample] = deque(maxlen=_MAX_SAMPLES)
 
     def add(self, sample: LoadSample) -> None:
-        """Add the newest sample; the oldest is dropped if there are too many."""
+        """Add the newest sample. If there are too many samples, the oldest is removed."""
         self._samples.append(sample)
 
     def clear(self) -> None:
-        """Remove all samples, because after a probe they contain the probe's own load."""
+        """Remove all samples. Call it after a probe, because they contain the probe's own load."""
         self._samples.clear()
 
     def ratios(self) -> GateState:
-        """Returns a gate state with only the load ratios set, 0 to 1; None is unknown."""
+        """Returns a gate state in which only the load ratios are set.
+
+        They are 0 to 1; None means unknown.
+        """
         now = self._samples[-1] if self._samples else None
         if now is None:
             return GateState()
@@ -67,22 +78,27 @@ class ProductionLoad:
         )
 
     def _before(self, now: LoadSample, seconds: float) -> LoadSample | None:
-        """Returns the latest sample that is at least `seconds` older than `now`, else the oldest.
+        """Returns the latest sample that is at least `seconds` older than `now`.
 
-        None if no sample is older by `_MIN_INTERVAL_SECONDS`.
+        If there is none, it returns the oldest sample. Returns None if no sample is at least
+        `_MIN_INTERVAL_SECONDS` older.
         """
         earlier = [s for s in self._samples if s.at <= now.at - _MIN_INTERVAL_SECONDS]
         old_enough = [s for s in earlier if s.at <= now.at - seconds]
         return old_enough[-1] if old_enough else (earlier[0] if earlier else None)
 
 
-#: A drive's temperature and its own warning temperature in °C; None is unknown.
+#: The temperature and the warning temperature of the same drive in °C. None means unknown.
 DriveTemperature = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class GuardReading:
-    """The device's counters at one moment of a run, in monotonic seconds; None is unknown."""
+    """The device's counters at one moment of a run.
+
+    at: the time of the reading, in monotonic seconds.
+    disk: the device's counters; None means that they could not be read.
+    """
 
     at: float
     disk: DiskStats | None
@@ -91,10 +107,14 @@ class GuardReading:
 class GuardSampler:
     """Samples the device and mysqld's control groups while a probe runs.
 
-    proc: the mount point of procfs. groups: directories of control groups. device: its name.
-    start: the temperature and the probe's own requests in flight before the first sample.
-    temperature: reads the temperature, every 5 s; None keeps that of `start`.
-    readings (attribute): the device's counters at each sample.
+    proc: the mount point of procfs.
+    groups: the directories of the control groups.
+    device: the name of the device.
+    start: the temperature before the run, and the largest number of requests that the probe has in
+        flight. The other values are not used.
+    temperature: reads the temperature; it is called at most every 5 s. With None, the temperature
+        of `start` is used for all samples.
+    readings (attribute): the device's counters at each sample, oldest first.
     """
 
     def __init__(
@@ -120,7 +140,10 @@ class GuardSampler:
         self.readings: list[GuardReading] = []
 
     def sample(self, avail_bytes: int | None) -> GuardSample:
-        """Returns one sample for the guard; values that cannot be read are None."""
+        """Returns a new sample for the guard. Values that cannot be read are None.
+
+        avail_bytes: the free space of the filesystem, which is copied to the sample.
+        """
         now = self._clock.monotonic()
         disk = self._disk()
         self.readings.append(GuardReading(now, disk))
@@ -151,9 +174,11 @@ class GuardSampler:
 
 
 def host_waiting_seconds(proc: Path) -> float | None:
-    """Returns the seconds since boot in which some task of the host waited for I/O.
+    """Returns how long some task of the host waited for I/O since boot, in seconds.
 
-    None is unknown. Source: "some" of /proc/pressure/io (Documentation/accounting/psi.rst).
+    None means unknown. Source: "some" of /proc/pressure/io (Documentation/accounting/psi.rst).
+
+    proc: the mount point of procfs.
     """
     try:
         return pressure.read(proc / "pressure" / "io").waiting_seconds
@@ -162,9 +187,12 @@ def host_waiting_seconds(proc: Path) -> float | None:
 
 
 def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
-    """Returns the directories of control groups by their names in /proc/<pid>/cgroup.
+    """Returns the directories of the control groups with these names.
 
-    The root group is left out: it contains the probe itself.
+    The root group is left out, because it contains the probe itself.
+
+    sys: the mount point of sysfs.
+    names: the groups' names in /proc/<pid>/cgroup; None is ignored.
     """
     root = cgroup.unified_root(sys)
     places = (root / name.strip("/") for name in names if name and name.strip("/"))
@@ -172,17 +200,17 @@ def cgroup_paths(sys: Path, names: Sequence[str | None]) -> tuple[Path, ...]:
 
 
 def waiting_seconds(groups: Sequence[Path]) -> dict[Path, float]:
-    """Returns how long some task of each group waited for I/O, in seconds.
+    """Returns how long some task of each control group waited for I/O, in seconds.
 
-    Unreadable groups are missing.
+    The result is keyed by the group's directory. Unreadable groups are missing.
     """
     return _pressures(groups, stalled=False)
 
 
 def stalled_seconds(groups: Sequence[Path]) -> dict[str, float]:
-    """Returns how long all tasks of each group waited for I/O, in seconds, by the group's path.
+    """Returns how long all tasks of each control group waited for I/O, in seconds.
 
-    Unreadable groups are missing.
+    The result is keyed by the path of the group's directory. Unreadable groups are missing.
     """
     return {str(group): seconds for group, seconds in _pressures(groups, stalled=True).items()}
 
@@ -201,7 +229,10 @@ def _pressures(groups: Sequence[Path], *, stalled: bool) -> dict[Path, float]:
 
 
 def _worst(then: LoadSample, now: LoadSample) -> float | None:
-    """Returns the largest stalled ratio of a control group; None is unknown."""
+    """Returns the largest share of time in which all tasks of a control group waited for I/O.
+
+    The share is 0 to 1; None means unknown.
+    """
     shares = (
         _share(then.at, now.at, then.stalled.get(name), seconds)
         for name, seconds in now.stalled.items()
@@ -217,9 +248,13 @@ def _share(
     *,
     minimum: float = _MIN_INTERVAL_SECONDS,
 ) -> float | None:
-    """Returns the rise of a counter of seconds per second, 0 to 1; None is unknown.
+    """Returns the rise of a counter of seconds, divided by the elapsed time: 0 to 1.
 
-    then, now: the times of the readings `before` and `after`. minimum: minimum time between them.
+    None means unknown.
+
+    then, now: the times of the two readings, in monotonic seconds.
+    before, after: the counter at these times; None means unknown.
+    minimum: minimum time between the readings, in seconds.
     """
     seconds = now - then
     # A counter that decreased belongs to another device or group.
