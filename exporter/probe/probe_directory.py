@@ -169,7 +169,8 @@ class ProbeDirectory:
     def locate(self) -> None:
         """Find the filesystem and the drives of the directory, and set `location`.
 
-        It also sets the steady state of profiles that have none since the start of the daemon.
+        It also sets the steady state of each profile that has none yet, from the values of runs
+        before the start of the daemon.
 
         Raises:
             ReadError: the filesystem or its drives cannot be determined.

@@ -31,7 +31,7 @@ _MIN_INTERVAL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class LoadSample:
-    """The counters of the load at one moment. They are in seconds and only grow.
+    """The counters of the load at one moment. They are in seconds, and normally only grow.
 
     at: the time of the sample, in monotonic seconds.
     busy: how long the device was busy, as the daemon's sampler counts it; None means unknown.

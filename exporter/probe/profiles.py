@@ -1,8 +1,8 @@
-"""Defines the probe profiles: a closed set of fio parameters with safe bounds.
+"""Defines the probe profiles: the parameters of each kind of fio run, with safe bounds.
 
-The configuration may change the built-in profiles and add others, but it cannot contain other fio
-arguments, because a single one could make fio write to a device node. Results are compared only
-between runs with equal parameters, so all parameters are labels.
+The configuration may change the built-in profiles and add new ones. It cannot contain any other fio
+option, because a single option could make fio write to a device node. Results are compared only
+between runs with equal parameters, so the parameters are labels of the metrics.
 """
 
 import re
@@ -15,12 +15,12 @@ from exporter.errors import ConfigError
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
-#: Operations of a minimal run, on a host that is always busy.
+#: Number of operations of a minimal run, which is used on a host that is always busy.
 _MINIMAL_OPERATIONS = 32
 
 
 class Rw(str, Enum):
-    """fio's access pattern (option rw); randrw is three reads per write."""
+    """fio's access pattern (option rw). randrw makes three reads per write."""
 
     READ = "read"
     WRITE = "write"
@@ -30,7 +30,10 @@ class Rw(str, Enum):
 
 
 class Sync(str, Enum):
-    """When written data is synced: after each write by fsync or fdatasync, or once at the end."""
+    """When fio syncs the written data.
+
+    none: never. fsync, fdatasync: after each write, with this call. end_fsync: once at the end.
+    """
 
     NONE = "none"
     FSYNC = "fsync"
@@ -39,14 +42,15 @@ class Sync(str, Enum):
 
 
 class Engine(str, Enum):
-    """fio's I/O engine. psync has one request in flight per job, whatever the depth."""
+    """fio's I/O engine. psync always has only one request in flight per job."""
 
     PSYNC = "psync"
     LIBAIO = "libaio"
     IO_URING = "io_uring"
 
 
-#: The engines to try, in order, if this fio or kernel lacks the configured one.
+#: The engines to try for each configured engine, in this order. The first that the installed fio
+#: has is used.
 _FALLBACKS = {
     Engine.IO_URING: (Engine.IO_URING, Engine.LIBAIO, Engine.PSYNC),
     Engine.LIBAIO: (Engine.LIBAIO, Engine.PSYNC),
@@ -58,11 +62,20 @@ _FALLBACKS = {
 class Profile:
     """The parameters of one kind of run.
 
-    depth: requests in flight per job. jobs: threads on the same file.
-    number_ios, rate_iops: operations and operations per second of each job; None is no cap. Without
-        `number_ios` a job reads or writes the file once.
-    size_bytes: length of the file. runtime_seconds: maximum duration.
-    interval_seconds: time between two runs; None means on demand only.
+    name: the name of the profile and of its fio job.
+    rw: the access pattern.
+    block_bytes: the size of each request.
+    size_bytes: the length of the file.
+    engine: fio's I/O engine.
+    depth: the number of requests in flight per job.
+    jobs: the number of threads, which all use the same file.
+    direct: True if the requests bypass the page cache (O_DIRECT).
+    sync: when the written data is synced.
+    number_ios: the number of operations of each job. None means no limit: a job reads or writes the
+        file once.
+    rate_iops: the maximum number of operations per second of each job; None means no limit.
+    runtime_seconds: the maximum duration.
+    interval_seconds: the time between two runs; None means that the profile runs on demand only.
     """
 
     name: str
@@ -86,40 +99,48 @@ class Profile:
 
     @property
     def is_rate_capped(self) -> bool:
-        """True if the rate is capped; IOPS and throughput are then not measurements."""
+        """True if the rate is limited. IOPS and throughput then do not measure the drive."""
         return self.rate_iops is not None
 
     @property
     def operations_at_most(self) -> int:
-        """Upper bound of the operations of all jobs."""
+        """The largest number of operations of all jobs together."""
         return self.jobs * (self.number_ios or self.size_bytes // self.block_bytes)
 
     @property
     def written_bytes_at_most(self) -> int:
-        """Upper bound of the bytes that fio writes, without what the filesystem adds."""
+        """The largest number of bytes that fio writes, without what the filesystem adds."""
         return self.operations_at_most * self.block_bytes if self.writes else 0
 
     @property
     def writes_whole_file(self) -> bool:
-        """True if it writes the file once from end to end. The file then needs no data before."""
+        """True if the profile writes the whole file once.
+
+        The file then does not have to contain data before the run.
+        """
         return self.rw is Rw.WRITE and self.number_ios is None
 
     @property
     def expected_seconds(self) -> float:
-        """Expected duration of a run: by its rate cap if it has one, else the maximum."""
+        """The expected duration of a run in seconds.
+
+        It is computed from the rate limit and the number of operations. Without one of them, it is
+        the maximum duration.
+        """
         if self.rate_iops and self.number_ios:
             return min(self.number_ios / self.rate_iops, self.runtime_seconds)
         return self.runtime_seconds
 
     def minimal(self) -> "Profile":
-        """Returns the shortest useful run with the same parameters."""
+        """Returns the same profile with only as many operations as a useful run needs."""
         minimal_ios = max(1, _MINIMAL_OPERATIONS // self.jobs)
         number_ios = self.number_ios or max(1, self.size_bytes // self.block_bytes)
         return replace(self, number_ios=min(number_ios, minimal_ios))
 
 
-#: The built-in profiles. Block sizes are InnoDB's: pages of 16 KiB, and synced writes of 4 KiB to
-#: the redo log. The first three together write 0.3 TB a year, filesystem included.
+#: The built-in profiles, keyed by name. Block sizes of the first three are those of InnoDB: synced
+#: writes of 4 KiB to the redo log, and pages of 16 KiB. These three together write 0.3 TB a year,
+#: including what the filesystem adds.
 PROFILES: Mapping[str, Profile] = {
     profile.name: profile
     for profile in (
@@ -175,15 +196,17 @@ PROFILES: Mapping[str, Profile] = {
     )
 }
 
-#: The profiles that run by default. The others write more, and the operator enables them.
+#: The profiles that run by default. The others write more, so the operator must enable them.
 ON_BY_DEFAULT = ("fsync", "page_read", "page_write")
 
 
 def with_engine(profile: Profile, available: Collection[str]) -> Profile:
-    """Returns the profile with an engine that this fio has: its own, else the next simpler one.
+    """Returns the profile with an engine that the installed fio has.
 
-    available: the engines of this fio. With psync the depth becomes 1: psync has one request in
-    flight.
+    That is the profile's own engine or, if fio lacks it, the next simpler one. With psync the depth
+    becomes 1, because psync has only one request in flight.
+
+    available: the names of the engines of the installed fio.
     """
     engine = next(
         (engine for engine in _FALLBACKS[profile.engine] if engine.value in available), Engine.PSYNC
@@ -192,17 +215,20 @@ def with_engine(profile: Profile, available: Collection[str]) -> Profile:
     return replace(profile, engine=engine, depth=depth)
 
 
-#: A profile's name becomes a label's value and the name of a fio job. In fio a job named "global"
-#: sets defaults and does not run.
+#: The pattern of a profile's name, which becomes the value of a label and the name of a fio job. The
+#: name "global" is not allowed, because in fio it sets defaults and does not run.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileSettings:
-    """rw, block_bytes, size_bytes, engine, depth, jobs, direct, sync, number_ios, rate_iops,
-    runtime_seconds, interval_seconds: as in `Profile`. A missing key keeps the value of the
-    built-in profile of that name; a new name starts from page_read. 0 removes the caps number_ios
-    and rate_iops; interval_seconds = 0 means on demand only.
+    """The operator's settings of one profile.
+
+    rw, block_bytes, size_bytes, engine, depth, jobs, direct, sync, number_ios, rate_iops,
+    runtime_seconds, interval_seconds: the values of the fields of `Profile` with the same names.
+    None means not set: the value of the built-in profile of that name is used, or that of page_read
+    for a new name. 0 in number_ios or rate_iops means no limit. 0 in interval_seconds means that
+    the profile runs on demand only.
     """
 
     rw: Rw | None = None
@@ -221,7 +247,7 @@ class ProfileSettings:
 
 _ZERO_IS_NONE = ("number_ios", "rate_iops", "interval_seconds")
 
-#: Allowed values of the settings, both ends included.
+#: The smallest and the largest allowed value of each setting, in the unit of the setting.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "block_bytes": (512, 16 * MIB),
     "size_bytes": (MIB, 64 * GIB),
@@ -235,12 +261,13 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 
 
 def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") -> Profile:
-    """Returns the profile that the settings describe.
+    """Returns the profile with this name and these settings.
 
-    where: the name of the settings' table, for error messages.
+    where: the name of the table that contains the settings, for error messages.
 
     Raises:
-        ConfigError: a value is out of bounds, or a combination would measure something else.
+        ConfigError: the name is invalid, a value is out of bounds, or two values contradict each
+            other.
     """
     if not _NAME.fullmatch(name) or name == "global":
         raise ConfigError(
@@ -258,7 +285,7 @@ def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") 
     whole = f"{where}.{name}"
     for key, (least, most) in _BOUNDS.items():
         value = getattr(result, key)
-        # NaN is not within the bounds, and is refused.
+        # The comparison is negated, so that NaN is refused.
         if value is not None and not least <= value <= most:
             raise ConfigError(f"{whole}.{key} is {value}", f"it must be {least} to {most}")
     for key, wrong, hint in _contradictions(result):
@@ -268,18 +295,23 @@ def profile(name: str, settings: ProfileSettings, where: str = "probe.profile") 
 
 
 def configured(name: str, overrides: Mapping[str, ProfileSettings]) -> Profile:
-    """Returns the profile of that name with the operator's changes.
+    """Returns the profile with this name, including the operator's changes.
 
-    overrides: the changed profiles by name, the setting `probe.profile`.
+    overrides: the operator's settings, keyed by profile name (the setting `probe.profile`).
 
     Raises:
-        ConfigError: as `profile`.
+        ConfigError: the name is invalid, a value is out of bounds, or two values contradict each
+            other.
     """
     return profile(name, overrides.get(name, ProfileSettings()))
 
 
 def _contradictions(profile: Profile) -> tuple[tuple[str, bool, str], ...]:
-    """Returns for each check the key, whether it contradicts other keys, and a hint."""
+    """Returns one tuple per check of values that may contradict each other.
+
+    A tuple contains the name of the setting, True if its value is wrong, and a hint for the error
+    message.
+    """
     job_bytes = (profile.number_ios or 1) * profile.block_bytes
     return (
         ("block_bytes", profile.block_bytes % 512 != 0, "it must be a multiple of 512"),

@@ -1,7 +1,9 @@
-"""Stores the results of probes, the history of rounds, and when probes ran.
+"""Stores the results of probes, the values of recent runs, and when probes ran.
 
-The results are kept per directory, for the metrics. The history of rounds is kept per series over
-restarts, for the judgement of steady state.
+The results are kept per directory, for the metrics. In addition, each successful run gives one
+value, called a round, for example its mean latency. A drive is in steady state if the last rounds
+differ little. Only rounds of the same drive, firmware and profile parameters are comparable; they
+form a series. The rounds of each series are kept over restarts of the daemon.
 """
 
 import math
@@ -18,15 +20,17 @@ from exporter.probe.gate import Reason
 from exporter.probe.profiles import KIB, Profile, Rw, Sync
 from exporter.probe.steady_state import SteadyState, SteadyStateRules, SteadyWindow, steady_state
 
-#: How long a window is kept, in seconds. The sampler processes its readings after 20 s at most.
+#: How long the time of a run is kept after its end, in seconds. The daemon's sampler of disk
+#: counters needs it when it processes its readings, which is at most 20 s later.
 _WINDOW_KEPT_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeWindow:
-    """The time of a run on some devices, in monotonic seconds.
+    """The time in which a probe ran on some devices.
 
-    end: infinite while the run is under way.
+    devices: the names of the devices.
+    begin, end: the start and the end, in monotonic seconds; `end` is infinite while the probe runs.
     """
 
     devices: frozenset[str]
@@ -35,31 +39,35 @@ class ProbeWindow:
 
 
 class ProbeWindows:
-    """When recent probes ran, so that their load is not counted as production's.
+    """Records when recent probes ran, so that their load is not counted as load of production.
 
-    All times are monotonic seconds. One thread writes, any thread reads.
+    All times are in monotonic seconds. Call `begin` and `end` on one thread. Any thread may call
+    the other methods.
     """
 
     def __init__(self) -> None:
         self._windows: tuple[ProbeWindow, ...] = ()
 
     def begin(self, devices: Collection[str], now: float) -> None:
-        """Record the start of a run. devices: the probed device and the drives below it."""
+        """Record the start of a run.
+
+        devices: the names of the probed device and of its drives.
+        """
         recent = tuple(
             window for window in self._windows if window.end > now - _WINDOW_KEPT_SECONDS
         )
         self._windows = (*recent, ProbeWindow(frozenset(devices), now))
 
     def end(self, now: float) -> None:
-        """Record the end of the run."""
+        """Record the end of the current run."""
         self._windows = tuple(
             replace(window, end=now) if window.end == float("inf") else window
             for window in self._windows
         )
 
     def covers(self, device: str, begin: float, end: float) -> bool:
-        """Returns True if a probe ran on the device in a part of that time."""
-        # Called for every busy device and second. Nearly always there is no window.
+        """Returns True if a probe ran on the device at any time between `begin` and `end`."""
+        # This is called every second for each busy device. It must be cheap without a recent probe.
         return bool(self._windows) and any(
             device in window.devices and window.begin < end and begin < window.end
             for window in self._windows
@@ -74,14 +82,24 @@ class ProbeWindows:
 
 @dataclass(slots=True)
 class ProfileResults:
-    """The results of one profile; None is unknown. Times are unix seconds.
+    """The results of one profile in one directory. None means unknown.
 
+    profile: the profile as configured.
     last_run_profile: the profile of the last run, with the engine that was used.
-    engine, fio_version: of the last run that fio reported; empty before it.
-    runs, skipped: counts since the start. skips: number of skips in a row for load.
-    seconds, latency, last_operations, host_share_ratio: duration, latency of all runs since the
-        start, results by operation, and the host's share of the latency; the last two and the
-        duration are of the last successful run.
+    engine, fio_version: the engine and fio's version in the last run for which fio printed a
+        report; empty before.
+    runs: the number of runs since the start of the daemon, keyed by how they ended.
+    skipped: the number of skipped and ended runs since the start of the daemon, keyed by reason.
+    last_run_at, last_success_at: the end of the last run and of the last successful run, in unix
+        seconds.
+    seconds: the duration of the last successful run.
+    latency: the latency of all successful runs since the start of the daemon, keyed by kind of
+        operation.
+    last_operations: the results of the last successful run, keyed by kind of operation.
+    host_share_ratio: the share of the latency of the last successful run that arose outside the
+        device, 0 to 1.
+    steady_state: whether the drive is in steady state.
+    skips: the number of skips in a row because of load.
     """
 
     profile: Profile
@@ -100,7 +118,7 @@ class ProfileResults:
     skips: int = 0
 
     def record_job(self, job: JobResult) -> None:
-        """Record the results of a job that succeeded."""
+        """Record the duration and the operations of a job that succeeded."""
         self.last_operations = job.ops
         self.seconds = job.seconds
         for op, result in job.ops.items():
@@ -113,9 +131,12 @@ class ProfileResults:
 class DirectoryResults:
     """The results of all profiles of a directory.
 
-    profiles: by name. device, fstype, mountpoint: empty until the directory is located.
-    written_bytes: charged to the budget since the start. limits, left: the budget's limits and what
-    is left of them; None before the directory is located.
+    profiles: the results, keyed by profile name.
+    device, fstype, mountpoint: the device label, the type and the mount point of the directory's
+        filesystem; empty before they are determined.
+    written_bytes: the bytes that were charged to the budget since the start of the daemon.
+    limits: the limits of the budget; None before the directory's drive is determined.
+    left: the remaining bytes of these limits; None before the directory's drive is determined.
     """
 
     profiles: dict[str, ProfileResults]
@@ -127,23 +148,26 @@ class DirectoryResults:
     left: WriteLimits | None = None
 
 
-#: How long rounds are kept, in seconds: enough for five weekly rounds.
+#: How long rounds are kept, in seconds. This is enough for five weekly rounds.
 _ROUND_KEPT_SECONDS = 35 * 86_400.0
-#: Upper bounds of the history: rounds of a series, series, and characters of a series' key. They
-#: limit memory and the state file.
+#: Maximum number of rounds of a series, of series, and of characters of a series' key. They limit
+#: the memory and the size of the state file.
 _MAX_ROUNDS = 64
 _MAX_SERIES = 64
 _MAX_KEY_LENGTH = 512
 
-#: For blocks of at least this size the throughput is judged, for smaller ones the IOPS.
+#: With blocks of at least this size in bytes, the value of a round is the throughput. With smaller
+#: blocks, it is the IOPS.
 _THROUGHPUT_BLOCK_BYTES = 128 * KIB
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The judged value of one run, see `round_value`.
+    """The value of one successful run, which is compared with the values of other runs.
 
-    at: unix seconds. is_host_limited: the host and not the drive limited the run.
+    at: the end of the run, in unix seconds.
+    value: the value that `round_value` returned.
+    is_host_limited: True if the host and not the drive limited the run.
     """
 
     at: float
@@ -158,9 +182,12 @@ class _Series:
 
 
 class RoundHistory:
-    """The rounds of each series, by `series_key`. A new drive, firmware or label starts a series.
+    """Stores the rounds of each series, and computes the steady state from them.
 
-    kept: an earlier result of `to_state`; invalid entries are left out.
+    A series contains the rounds of one drive, firmware and set of profile parameters. Its key is
+    the result of `series_key`.
+
+    kept: an earlier result of `to_state`. Invalid entries are ignored.
     """
 
     def __init__(self, kept: Any = None) -> None:
@@ -172,9 +199,12 @@ class RoundHistory:
                 self._series[key] = series
 
     def add(self, key: str, latest: Round, *, lower_is_better: bool) -> SteadyState:
-        """Add a round; returns the judgement after it."""
+        """Add a round to a series; returns the steady state after this round.
+
+        lower_is_better: True if the values are latencies, False if they are rates.
+        """
         series = self._series.setdefault(key[:_MAX_KEY_LENGTH], _Series())
-        # Remove rounds that are too old, or that a wrong clock dated in the future.
+        # Remove the rounds that are too old, and those that a wrong clock dated in the future.
         oldest = latest.at - _ROUND_KEPT_SECONDS
         series.rounds = [one for one in series.rounds if oldest <= one.at <= latest.at]
         series.rounds.append(latest)
@@ -186,17 +216,20 @@ class RoundHistory:
         return judgement
 
     def known(self, key: str, *, lower_is_better: bool) -> SteadyState | None:
-        """Returns the last judgement; None without a round."""
+        """Returns the steady state after the last round of a series; None without a round.
+
+        lower_is_better: True if the values are latencies, False if they are rates.
+        """
         series = self._series.get(key[:_MAX_KEY_LENGTH])
         return None if series is None else self._judgement(series, lower_is_better=lower_is_better)
 
     def last_at(self, key: str) -> float | None:
-        """Returns when the last round was, in unix seconds; None without a round."""
+        """Returns the time of the last round of a series, in unix seconds; None without a round."""
         series = self._series.get(key[:_MAX_KEY_LENGTH])
         return series.rounds[-1].at if series and series.rounds else None
 
     def to_state(self) -> dict[str, object]:
-        """Returns JSON values for the state file. Any thread may call it."""
+        """Returns all series as JSON values for the state file. Any thread may call it."""
         return {
             key: {
                 "rounds": [astuple(one) for one in tuple(series.rounds)],
@@ -215,23 +248,23 @@ class RoundHistory:
 
 
 def main_op(profile: Profile) -> Op:
-    """Returns the operation that a profile measures."""
+    """Returns the kind of operation that a profile measures."""
     if profile.sync in (Sync.FSYNC, Sync.FDATASYNC):
         return Op.SYNC
     return Op.WRITE if profile.rw in (Rw.WRITE, Rw.RANDWRITE) else Op.READ
 
 
 def is_latency_judged(profile: Profile) -> bool:
-    """Returns True if the mean latency is judged and not the rate.
+    """Returns True if the value of a round is the mean latency, and False if it is the rate.
 
-    That is the case if the rate is capped and therefore constant, and for syncs, which have no
-    rate.
+    The latency is used if the rate is limited and therefore constant. It is also used for syncs,
+    which have no rate.
     """
     return profile.is_rate_capped or main_op(profile) is Op.SYNC
 
 
 def round_value(profile: Profile, job: JobResult) -> float | None:
-    """Returns the judged value of a run; None if fio did not report it.
+    """Returns the value of a run that is compared with other runs; None if fio did not report it.
 
     It is the mean latency in seconds, the IOPS, or the throughput in bytes per second.
     """
@@ -246,7 +279,12 @@ def round_value(profile: Profile, job: JobResult) -> float | None:
 
 
 def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
-    """Returns the key of a series: all that must be equal for two rounds to be compared."""
+    """Returns the key of a series. Two rounds are comparable only if their keys are equal.
+
+    drive: the identity of the drive.
+    firmware: the firmware version of the drive; empty means unknown.
+    engine: the engine that fio used.
+    """
     labels = (
         *(drive, firmware, profile.name, engine, profile.rw.value, profile.block_bytes),
         *(profile.depth, profile.jobs, int(profile.direct), profile.sync.value),
@@ -256,7 +294,7 @@ def series_key(drive: str, firmware: str, profile: Profile, engine: str) -> str:
 
 
 def _parse_series(value: Any) -> _Series | None:
-    """Parses a series as `to_state` returns it; None if it is invalid or has no valid round."""
+    """Returns a series from a value of the state file; None if it has no valid round."""
     rows = value.get("rounds") if isinstance(value, Mapping) else None
     if not isinstance(rows, list):
         return None

@@ -1,7 +1,7 @@
 """Computes when each profile is due.
 
-Due times are multiples of the profile's interval after the first slot, so that profiles with equal
-intervals are due together and run in one fio.
+The times at which a profile is due are usually multiples of its interval after a common start. So
+profiles with equal intervals are due together, and run one after the other in one fio.
 """
 
 import hashlib
@@ -9,19 +9,21 @@ from collections.abc import Mapping, Sequence
 
 from exporter.probe.profiles import Profile
 
-#: Share of the first delay by which hosts differ, so that a fleet on one storage does not probe at
-#: the same time.
+#: Largest change of the first delay, as a share of the delay. The change differs between hosts, so
+#: that hosts with common storage do not all probe at the same time.
 _SPLAY_RATIO = 0.2
 
 #: A skipped profile is tried again after this many seconds, even if its interval is a week.
 _RETRY_SECONDS = 300.0
 
-#: A profile with at least this interval keeps its due time over a restart.
+#: A profile with at least this interval, in seconds, keeps its due time over a restart.
 _RARE_SECONDS = 3600.0
 
 
 def splayed_delay(delay_seconds: float, host: str) -> float:
-    """Returns the delay for this host, within 20 % of `delay_seconds` and equal at each start.
+    """Returns the delay before the first probe of this host, in seconds.
+
+    It differs from `delay_seconds` by at most 20 %, and is equal at each start of the daemon.
 
     host: a string that identifies the host.
     """
@@ -30,11 +32,13 @@ def splayed_delay(delay_seconds: float, host: str) -> float:
 
 
 class ProbeSchedule:
-    """The due times of all profiles that have an interval, in monotonic seconds.
+    """Keeps the times at which the profiles are due, in monotonic seconds.
 
-    first: the time of the first slot.
-    ago_seconds: seconds since a profile's last run before this process started, by the profile's
-        name.
+    Profiles without an interval are never due.
+
+    first: the time at which the first profiles are due.
+    ago_seconds: the seconds since the last run of each profile, keyed by profile name. Profiles
+        that never ran are missing.
     """
 
     def __init__(
@@ -53,30 +57,30 @@ class ProbeSchedule:
             self._due[name] = first + (interval - ago if is_rare else 0.0)
 
     def due(self, now: float) -> tuple[Profile, ...]:
-        """Returns the profiles that are due."""
+        """Returns the profiles that are due at the time `now`."""
         return tuple(p for name, p in self._profiles.items() if self._due[name] <= now)
 
     @property
     def next(self) -> float:
-        """The next due time; infinite if no profile has an interval."""
+        """The time at which the next profile is due; infinite if no profile has an interval."""
         return min(self._due.values(), default=float("inf"))
 
     def done(self, name: str, now: float) -> None:
-        """Record a run: the profile is due again after its interval."""
+        """Record that a profile ran. It is due again after its interval."""
         self._due[name] = self._after(self._profiles[name].interval_seconds or 0.0, now)
 
     def skipped(self, name: str, now: float) -> None:
-        """Record a skip: the profile is tried again soon."""
+        """Record that a profile was due but did not run. It is due again within 300 s."""
         interval = self._profiles[name].interval_seconds or 0.0
         self._due[name] = self._after(min(interval, _RETRY_SECONDS), now)
 
     def postponed(self, until: float) -> None:
-        """Move every earlier due time to `until`."""
+        """Make no profile due before the time `until`; later due times stay unchanged."""
         self._due = {name: max(due, until) for name, due in self._due.items()}
 
     def _after(self, interval: float, now: float) -> float:
-        """Returns the first time after `now` on the grid of an interval."""
+        """Returns the first multiple of the interval, counted from `first`, that is after `now`."""
         passed = max(0.0, now - self.first)
         due = self.first + (passed // interval + 1) * interval
-        # Floating point may put a time on the grid on either side of it.
+        # If `now` is itself such a multiple, rounding may put the result at or before `now`.
         return due if due > now else due + interval
