@@ -215,8 +215,8 @@ def with_engine(profile: Profile, available: Collection[str]) -> Profile:
     return replace(profile, engine=engine, depth=depth)
 
 
-#: The pattern of a profile's name, which becomes the value of a label and the name of a fio job. The
-#: name "global" is not allowed, because in fio it sets defaults and does not run.
+#: The pattern of a profile's name, which becomes the value of a label and the name of a fio job.
+#: The name "global" is not allowed, because in fio such a job sets defaults and does not run.
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,31}", re.ASCII)
 
 
