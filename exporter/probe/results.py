@@ -89,7 +89,8 @@ class ProfileResults:
     engine, fio_version: the engine and fio's version in the last run for which fio printed a
         report; empty before.
     runs: the number of runs since the start of the daemon, keyed by how they ended.
-    skipped: the number of skipped and ended runs since the start of the daemon, keyed by reason.
+    skipped: the number of runs since the start of the daemon that were skipped or that the guard
+        ended, keyed by reason.
     last_run_at, last_success_at: the end of the last run and of the last successful run, in unix
         seconds.
     seconds: the duration of the last successful run.

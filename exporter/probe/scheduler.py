@@ -1,7 +1,7 @@
 """Runs the scheduled probes of all configured directories on one thread.
 
-fio inherits the host lock. If a fio process outlives its daemon, no other process on the host
-probes, reserves bytes or settles them until that fio ends.
+fio inherits the lock that allows one probe per host. If a fio process outlives its daemon, no other
+process on the host starts a probe or changes reserved bytes in the budget until that fio ends.
 """
 
 import logging
@@ -24,18 +24,27 @@ log = logging.getLogger(__name__)
 #: Interval between two samples of the load in the minute before a probe, in seconds.
 _LOAD_INTERVAL_SECONDS = 5.0
 
-#: Maximum sleep of `step` in seconds, so that stuck processes and budgets stay up to date.
+#: Maximum time that `step` waits, in seconds, so that the count of stuck fio processes and the
+#: remaining budgets stay up to date.
 _MAX_WAIT_SECONDS = 60.0
 
-#: How long the first probe waits for the first survey and for two samples of the load, in seconds.
+#: How long the first probe waits until the topology is read and the load was sampled twice, in
+#: seconds.
 _FIRST_PROBE_PATIENCE_SECONDS = 60.0
 
 
 class ProbeScheduler:
-    """Waits for due profiles and runs them, one `step` after the other.
+    """Waits until profiles are due and runs them. Each call of `step` waits once.
 
-    tools: creates the tools; called once, on the probes' thread. rated_bytes: rated endurance by
-    drive; the scheduler fills it, and the budget reads it.
+    The probes' thread is the thread that calls `step`.
+
+    directories: the directories in which probes run.
+    tools: creates the objects that all runs share. It is called once, on the probes' thread.
+    rules: the limits of the gate and the guard.
+    collector_status: receives the errors of the runs.
+    copy_on_write: the operator allows probes on copy-on-write filesystems.
+    rated_bytes: the rated endurance in bytes, keyed by drive identity. The scheduler fills this
+        mapping, and the budget reads it.
     """
 
     def __init__(
@@ -58,26 +67,33 @@ class ProbeScheduler:
         self._copy_on_write = copy_on_write
         self._rated_bytes = rated_bytes
         self._is_recovered = False
-        #: Number of fio processes that cannot be ended, by the last step. Any thread may read it.
+        #: The number of fio processes that cannot be ended, as of the last check. Any thread may
+        #: read it.
         self.stuck = 0
         self._stopping = threading.Event()
         self._done: Callable[[], None] = _nothing
 
     def on_done(self, done: Callable[[], None]) -> None:
-        """Set a function that is called after each slot, on the probes' thread."""
+        """Set a function that is called after the due profiles of a directory were handled.
+
+        It is called on the probes' thread.
+        """
         self._done = done
 
     def stop(self) -> None:
-        """End the current run and start no other. Any thread may call it."""
+        """End the current run and start no more runs. Any thread may call it."""
         self._stopping.set()
 
     def close(self) -> None:
-        """End fio within a bounded time. On the probes' thread, after the last step."""
+        """End fio within a bounded time. Call it on the probes' thread, after the last step."""
         if self._tools is not None:
             self._tools.fio.close()
 
     def step(self) -> None:
-        """Wait for the next due time and run what is due. Returns earlier to sample the load."""
+        """Wait until the next profile is due, then run the profiles that are due.
+
+        It returns earlier if the load must be sampled before that, or after 60 s.
+        """
         tools = self._tools or self._begin()
         self._count_stuck(tools)
         for directory in self._directories:
@@ -93,7 +109,7 @@ class ProbeScheduler:
             self.run_due()
 
     def run_due(self) -> None:
-        """Run the profiles that are due, one directory after the other."""
+        """Run the profiles that are due now, one directory after the other."""
         tools = self._tools or self._begin()
         for directory in self._directories:
             if self._stopping.is_set():
@@ -117,7 +133,10 @@ class ProbeScheduler:
                 self._done()
 
     def _observe(self, tools: ProbeTools, directory: ProbeDirectory) -> list[SourceError]:
-        """Locate a directory, and sample its load if a probe is due soon. Returns the errors."""
+        """Find the drives of a directory, and sample its load if a probe is due soon.
+
+        Returns the errors.
+        """
         try:
             directory.locate()
         except ReadError as e:
@@ -131,7 +150,11 @@ class ProbeScheduler:
         self._collector_status.collect("probe", "run", lambda: Parsed(None, tuple(faults)))
 
     def _begin(self) -> ProbeTools:
-        """Create the tools, kill a fio that an earlier process left, and settle its bytes."""
+        """Create the shared objects, and kill a fio that an earlier process left running.
+
+        If the host lock is free, the reserved bytes of a killed run are charged. Returns the shared
+        objects.
+        """
         tools = self._tools = self._make_tools()
         self._count_stuck(tools)
         try:
@@ -146,11 +169,14 @@ class ProbeScheduler:
         return tools
 
     def _count_stuck(self, tools: ProbeTools) -> None:
-        """Count a stuck fio: our own, which keeps the lock, or one that an earlier daemon left."""
+        """Set `stuck` to 1 if a fio of this or of an earlier process cannot be ended, else to 0."""
         self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
     def _recover(self, tools: ProbeTools) -> None:
-        """Settle an open reservation, once. The host lock is held, so no run is under way."""
+        """Charge the reserved bytes of a killed run, at the first call.
+
+        This process must hold the host lock, so that no run is under way.
+        """
         if not self._is_recovered:
             tools.budget.recover()
             self._is_recovered = True
@@ -204,7 +230,10 @@ class ProbeScheduler:
     def _runnable(
         self, tools: ProbeTools, due: Sequence[Profile], faults: list[SourceError]
     ) -> list[Profile]:
-        """Returns the due profiles with an engine that this fio has; none without fio."""
+        """Returns the due profiles, each with an engine that the installed fio has.
+
+        If fio is missing or too old, no profile is returned, and an error is added to `faults`.
+        """
         engines = tools.fio.engines()
         if engines is None:
             names = ", ".join(profile.name for profile in due)
@@ -213,7 +242,10 @@ class ProbeScheduler:
         return [with_engine(profile, engines) for profile in due]
 
     def _exclusion(self, directory: ProbeDirectory) -> str:
-        """Returns why a directory is never probed: another one is on the same drive; else empty."""
+        """Returns a message if an earlier configured directory is on the same drive, else "".
+
+        Probes then run only in the earlier directory.
+        """
         for other in self._directories:
             if other is directory:
                 break

@@ -1,7 +1,9 @@
-"""Saves the results of write-cache probes in the state directory, one JSON file per drive.
+"""Saves and reads the results of write-cache probes, one JSON file per drive.
 
-The command and the daemon save results, and the daemon shows them. Each file is replaced as a
-whole, so after a kill it contains the old or the new result.
+A drive writes first to a fast cache of cells with one bit each (SLC). A write-cache probe measures
+the size of this cache. The command `ssd-exporter slc` and the daemon save results in the state
+directory, and the daemon shows them as metrics. Each file is replaced as a whole, so after a kill
+it contains either the old or the new result.
 """
 
 import json
@@ -22,31 +24,33 @@ from exporter.probe.cache_cliff import CacheCliff, CliffResult, WritePhase
 #: The version of the file format.
 VERSION = 1
 
-#: Upper bounds of what is parsed: bytes and bytes per second, unix seconds, phases of a write, and
-#: drives below a directory.
+#: Upper bounds of what is parsed: bytes and bytes per second, unix seconds, parts of a write with
+#: constant speed (phases), and drives of a result.
 _MAX_BYTES = 1 << 62
 _MAX_SECONDS = 1e12
 _MAX_PHASES = 16
 _MAX_DRIVES = 64
-#: Maximum number of idle times in a result; each is a series on the metrics page.
+#: Maximum number of idle times in a result. Each becomes a time series on the metrics page.
 MAX_IDLE_TIMES = 8
 #: Maximum idle time, in seconds.
 MAX_IDLE_SECONDS = 86_400
 
 #: The files are named "slc-<digest of the drives' identities>.json".
 _PREFIX, _SUFFIX = "slc-", ".json"
-#: Upper bounds of what is read: bytes of a file, and files of a directory.
+#: Maximum number of bytes of a file, and of files of a directory, that are read.
 _MAX_FILE_BYTES = 64 << 10
 _MAX_FILES = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SlcResult:
-    """The last probe of a drive's write cache.
+    """The result of the last probe of a drive's write cache.
 
-    drives: the identities of the drives below the directory, usually one. device: the device label
-    at that time. at: unix seconds. recovered_bytes: recovered bytes of the cache, by idle time in
-    seconds.
+    drives: the identities of the drives that contain the probed filesystem, usually one.
+    device: the device label of the metrics at the time of the probe.
+    at: the time of the result, in unix seconds.
+    cliff: what the write showed about the cache.
+    recovered_bytes: the bytes of the cache that were free again, keyed by the idle time in seconds.
     """
 
     drives: tuple[str, ...]
@@ -57,12 +61,14 @@ class SlcResult:
 
 
 def serialize(result: SlcResult) -> str:
-    """Returns the result as JSON."""
+    """Returns the result as JSON text."""
     return json.dumps({"version": VERSION, **asdict(result)}, default=_plain, indent=1) + "\n"
 
 
 def parse(text: str) -> Parsed[SlcResult]:
-    """Parses what `serialize` returned; invalid fields are left out and reported as faults.
+    """Returns the result that `serialize` wrote as this text.
+
+    Invalid fields are left out and reported as faults.
 
     Raises:
         ParseError: the text is not a result, has another version, or lacks drives, device, time or
@@ -98,9 +104,9 @@ def parse(text: str) -> Parsed[SlcResult]:
 
 
 def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
-    """Returns True if a result replaces an earlier one.
+    """Returns True if a result must replace the earlier result of the same drives.
 
-    The result of an aborted probe does not replace that of a complete one.
+    The result of an aborted probe does not replace the result of a complete probe.
     """
     if result.cliff.result is not CliffResult.ABORTED or earlier is None:
         return True
@@ -108,11 +114,13 @@ def supersedes(result: SlcResult, earlier: SlcResult | None) -> bool:
 
 
 def by_device(results: Iterable[SlcResult], identities: Mapping[str, str]) -> dict[str, SlcResult]:
-    """Returns the results of the present drives, by their current device labels.
+    """Returns the results of the drives that are present, keyed by their current device label.
 
-    identities: the drives' identities, by device name. The result of a single drive gets the name
-    that the drive has now. The result of several drives under one filesystem keeps its label, and
-    is returned only if all of them are present.
+    The label of a result with one drive is the name that the drive has now. A result with several
+    drives under one filesystem keeps its label. It is returned only if all its drives are present
+    and a device with that name exists.
+
+    identities: the identities of the present devices, keyed by device name.
     """
     names: dict[str, str] = {}
     for name, identity in identities.items():
@@ -161,7 +169,7 @@ def _speed(fields: Fields, *path: str) -> float | None:
 
 
 def _drives(value: object) -> tuple[str, ...]:
-    """Returns the identities; empty if one is invalid. They are not changed: they are compared."""
+    """Returns the identities of the drives as they are; empty if one of them is invalid."""
     if not isinstance(value, list) or len(value) > _MAX_DRIVES:
         return ()
     drives = tuple(item for item in value if isinstance(item, str) and 0 < len(item) < 1024)
@@ -173,18 +181,20 @@ def _plain(value: object) -> object:
 
 
 def save(directory: Path, result: SlcResult) -> Path:
-    """Save a result and replace an earlier one of the same drives; returns the file.
+    """Save a result, and replace an earlier result of the same drives; returns the file's path.
 
     Raises:
-        OSError: the directory does not exist, is full, or cannot be written.
+        OSError: the directory does not exist or cannot be written, or the filesystem is full.
     """
     path = directory / _name(result.drives)
     parent = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # A fixed name: the next save replaces what a kill left half-written.
+        # The temporary file has a fixed name, so the next save replaces a file that is incomplete
+        # because this process was killed.
         temporary = f".{path.name}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        # Readable for all: root may save it for a daemon that runs as another user.
+        # All users may read the file, because root may save it for a daemon that runs as another
+        # user.
         descriptor = os.open(temporary, flags, 0o644, dir_fd=parent)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(serialize(result))
@@ -198,7 +208,10 @@ def save(directory: Path, result: SlcResult) -> Path:
 
 
 def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
-    """Returns the result of these drives; None if there is none or it cannot be read."""
+    """Returns the saved result of these drives; None if there is none or it cannot be read.
+
+    directory: the state directory. drives: the identities of the drives.
+    """
     try:
         return _read(directory / _name(drives)).value
     except (SourceError, FileNotFoundError):
@@ -206,7 +219,9 @@ def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
 
 
 def read_all(directory: Path) -> Parsed[list[SlcResult]]:
-    """Returns the results of all drives; an unreadable file is a fault and is left out.
+    """Returns all saved results. Unreadable files are left out and reported as faults.
+
+    directory: the state directory.
 
     Raises:
         ReadError: the directory cannot be listed.
@@ -236,11 +251,11 @@ def read_all(directory: Path) -> Parsed[list[SlcResult]]:
 
 
 def _read(path: Path) -> Parsed[SlcResult]:
-    """Returns the result in a file, with the faults of its fields.
+    """Returns the result in a file. Invalid fields are left out and reported as faults.
 
     Raises:
-        SourceError: the file cannot be read or is not a result.
-        FileNotFoundError: there is no file.
+        SourceError: the file cannot be read or does not contain a result.
+        FileNotFoundError: the file does not exist.
     """
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
@@ -261,7 +276,11 @@ def _read(path: Path) -> Parsed[SlcResult]:
 
 
 def _name(drives: Sequence[str]) -> str:
-    """Returns the file name: a digest, because serial numbers may be long or contain anything."""
+    """Returns the name of the result file of these drives.
+
+    It contains a digest of the identities, because serial numbers may be long or contain any
+    character.
+    """
     import hashlib  # noqa: PLC0415  it takes 3 MB with libcrypto, and only writers need it
 
     digest = hashlib.sha256("\0".join(drives).encode("utf-8", "surrogateescape")).hexdigest()
@@ -269,7 +288,10 @@ def _name(drives: Sequence[str]) -> str:
 
 
 class SlcResultStore:
-    """Caches the results of a state directory for the metrics page."""
+    """Caches the saved results of a state directory for the metrics page.
+
+    Any thread may call its methods.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -277,7 +299,9 @@ class SlcResultStore:
         self._results: tuple[SlcResult, ...] = ()
 
     def refresh(self) -> Parsed[None]:
-        """Read all results. Call it on a thread that may wait for a disk.
+        """Read all results into the cache; returns the faults.
+
+        Call it on a thread that may wait for a disk.
 
         Raises:
             ReadError: the directory cannot be listed.
@@ -288,9 +312,10 @@ class SlcResultStore:
         return Parsed(None, read.faults)
 
     def results(self, identities: Callable[[], Mapping[str, str]]) -> dict[str, SlcResult]:
-        """Returns the cached results by current device label.
+        """Returns the cached results, keyed by the current device label.
 
-        identities: returns identities by device name; called only if there is a result.
+        identities: returns the identities of the present devices, keyed by device name. It is
+            called only if there is a result.
         """
         with self._lock:
             results = self._results

@@ -1,8 +1,9 @@
-"""Watches a write of fio for the end of the write cache, and ends fio when the end is certain.
+"""Watches a long write of fio, and ends fio when the end of the drive's write cache is certain.
 
-The bytes that fio has written are read from /proc/<pid>/io ten times a second, because fio's own
-log is complete only after fio has ended. If that file cannot be read, the device's counter is used,
-which includes the writes of other processes.
+The end of the cache is a sudden and lasting fall of the write speed (a cliff). To compute the
+speed, the bytes that fio has written are read from /proc/<pid>/io ten times a second, because fio's
+own log is complete only after fio has ended. If that file cannot be read, the device's counter is
+used, which includes the writes of other processes.
 """
 
 import logging
@@ -26,7 +27,8 @@ from exporter.programs.child import End, Finished
 
 log = logging.getLogger(__name__)
 
-#: The limits that the command and the daemon use.
+#: The rules by which the measuring command and the daemon detect a cliff: after the write (RULES)
+#: and during the write (WATCH_RULES).
 RULES = CliffRules()
 WATCH_RULES = CliffDetectorRules()
 
@@ -36,7 +38,7 @@ SLC_PROFILE = "slc"
 #: Interval between two samples of the written bytes, in seconds.
 _SAMPLE_SECONDS = 0.1
 
-#: fio's exit status after a caught signal: its report covers the time until then.
+#: fio's exit status after it caught a signal. Its report covers the time until the signal.
 _TERMINATED_STATUS = 128
 
 
@@ -44,9 +46,13 @@ _TERMINATED_STATUS = 128
 class WatchedWrite:
     """A watched write that has ended.
 
-    samples: from the first byte on. file: the written file. was_interrupted: the write failed, or
-    was ended for another reason than its stop condition. is_device_total: the samples count all
-    writes to the device. problem: why there are no samples, as a message.
+    profile: the profile of the write.
+    file: the written file.
+    samples: the samples from the first written byte on.
+    was_interrupted: True if the write failed, or was ended for another reason than its stop
+        condition.
+    is_device_total: True if the samples also count the writes of other processes to the device.
+    problem: a message that says why there are no samples; empty if there are samples.
     """
 
     profile: Profile
@@ -57,17 +63,21 @@ class WatchedWrite:
     problem: str = ""
 
 
-#: Receives a sample; returns True if the write may end.
+#: A function that receives each sample of a write, and returns True if the write may end.
 StopCondition = Callable[[TraceSample], bool]
 
 
 class WatchedFio:
-    """Wraps a `Fio` and watches the writes of the profile `slc`; other profiles run as before.
+    """Wraps a `Fio`, and watches the writes of the profile `slc`.
 
-    When the stop condition returns True, fio is ended, and `wait` returns the run as successful.
+    When the stop condition of such a write returns True, fio is ended, and `wait` returns the run
+    as successful. Other profiles run as without the wrapper.
+
     stop_condition: returns a new stop condition for a run of the profile on the file.
     on_end: receives each watched write after its end, before `wait` returns.
-    device_bytes: returns what the device below a file has written since boot; None is unknown.
+    device_bytes: returns the bytes that the device of the file has written since boot; None means
+        unknown.
+    proc: the mount point of procfs in which fio's process is found.
     """
 
     def __init__(
@@ -103,10 +113,12 @@ class WatchedFio:
         pid = self._fio.start(profiles, file, limit_seconds)
         self._run = None
         last = profiles[-1] if profiles else None
-        # A number of operations means a minimal run on a busy host, which shows no cliff.
+        # With a number of operations, it is a minimal run on a busy host. Such a run is too short
+        # for a cliff.
         is_whole = last is not None and last.name == SLC_PROFILE and last.number_ios is None
         if pid is not None and last is not None and is_whole:
-            # The profiles run one after the other, and the earlier ones write a known amount.
+            # The profiles run one after the other, and the earlier ones write at most this many
+            # bytes.
             before = sum(profile.written_bytes_at_most for profile in profiles[:-1])
             counters = _Counters(self._proc / str(pid) / "io", lambda: self._device_bytes(file))
             self._run = _WatchedRun(
@@ -145,7 +157,11 @@ class WatchedFio:
 
 
 class _Counters:
-    """Counts the bytes written since its creation: by the process, else by the device."""
+    """Counts the bytes that fio wrote, or else the bytes that the device wrote since its creation.
+
+    process: the file /proc/<pid>/io of fio.
+    device_bytes: returns the bytes that the device has written since boot; None means unknown.
+    """
 
     def __init__(self, process: Path, device_bytes: Callable[[], int | None]) -> None:
         self._process = process
@@ -162,7 +178,8 @@ class _Counters:
                 count = written_bytes(files.read(self._process))
             except SourceError as e:
                 self.problem = f"fio's written bytes cannot be read: {e}"
-                # If it was readable before, the process has ended: keep its counter.
+                # If the file was readable before, the process has ended. Then do not change to the
+                # counter of the device.
                 self.is_device_total = not self._has_process
             else:
                 self._has_process = True
@@ -172,7 +189,11 @@ class _Counters:
 
 
 class _WatchedRun:
-    """One watched write. It starts after the `before` bytes of the earlier profiles."""
+    """Collects the samples of one watched write.
+
+    before: the bytes that earlier profiles of the same fio write; the samples start after them.
+    may_stop: the stop condition.
+    """
 
     def __init__(
         self,
@@ -196,7 +217,7 @@ class _WatchedRun:
         self.was_interrupted = False
 
     def sample(self) -> bool:
-        """Add a sample. Returns True at the first sample that meets the stop condition."""
+        """Add a sample; returns True if it is the first that meets the stop condition."""
         count, now = self._counters.count(), self._clock.monotonic()
         if count is None:
             return False
@@ -215,9 +236,9 @@ class _WatchedRun:
         return True
 
     def finished(self, finished: Finished) -> Finished:
-        """Returns the end of fio, as a success if fio was ended because of the stop condition.
+        """Returns how fio ended, changed to a success if the stop condition was the cause.
 
-        If fio had to be killed, its report is lost, and the end is returned unchanged.
+        If fio had to be killed, its report is lost. The exit status then stays that of the kill.
         """
         if not self._has_met_condition or finished.end is not End.TIMED_OUT:
             return finished
@@ -238,10 +259,12 @@ class _WatchedRun:
 
 
 def written_bytes(text: str) -> int:
-    """Returns write_bytes of /proc/<pid>/io: bytes sent to block devices by all threads (proc(5)).
+    """Returns the bytes that all threads of a process caused to be written to block devices.
+
+    text: the content of /proc/<pid>/io; the value is "write_bytes", see proc(5).
 
     Raises:
-        ParseError: the text has no valid write_bytes.
+        ParseError: the text contains no valid write_bytes.
     """
     for line in text.splitlines():
         name, _, value = line.partition(":")
@@ -254,14 +277,14 @@ def written_bytes(text: str) -> int:
 
 
 def new_detector(profile: Profile) -> CliffDetector:
-    """Returns a new detector for a run of the profile."""
+    """Returns a new detector of the end of the cache, for one run of the profile."""
     return CliffDetector(WATCH_RULES, RULES, profile.written_bytes_at_most)
 
 
 def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff:
-    """Returns the judgement of a write that has ended.
+    """Returns what a write that has ended shows about the write cache.
 
-    capacity_bytes: the drive's capacity; None is unknown.
+    capacity_bytes: the drive's capacity; None means unknown.
     """
     return cache_cliff(
         written.samples, RULES, capacity_bytes=capacity_bytes, was_aborted=written.was_interrupted
@@ -269,9 +292,11 @@ def judge_write(written: WatchedWrite, capacity_bytes: int | None) -> CacheCliff
 
 
 def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
-    """Save a result unless an earlier one must stay; returns that earlier one, else None.
+    """Save a result, unless it is of an aborted probe and the earlier one of a complete probe.
 
-    See `slc_results.supersedes`.
+    Returns the earlier result if it was kept, and None if the new result was saved.
+
+    directory: the state directory.
 
     Raises:
         OSError: the result cannot be written.
@@ -284,10 +309,15 @@ def save_result(directory: Path, result: SlcResult) -> SlcResult | None:
 
 
 class ScheduledSlc:
-    """Watches, judges and saves the daemon's `slc` runs in all directories.
+    """Watches the daemon's runs of the profile `slc` in all directories, and saves their results.
 
-    Used only on the probes' thread.
-    state: the directory of the results. identity: returns a drive's stable identity.
+    Use it only on the probes' thread.
+
+    state: the directory of the saved results.
+    directories: the directories in which probes run.
+    proc: the mount point of procfs, from which the device's counters are read.
+    topology: returns the drives and filesystems of the host; None means not read yet.
+    identity: returns the identity of a device, which stays equal if the device's name changes.
     """
 
     def __init__(
@@ -308,7 +338,7 @@ class ScheduledSlc:
         self._identity = identity
 
     def watched(self, fio: Fio) -> Fio:
-        """Returns a wrapped fio whose `slc` runs are watched, and their results saved."""
+        """Returns a wrapper of fio that watches runs of `slc` and saves their results."""
         return WatchedFio(
             fio,
             self._clock,
