@@ -52,7 +52,8 @@ class WatchedWrite:
     was_interrupted: True if the write failed, or was ended for another reason than its stop
         condition.
     is_device_total: True if the samples also count the writes of other processes to the device.
-    problem: a message that says why there are no samples; empty if there are samples.
+    problem: a message that says why there are no samples; empty if there are samples or if the
+        reason is unknown.
     """
 
     profile: Profile
@@ -157,7 +158,10 @@ class WatchedFio:
 
 
 class _Counters:
-    """Counts the bytes that fio wrote, or else the bytes that the device wrote since its creation.
+    """Counts the bytes that fio wrote.
+
+    If fio's counter cannot be read, the bytes that the device wrote since the creation of this
+    object are counted instead.
 
     process: the file /proc/<pid>/io of fio.
     device_bytes: returns the bytes that the device has written since boot; None means unknown.

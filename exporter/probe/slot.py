@@ -1,7 +1,11 @@
-"""Runs the due profiles of one directory: admit, fill, reserve, run, settle, record.
+"""Runs the profiles of one directory that are due at the same time (a slot).
 
-Bytes are reserved before they are written; otherwise they would not be counted after a kill. The
-caller holds the host lock all the time.
+First, the gate decides which profiles are admitted. Then the file is filled if necessary, the bytes
+of the run are reserved in the budget, and fio runs the profiles. At the end the written bytes are
+charged to the budget, and the results are recorded.
+
+Bytes are reserved before they are written, because otherwise they would not be counted after a
+kill. The caller must hold the host lock all the time.
 """
 
 import logging
@@ -27,12 +31,19 @@ log = logging.getLogger(__name__)
 
 
 class ShuttingDown(ReadError):
-    """The exporter stops while the file is filled."""
+    """The filling of the file was interrupted, because the exporter stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeTools:
-    """The objects that all runs share. windows: records when probes ran, for the sampler."""
+    """The objects that all runs share.
+
+    fio: runs fio.
+    budget: the budget of bytes that probes may write.
+    lock: the lock that allows one probe per host.
+    pid_file: records fio's pid.
+    windows: records when probes run, so that their load is not counted as load of production.
+    """
 
     fio: Fio
     budget: ProbeBudget
@@ -43,9 +54,14 @@ class ProbeTools:
 
 @dataclass(frozen=True, slots=True)
 class ProbeSlot:
-    """One slot of a directory: profiles that are due at the same time.
+    """Runs the profiles of one directory that are due at the same time.
 
-    exclusion: why this directory is never probed, as a message; empty if it is probed.
+    directory: the directory.
+    tools: the objects that all runs share.
+    rules: the limits of the gate and the guard.
+    copy_on_write: the operator allows probes on copy-on-write filesystems.
+    is_stopping: returns True if the exporter stops; the run is then ended.
+    exclusion: a message that says why this directory is never probed; empty if it is probed.
     """
 
     directory: ProbeDirectory
@@ -57,10 +73,14 @@ class ProbeSlot:
     exclusion: str = ""
 
     def admit(self, due: Sequence[Profile], *, is_stuck: bool, is_locked: bool) -> list[Profile]:
-        """Returns the profiles that the gate admits and for which together the budget is enough.
+        """Returns the profiles that may run now; the budget is enough for all of them together.
 
-        The others are recorded as skipped. is_stuck: a fio process cannot be ended. is_locked:
-        another process holds the host lock.
+        A profile that the gate does not admit is recorded as skipped. On a host that is always
+        busy, a profile is returned with few operations only.
+
+        due: the profiles that are due.
+        is_stuck: an earlier fio process cannot be ended.
+        is_locked: another process holds the host lock.
         """
         budget, directory = self.tools.budget, self.directory
         budget.refresh()
@@ -73,7 +93,7 @@ class ProbeSlot:
             except ReadError as e:
                 self.record_skip(profile, Skip(Reason.FILESYSTEM, str(e)))
                 continue
-            # The file is filled once, for all profiles of the slot.
+            # The file is filled once for all profiles, so its bytes are counted for one profile.
             fill = 0 if admitted or profile.writes_whole_file else state.missing_bytes
             needed = FILESYSTEM_FACTOR * (profile.written_bytes_at_most + fill)
             state = replace(
@@ -84,7 +104,8 @@ class ProbeSlot:
                 unsuitable=state.unsuitable or self.exclusion,
                 needed_bytes=needed,
                 budget_bytes=life if profile.name == SLC_PROFILE else min(day, life),
-                # Even a minimal run of such a profile takes the space of the whole file.
+                # No minimal run for such a profile, because even a minimal run takes the space of
+                # the whole file.
                 skips=0 if profile.writes_whole_file else state.skips,
             )
             decision = gate(state, self.rules)
@@ -97,14 +118,14 @@ class ProbeSlot:
         return admitted
 
     def run(self, profiles: Sequence[Profile]) -> RunOutcome | None:
-        """Run admitted profiles in one fio; returns the outcome.
+        """Run admitted profiles in one fio; returns how the run ended, None if it did not start.
 
-        None if they did not run; that is recorded as skips, unless the exporter stops. A run with
-        `slc` is charged to the drive's life only: the daily budget of a rated drive is too small
-        for it.
+        If the run does not start, its profiles are recorded as skipped, unless the exporter stops.
+        A run with the profile `slc` is charged to the drive's life and not to the day. If the rated
+        endurance of a drive is configured, its daily budget is too small for such a run.
 
         Raises:
-            OSError: the budget cannot be written.
+            OSError: the budget cannot be read or written.
         """
         budget, directory = self.tools.budget, self.directory
         try:
@@ -147,7 +168,7 @@ class ProbeSlot:
         return outcome
 
     def record_skip(self, profile: Profile, skip: Skip) -> None:
-        """Record that a due profile does not run."""
+        """Record and log that a profile was due but does not run."""
         self.directory.record_skip(profile.name, skip)
         where = self.directory.results.device or self.directory.path
         log.info(
@@ -159,19 +180,23 @@ class ProbeSlot:
             self.record_skip(profile, skip)
 
     def _prepare_file(self, profiles: Sequence[Profile]) -> Path | None:
-        """Returns the file, filled as far as the profiles read it; None if the budget is too small.
+        """Returns the path of the file, which is filled as far as the profiles need data.
+
+        Returns None if the budget is too small for the filling.
 
         Raises:
-            UnsafeProbeFile, FilesystemFull: the file cannot be used or created.
+            UnsafeProbeFile: the file or the directory is not safe to use.
+            FilesystemFull: the filesystem or a quota is full.
             FillAborted: the guard stopped the filling.
             ShuttingDown: the exporter stops.
-            OSError: the budget cannot be written.
+            OSError: the budget cannot be read or written.
         """
         directory, budget = self.directory, self.tools.budget
         path, name = directory.path, directory.file
         filled = filling.filled_bytes(profiles)
         if missing := filling.bytes_to_fill(path, name, filled):
-            # Before the reservation: an unusable file is not written and must not be charged.
+            # This check comes before the reservation, because an unusable file is not written and
+            # must not be charged.
             probe_file.check_usable(path, name)
             if budget.reserve(directory.drive, "filling", missing) is None:
                 return None
@@ -194,7 +219,10 @@ class ProbeSlot:
             raise ShuttingDown(f"{self.directory.path}: the exporter stops; filling interrupted")
 
     def _shorten_file(self) -> None:
-        """Truncate the file after a run that wrote all of it, to what the other profiles read."""
+        """Truncate the file after a run that wrote all of it.
+
+        The file keeps the bytes that the other profiles of the directory read or overwrite.
+        """
         directory = self.directory
         size = filling.filled_bytes(
             result.profile for result in directory.results.profiles.values()
@@ -231,5 +259,6 @@ class ProbeSlot:
         try:
             self.tools.pid_file.write(pid)
         except OSError as e:
-            # Not fatal: fio ends with this process, and inherits the host lock while it lives.
+            # The run continues without the record, because fio normally ends with this process. If
+            # it does not, it keeps the host lock, so that no other probe starts.
             log.warning("the process of the probe cannot be recorded: %s", e.strerror or e)

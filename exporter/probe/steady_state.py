@@ -1,12 +1,14 @@
-"""Judges whether a drive is in steady state, and whether it is still at the same level. Pure.
+"""Decides whether a drive is in steady state, and whether its performance is still the same.
 
-The rule is from SNIA's Solid State Storage Performance Test Specification 2.0.2. Over the last five
-rounds, the largest and the smallest value differ by at most 20 % of the average, and the best line
-through them rises or falls by at most 10 % of the average.
+A round is the value of one run of a profile. All rounds are from the same drive and from runs with
+equal parameters, oldest first. Rounds of aborted runs, and of runs that the host limited, are left
+out. The caller chooses the value. It is the IOPS or the bytes per second. If the profile limits its
+rate, it is the mean latency, because a limited rate does not measure the drive.
 
-The rounds are the history of one profile on one drive with equal labels, oldest first, without
-aborted and host-limited runs. The caller chooses the value: IOPS, bytes per second, or the mean
-latency if the profile caps its rate, because a capped rate does not measure the drive.
+The criteria are from SNIA's Solid State Storage Performance Test Specification 2.0.2. A drive is in
+steady state if its last five rounds (the window) meet two conditions. The largest and the smallest
+value differ by at most 20 % of the average. The least-squares line through the values rises or
+falls by at most 10 % of the average. This module does no I/O.
 """
 
 import math
@@ -14,16 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-#: Values outside these limits are not measurements. Sums of values within them stay finite.
+#: The smallest and the largest valid value of a round. Other values are not measurements and are
+#: ignored. Sums of valid values stay finite.
 _MIN_VALUE, _MAX_VALUE = 1e-12, 1e18
 
 
 class SteadyPhase(str, Enum):
-    """The state of a drive.
+    """The state of a drive for one profile.
 
-    transition: not steady yet, on a new drive, firmware or profile.
-    unsteady: no longer steady, or steady at a worse level.
-    too_few: fewer rounds than the window has.
+    transition: the drive has never been in steady state with this firmware and profile.
+    steady: the drive is in steady state, and not lastingly worse than when it first was.
+    unsteady: the drive was in steady state, but now it is not, or it is lastingly worse.
+    too_few: there are fewer rounds than the window needs.
     """
 
     TRANSITION = "transition"
@@ -34,17 +38,17 @@ class SteadyPhase(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateRules:
-    """SNIA's criteria, and when a round is worse than the steady ones.
+    """SNIA's criteria for steady state, and the conditions for a lasting change to the worse.
 
-    All ratios are relative to the average.
+    All ratios are relative to the average of the values.
 
-    rounds: length of the window.
-    range_ratio: limit of the difference between the largest and the smallest value.
-    slope_ratio: limit of the rise or fall of the best line over the window.
-    worse_ratio, deviations: a round is worse if it differs from the steady average by more than
-        this ratio (SNIA's range) and by more than this many standard deviations.
-    worse_rounds: this many worse rounds in a row count as a lasting change. Single ones are noise:
-        on virtual machines equal runs differ by a factor of two.
+    rounds: the number of rounds in the window.
+    range_ratio: upper limit of the difference between the largest and the smallest value.
+    slope_ratio: upper limit of the rise or fall of the least-squares line over the window.
+    worse_ratio, deviations: a round is worse if its value is worse than the average of the first
+        steady window by more than this ratio and by more than this many standard deviations.
+    worse_rounds: this many worse rounds in a row are a lasting change. Fewer are noise: on virtual
+        machines, the values of equal runs differ by a factor of two.
     """
 
     rounds: int = 5
@@ -57,10 +61,12 @@ class SteadyStateRules:
 
 @dataclass(frozen=True, slots=True)
 class SteadyWindow:
-    """Statistics of some rounds, in the unit of their values.
+    """The statistics of the rounds in the window, in the unit of their values.
 
-    deviation: standard deviation (n - 1). excursion: rise of the least-squares line from the first
-    to the last round; negative if it falls.
+    mean, least, most: the average, the smallest and the largest value.
+    deviation: the standard deviation of the sample (divided by n - 1).
+    excursion: the rise of the least-squares line from the first to the last round; negative if the
+        line falls.
     """
 
     mean: float
@@ -76,26 +82,27 @@ class SteadyWindow:
 
     @property
     def slope_ratio(self) -> float:
-        """The rise or fall of the best line over the window, divided by the average."""
+        """The rise or fall of the least-squares line over the window, divided by the average."""
         return abs(self.excursion) / self.mean
 
     @property
     def fit(self) -> tuple[float, float]:
-        """The values of the best line at the first and the last round."""
+        """The values of the least-squares line at the first and at the last round."""
         return self.mean - self.excursion / 2, self.mean + self.excursion / 2
 
     def is_steady(self, rules: SteadyStateRules) -> bool:
-        """Returns True if the window meets SNIA's criteria."""
+        """Returns True if the window meets SNIA's criteria for steady state."""
         return self.range_ratio <= rules.range_ratio and self.slope_ratio <= rules.slope_ratio
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The distance of the last round from the steady average.
+    """How far the last rounds are from the average of the first steady window (the baseline).
 
-    ratio: 0.1 is 10 % above it; whether above or below is worse depends on the value.
-    rounds_worse: number of worse rounds in a row up to the last. is_lasting: True if these are
-        enough, see `SteadyStateRules.worse_rounds`.
+    ratio: the value of the last round divided by that average, minus 1: 0.1 means 10 % above it.
+        Above is worse for a latency, below is worse for a rate.
+    rounds_worse: the number of worse rounds in a row, up to the last round.
+    is_lasting: True if `rounds_worse` is at least `SteadyStateRules.worse_rounds`.
     """
 
     ratio: float
@@ -105,11 +112,13 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The judgement after a round.
+    """The state of a drive after a round.
 
-    window: the last rounds; None if there are too few.
-    baseline: the steady window to compare the next rounds with; the caller stores it.
-    deviation: None without a baseline.
+    phase: the state of the drive.
+    window: the statistics of the last rounds; None if there are too few rounds.
+    baseline: the statistics of the first steady window; None if the drive was never in steady
+        state. The caller stores it and passes it to the next call of `steady_state`.
+    deviation: how far the last rounds are from the baseline; None means unknown.
     """
 
     phase: SteadyPhase
@@ -125,10 +134,13 @@ def steady_state(
     rules: SteadyStateRules,
     baseline: SteadyWindow | None = None,
 ) -> SteadyState:
-    """Returns the judgement of these rounds, oldest first.
+    """Returns the state of the drive after these rounds.
 
-    baseline: the one of the previous judgement; None for a new drive, firmware or profile. The
-        first steady window stays the baseline: a moving baseline would hide a slow decay.
+    values: the values of the rounds, oldest first.
+    lower_is_better: True if the values are latencies, False if they are rates.
+    baseline: the baseline that the previous call returned; None for a new drive, firmware or
+        profile. The first steady window stays the baseline, because a moving baseline would hide a
+        slow decay.
     """
     rounds = _valid(values)
     now = window(rounds, rules)
@@ -146,7 +158,10 @@ def steady_state(
 
 
 def window(values: Sequence[float], rules: SteadyStateRules) -> SteadyWindow | None:
-    """Returns the statistics of the last rounds; None if there are too few."""
+    """Returns the statistics of the last rounds; None if there are too few valid rounds.
+
+    values: the values of the rounds, oldest first.
+    """
     rounds = _valid(values)[-rules.rounds :]
     if len(rounds) < rules.rounds or len(rounds) < 2:
         return None
@@ -171,7 +186,11 @@ def deviation(
     lower_is_better: bool,
     rules: SteadyStateRules,
 ) -> Deviation | None:
-    """Returns the distance of the last rounds from the baseline; None without a valid round."""
+    """Returns how far the last rounds are from the baseline; None without a valid round.
+
+    values: the values of the rounds, oldest first.
+    lower_is_better: True if the values are latencies, False if they are rates.
+    """
     rounds = _valid(values)
     if not rounds:
         return None
