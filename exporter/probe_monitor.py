@@ -210,5 +210,5 @@ class ProbeMonitor:
 
 
 def _host(settings: Settings) -> str:
-    """Returns a string that identifies the host."""
+    """Returns the machine id of the host, or its name if the id cannot be read."""
     return files.read_attribute(settings.path.rootfs / "etc/machine-id") or platform.node()

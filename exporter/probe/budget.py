@@ -64,7 +64,7 @@ class ProbeBudget:
         self._clock = clock
         self._boot_id = boot_id
         self._day_bytes = day_bytes
-        # Not "or": the caller may fill an empty mapping later.
+        # Do not use `or` here: an empty mapping is false, but the caller may fill it later.
         self._rated_bytes = {} if rated_bytes is None else rated_bytes
         #: The reservation of the current run; None if no run is reserved by this process.
         self._running: Reservation | None = None

@@ -22,7 +22,7 @@ FILESYSTEM_FACTOR = 2
 #: Share of a drive's rated endurance that scheduled probes may write in a year.
 _RATED_SHARE_PER_YEAR = 0.0005
 _DAYS_PER_YEAR = 365
-#: The assumed life of a drive: its budget is this many years of daily budgets.
+#: The assumed life of a drive in years. The budget for its life is the daily budget of that time.
 _YEARS_OF_LIFE = 10
 
 #: Upper bound of all counts, in bytes or days. Charges are limited to it, and `parse` refuses
@@ -34,7 +34,8 @@ _MAX_BYTES = 1 << 62
 class WriteLimits:
     """The bytes that probes may write to a drive, or that remain of that limit.
 
-    day_bytes: for one day (UTC). life_bytes: for the whole life of the drive.
+    day_bytes: the bytes for one day (UTC).
+    life_bytes: the bytes for the whole life of the drive.
     """
 
     day_bytes: int
@@ -45,7 +46,8 @@ class WriteLimits:
 class SpentBytes:
     """The bytes that were charged to a drive.
 
-    day_bytes: by scheduled probes today, without the profile `slc`. life_bytes: by all probes ever.
+    day_bytes: the bytes of scheduled probes today, without those of the profile `slc`.
+    life_bytes: the bytes of all probes ever.
     """
 
     day_bytes: int = 0

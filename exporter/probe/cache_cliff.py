@@ -163,7 +163,8 @@ class CliffRules:
 class WritePhase:
     """A part of a write in which the speed is nearly constant.
 
-    begin_bytes: the bytes written before this part. bytes_per_second: the median speed of the part.
+    begin_bytes: the bytes that were written before this part.
+    bytes_per_second: the median speed of the part.
     """
 
     begin_bytes: int
@@ -359,7 +360,7 @@ class FittedLine:
     """The least-squares line through a list of values.
 
     gain: the rise of the line from the first to the last value; negative if the line falls.
-    residual_squares: the sum of the squared distances of the values from the line.
+    residual_squares: the sum of the squared distances between the values and the line.
     """
 
     gain: float

@@ -126,7 +126,8 @@ class CliffDetector:
         if self._first_seconds < rules.baseline_seconds or len(self._first) < rules.baseline_pieces:
             return
         self._normal = normal = statistics.median(self._first)
-        # The median deviation of a normal distribution is 0.6745 of its standard deviation.
+        # The median absolute deviation of a normal distribution is 0.6745 times its standard
+        # deviation.
         spread = statistics.median(abs(value - normal) for value in self._first) / 0.6745
         self._drift = max(rules.drift, spread)
         self._alarm = max(rules.alarm, rules.alarm_spreads * spread)

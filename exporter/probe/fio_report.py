@@ -32,14 +32,15 @@ _MAX_DOCUMENTS = 16
 _MAX_MESSAGE_LENGTH = 500
 
 _BEGIN = re.compile(r"^\{", re.MULTILINE)
-#: fio prints nan or inf for a mean without samples, which is not valid JSON.
+#: The texts nan and inf, which fio prints for a mean without samples. They are not valid JSON.
 _NO_NUMBER = re.compile(r"(?<=[:,\[\s])-?(?:nan|inf)(?=\s*[,}\]\n])")
 
 
 class Op(str, Enum):
     """The kind of a timed operation.
 
-    read, write: one request until its completion. sync: one fsync or fdatasync after a write.
+    read, write: a request, timed until its completion.
+    sync: an fsync or fdatasync after a write.
     """
 
     READ = "read"

@@ -29,7 +29,8 @@ _MAX_PID_FILE_BYTES = 4096
 #: The names that a probe's process may have. fio is started by setpriv(1), in the same process.
 _PROCESS_NAMES = ("setpriv", "fio")
 
-#: A killed process that still exists after this many seconds hangs in the kernel.
+#: The time that a killed process has to end, in seconds. If it exists after that, it hangs in the
+#: kernel.
 _KILL_SECONDS = 2.0
 
 
@@ -132,7 +133,7 @@ def _process_name(proc: Path, pid: int) -> str:
         command = files.read(proc / str(pid) / "cmdline").split("\0")
     except SourceError:
         command = []
-    # With `python -m exporter` the first argument is the interpreter.
+    # Look at the first four arguments: with `python -m exporter`, the first is the interpreter.
     if any("ssd-exporter" in word or word == "exporter" for word in command[:4]):
         return "ssd-exporter"
     return files.read_attribute(proc / str(pid) / "comm") or "another program"
@@ -141,7 +142,8 @@ def _process_name(proc: Path, pid: int) -> str:
 class ProbePidFile:
     """Records the running fio in a file, so that the next exporter can find it.
 
-    directory: the state directory. proc: the mount point of procfs.
+    directory: the state directory.
+    proc: the mount point of the procfs in which fio's pid is valid.
     """
 
     def __init__(self, directory: Path, proc: Path = Path("/proc")) -> None:

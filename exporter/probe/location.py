@@ -29,9 +29,13 @@ _NETWORK = frozenset(
 class FilesystemKind(str, Enum):
     """How a filesystem writes, as far as this matters for a probe.
 
-    in_place: it overwrites blocks in place. copy_on_write: it writes each block to a new place.
-    memory: it is in memory. stacked: it is stacked on other filesystems. network: it is on the
-    network or shared with other hosts. fuse: a program serves it.
+    in_place: it overwrites blocks in place.
+    copy_on_write: it writes each block to a new place.
+    memory: it is in memory.
+    stacked: it is stacked on other filesystems.
+    network: it is on the network or shared with other hosts.
+    fuse: a program serves it.
+    unknown: its type is not in the lists of this module.
     """
 
     IN_PLACE = "in_place"

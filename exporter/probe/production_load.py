@@ -257,7 +257,7 @@ def _share(
     minimum: minimum time between the readings, in seconds.
     """
     seconds = now - then
-    # A counter that decreased belongs to another device or group.
+    # If the counter decreased, the second reading is of another device or group.
     if before is None or after is None or after < before or seconds < minimum or seconds <= 0:
         return None
     return min((after - before) / seconds, 1.0)

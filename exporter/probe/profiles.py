@@ -32,7 +32,9 @@ class Rw(str, Enum):
 class Sync(str, Enum):
     """When fio syncs the written data.
 
-    none: never. fsync, fdatasync: after each write, with this call. end_fsync: once at the end.
+    none: fio does not sync the data.
+    fsync, fdatasync: fio makes this call after each write.
+    end_fsync: fio calls fsync once at the end.
     """
 
     NONE = "none"
@@ -94,7 +96,7 @@ class Profile:
 
     @property
     def writes(self) -> bool:
-        """True if the profile writes."""
+        """True if the profile writes data."""
         return self.rw not in (Rw.READ, Rw.RANDREAD)
 
     @property

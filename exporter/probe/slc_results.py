@@ -210,7 +210,8 @@ def save(directory: Path, result: SlcResult) -> Path:
 def read_result(directory: Path, drives: Sequence[str]) -> SlcResult | None:
     """Returns the saved result of these drives; None if there is none or it cannot be read.
 
-    directory: the state directory. drives: the identities of the drives.
+    directory: the state directory.
+    drives: the identities of the drives.
     """
     try:
         return _read(directory / _name(drives)).value

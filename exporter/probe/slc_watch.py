@@ -250,7 +250,10 @@ class _WatchedRun:
         return replace(finished, end=End.EXITED, status=status, message="")
 
     def written(self, finished: Finished) -> WatchedWrite:
-        """Returns the watched write after its end."""
+        """Returns the samples of the write, and whether it was interrupted.
+
+        finished: how fio ended.
+        """
         good = finished.end is End.EXITED and finished.status == 0
         return WatchedWrite(
             self._profile,
