@@ -14,7 +14,7 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 class CliffDetectorRules:
     """The parameters of a cumulative sum (CUSUM) that shows when a write becomes slower.
 
-    The write is divided into pieces of equal bytes. The loss of a piece is the natural logarithm of
+    The write is divided into pieces of nearly equal bytes. The loss of a piece is the natural logarithm of
     the normal speed minus that of the piece's speed. For each piece, the sum rises by the loss
     minus `drift`; it never falls below 0.
 
