@@ -14,9 +14,9 @@ from exporter.probe.cache_cliff import GIB, CacheCliff, CliffRules, TraceSample,
 class CliffDetectorRules:
     """The parameters of a cumulative sum (CUSUM) that shows when a write becomes slower.
 
-    The write is divided into pieces of nearly equal bytes. The loss of a piece is the natural logarithm of
-    the normal speed minus that of the piece's speed. For each piece, the sum rises by the loss
-    minus `drift`; it never falls below 0.
+    The write is divided into pieces of nearly equal bytes. The loss of a piece is the natural
+    logarithm of the normal speed minus that of the piece's speed. For each piece, the loss minus
+    `drift` is added to the sum, which never falls below 0.
 
     baseline_seconds, baseline_pieces: the normal speed is computed from the first pieces, which
         cover at least this time and this number of pieces.
