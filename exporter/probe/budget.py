@@ -1,8 +1,8 @@
 """Stores how many bytes probes have written to each drive, in a file, and enforces a budget.
 
-Before a run, its bytes are reserved in the file. After the run, the reservation is replaced by the
-bytes that were written (the charge). A reservation is on the disk before its run starts, so it is
-still there after a crash during the run.
+Before a run, its bytes are reserved in the file. After the run, the reservation is replaced by an
+upper bound of the bytes that the device wrote (the charge). A reservation is on the disk before its
+run starts, so it is still there after a crash during the run.
 
 The daemon and the measuring commands share the file and the budget. Each change is made under a
 lock and replaces the whole file.
