@@ -1,4 +1,8 @@
-"""Interprets smartctl addresses: controller slots, attachment points, and duplicates of a drive."""
+"""Interprets smartctl addresses, and finds the addresses that lead to the same drive.
+
+An address is the device path and the device type (-d) that smartctl needs. A slot is the number by
+which a RAID controller or a USB dock selects one of the drives behind one path.
+"""
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
@@ -12,7 +16,8 @@ from exporter.linux import device_nodes
 from exporter.linux.device_nodes import DeviceNodes
 from exporter.smart.smartctl import Address
 
-#: Types with several drives at one path, which a number in the type selects: smartctl(8), -d.
+#: Device types with several drives behind one path. A number in the type selects one of them:
+#: smartctl(8), option -d.
 _SLOTTED = frozenset(
     {
         *("megaraid", "cciss", "aacraid", "areca", "3ware", "hpt", "sssraid", "intelliprop"),
@@ -22,15 +27,16 @@ _SLOTTED = frozenset(
 
 _RANGE = re.compile(r"(?<=[,/])(\d{1,4})-(\d{1,4})(?![^,/])", re.ASCII)
 
-#: Limit of drives in a configured range; no controller has more.
+#: The largest number of drives in a configured range. No controller has more.
 _MAX_RANGE = 256
 
 
 class AttachmentPoint(NamedTuple):
-    """Where a drive is attached. Two addresses with one attachment point lead to one drive.
+    """Where a drive is attached. Two addresses with the same attachment point lead to one drive.
 
-    place: its path in /sys, or the device path. slot: as in smartctl's type ("megaraid,3"); empty
-    for a drive that is alone at its place.
+    place: the path in /sys; the device path if /sys does not contain the device.
+    slot: the part of smartctl's type that selects the drive ("megaraid,3"). Empty means that the
+        drive is the only one at its place.
     """
 
     place: str
@@ -38,7 +44,7 @@ class AttachmentPoint(NamedTuple):
 
 
 def slot(address: Address) -> str:
-    """The part of the type that selects one drive of a controller; else empty.
+    """Returns the part of the type that selects one drive of a controller; empty without one.
 
     >>> slot(Address("/dev/bus/0", "sat+megaraid,3"))
     'megaraid,3'
@@ -48,7 +54,11 @@ def slot(address: Address) -> str:
 
 
 def attachment_point(address: Address, known: DeviceNodes) -> AttachmentPoint:
-    """The attachment point. With a slot its place is the SCSI host: its volumes share the slots."""
+    """Returns the attachment point of an address.
+
+    For an address with a slot, the place is the SCSI host of the controller. All volumes of the
+    controller lead to the same slots.
+    """
     place, own_slot = known.sysfs_path(address.path), slot(address)
     if place is None:
         return AttachmentPoint(address.path, own_slot)
@@ -58,17 +68,17 @@ def attachment_point(address: Address, known: DeviceNodes) -> AttachmentPoint:
 
 
 def is_direct(address: Address, known: DeviceNodes) -> bool:
-    """Whether the drive is a block device or NVMe controller of the kernel."""
+    """True if the kernel has a block device or an NVMe controller for the drive itself."""
     name = address.path.removeprefix("/dev/")
     owns = name in known.blocks or name in known.controllers
     return owns and not slot(address)
 
 
 def expanded(path: str, kind: str) -> Iterator[Address]:
-    """The addresses of a configured drive: "cciss,0-3" yields four.
+    """Yields the addresses of one configured entry. The type "cciss,0-3" yields four addresses.
 
     Raises:
-        ConfigError: a range is descending, or has more drives than a controller.
+        ConfigError: a range is descending, or the ranges together give more than 256 addresses.
     """
     pieces: list[list[str]] = []
     end, count = 0, 1
@@ -88,11 +98,12 @@ def expanded(path: str, kind: str) -> Iterator[Address]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The identity that answered at an address.
+    """The identity that a drive reported at one address.
 
-    is_direct: the result of `is_direct`.
-    weight: amount of health data in the report. The address with the most is polled. It must not
-    change between polls, because the drive's label depends on it.
+    is_direct: the result of the function `is_direct` for the address.
+    weight: the number of health logs in the report. Of the addresses of a drive, the one with the
+        largest weight is polled. The weight must not change between polls, because the drive's
+        label depends on the address.
     """
 
     address: Address
@@ -103,12 +114,13 @@ class Answer:
 
 
 def is_same_drive(one: Answer, other: Answer) -> bool:
-    """Whether two addresses lead to one drive.
+    """True if two addresses lead to one drive.
 
-    Two slots of one controller are two drives. If both have a WWN, equal WWNs mean one drive.
-    The exception is two kernel devices with different serial numbers: some NVMe drives all have the
-    same WWN (NVME_QUIRK_BOGUS_NID of Linux). Without WWNs, equal serial number, model and capacity
-    mean one drive, unless both are kernel devices: cheap drives share serial numbers.
+    Two slots of one controller are two drives. If both addresses report a WWN, equal WWNs mean one
+    drive. The exception is two kernel devices with different serial numbers: some NVMe drives all
+    have the same WWN (NVME_QUIRK_BOGUS_NID of Linux). If a WWN is missing, equal serial number,
+    model and capacity mean one drive. The exception is two kernel devices, because cheap drives
+    share serial numbers.
     """
     a, b = one.identity, other.identity
     if _are_two_slots(one.attachment_point, other.attachment_point):
@@ -124,11 +136,12 @@ def is_same_drive(one: Answer, other: Answer) -> bool:
 
 
 def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
-    """The answers grouped by drive, with each drive's best address first.
+    """Returns the answers grouped by drive. In each group the best address is the first.
 
-    `is_same_drive` is not transitive: a drive without WWN may match two that differ. Such an answer
-    forms a group of its own, so that no drive hides another. The best address is the one with the
-    greatest weight, then a direct one, then the first.
+    `is_same_drive` is not transitive: an answer without a WWN may match two answers that do not
+    match each other. Such an answer forms a group of its own, so that no drive hides another. The
+    best address has the largest weight. Among equal weights, a direct address is preferred, then
+    the order of `answers`.
     """
     same: list[set[int]] = [{index} for index in range(len(answers))]
     for bucket in _buckets(answers):
@@ -147,10 +160,13 @@ def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
 
 
 def usable_wwn(wwn: str | None) -> str | None:
-    """A WWN in lower case; None if the field is not filled in, as naa.5000000000000000."""
+    """Returns a WWN in lower case; None if its digits are all equal, as in naa.5000000000000000.
+
+    Such a WWN is a field that the manufacturer did not fill in.
+    """
     text = (wwn or "").strip().lower()
     digits = text.rpartition(".")[2]
-    # The first digit is the kind of name.
+    # The first digit is not compared: it is the format of the name (NAA), not part of the number.
     return text if len(set(digits[1:])) > 1 else None
 
 
@@ -160,7 +176,10 @@ def _are_two_slots(one: AttachmentPoint, other: AttachmentPoint) -> bool:
 
 
 def _buckets(answers: Sequence[Answer]) -> Iterator[list[int]]:
-    """Indices of answers with equal WWN or serial number, to avoid comparing all pairs."""
+    """Returns groups of indices of the answers with equal WWN or equal serial number.
+
+    Only answers in one group can be the same drive, so that not all pairs must be compared.
+    """
     found: dict[Hashable, list[int]] = {}
     for index, answer in enumerate(answers):
         who = answer.identity
