@@ -1,1 +1,1 @@
-"""Running other programs, with limits on time, output and number."""
+"""Runs other programs, with limits on their time and output."""

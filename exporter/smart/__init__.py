@@ -1,1 +1,1 @@
-"""Querying drives with smartctl, and keeping what they answered."""
+"""Finds drives, polls them with smartctl, and keeps the results."""

@@ -1,9 +1,11 @@
-"""Finds the drives to poll: by smartctl's scan, in /sys where it overlooks them, and by settings.
+"""Finds the drives to poll: with smartctl's scan, in /sys, and in the settings.
 
 smartctl --scan-open does not find disks hidden behind mptsas or hpsa, slots of cciss, aacraid,
 areca and 3ware controllers, and more than a hundred /dev/nvme* (lib/os_linux.cpp of smartmontools).
+NVMe controllers and hidden disks are therefore also read from /sys. The slots must be configured.
 
-If the scan that opens each drive fails, a scan that opens no drive completes its result.
+This scan opens each drive. If it fails, a second scan that opens no drive completes its result. The
+second scan is called a listing here.
 """
 
 import logging
@@ -27,22 +29,22 @@ from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
 log = logging.getLogger(__name__)
 
-#: Timeout of a scan that opens each drive, in seconds. It hangs with the first drive that hangs.
+#: Timeout of a scan that opens each drive, in seconds. The scan hangs at the first drive that hangs.
 _SCAN_SECONDS = 30.0
 
-#: Timeout of a scan that opens no drive, in seconds.
+#: Timeout of a listing, which opens no drive, in seconds.
 _LISTING_SECONDS = 10.0
 
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
-#: The protocol of a configured type.
+#: The protocol of each configured type. The first pattern that matches the whole type applies.
 _BY_TYPE = (
     (re.compile(r"(?:nvme|snt)[^/]*", re.ASCII), Protocol.NVME),
     (re.compile(r"(?:ata|sat|usb)(?!,auto).*", re.ASCII), Protocol.ATA),
     (re.compile(r"scsi", re.ASCII), Protocol.SCSI),
 )
 
-#: smartctl's message for a controller's volume: its drives have another type.
+#: A part of smartctl's message for a RAID volume: the type with which its drives can be polled.
 _CONTROLLER = re.compile(r"-d (?:megaraid|cciss|3ware|areca|aacraid)", re.ASCII)
 
 
@@ -52,11 +54,13 @@ _VIRTUAL = re.compile(r"dm-|md\d|loop|ram|zram", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Settings of one drive. None and an empty text mean the settings of all drives.
+    """Settings of one drive. None and an empty text mean that the general setting applies.
 
-    type: smartctl's -d option, instead of the type that was found. With a type, a block device is
-    polled that no scan finds.
-    off: never poll this drive.
+    type: the value of smartctl's option -d, instead of the type that was found. A block device with
+        a configured type is polled even if no scan finds it.
+    interval_seconds: the interval of the polls.
+    timeout_seconds: the time limit of one poll.
+    off: True if this drive must not be polled.
     """
 
     type: str = ""
@@ -69,10 +73,13 @@ class Override:
 class Selection:
     """The settings that select the drives to poll.
 
-    include, exclude: regular expressions searched in "PATH" and in "PATH TYPE" of drives that were
-    found. Neither applies to configured drives.
-    drives: configured drives as path and type. A range names several ("cciss,0-3").
-    overrides: by device label, by path, or by "PATH TYPE"; a later one of these takes precedence.
+    include, exclude: regular expressions that are searched in "PATH" and in "PATH TYPE" of the
+        drives that were found. They do not apply to configured drives. Empty means no restriction.
+    drives: the configured drives as pairs of path and type. A range in a type stands for several
+        drives ("cciss,0-3").
+    overrides: the settings of single drives, keyed by device label, by path, or by "PATH TYPE". If
+        several keys apply to a drive, "PATH TYPE" takes precedence over the path, and the path over
+        the label.
     """
 
     include: str = ""
@@ -85,10 +92,14 @@ class Selection:
 class Candidate:
     """A drive that may be polled.
 
-    adapter: the PCI function that the drive shares with others, else its path.
-    protocol: presumed protocol; None if only the drive can report it.
+    adapter: the PCI function of the drive's host adapter, which other drives may share; the device
+        path if there is none.
+    protocol: the presumed protocol. None means that only the drive itself can report it.
+    configured: True if the drive is in the settings (`Selection.drives`).
     volume: True if this may be a RAID volume, whose drives have addresses of their own. A volume
-    that does not answer is not a failure.
+        that does not answer is not a failure.
+    interval_seconds, timeout_seconds: the drive's own values of `Override`; None means that the
+        general setting applies.
     """
 
     address: Address
@@ -103,12 +114,15 @@ class Candidate:
 def find_candidates(
     sys: Path, root: Path, scanned: Iterable[Scanned], selection: Selection
 ) -> tuple[tuple[Candidate, ...], DeviceNodes]:
-    """The drives that are present, and the device nodes that they were found by.
+    """Returns the drives that are present, and the device nodes that were read to find them.
 
-    root: the / in which smartctl runs. Names such as /dev/disk/by-id/... are links there.
+    sys: the path of /sys.
+    root: the path of the / in which smartctl runs. Links such as /dev/disk/by-id/... are resolved
+        there.
+    scanned: the drives that smartctl's scan has found.
 
     Raises:
-        ConfigError: a configured range is invalid; `config_validation` checks it at the start.
+        ConfigError: a configured range is invalid. `config_validation` checks this at the start.
     """
     nodes = device_nodes.read(sys, root)
     configured = [
@@ -120,7 +134,10 @@ def find_candidates(
 
 
 def device_names(sys: Path) -> frozenset[str]:
-    """Names that change when a drive is added or removed, without stacked and virtual devices."""
+    """Returns the names of all block devices and NVMe controllers, to detect added or removed ones.
+
+    Stacked and virtual devices are left out.
+    """
     blocks = (name for name in files.list_names(sys / "block") if not _VIRTUAL.match(name))
     return frozenset((*blocks, *files.list_names(sys / "class" / "nvme")))
 
@@ -131,7 +148,11 @@ def candidates(
     configured: Sequence[Address],
     selection: Selection,
 ) -> tuple[Candidate, ...]:
-    """One candidate per attachment point: the configured address, else the first row."""
+    """Returns one candidate for each attachment point (see `addressing`).
+
+    If several addresses have the same attachment point, the configured address is used. Without
+    one, the first of these is used: scanned addresses, addresses from /sys, addresses of overrides.
+    """
     by_point: dict[AttachmentPoint, Candidate] = {}
     rows = [*_scanned(scanned), *_overlooked(nodes)]
     for row in (*rows, *_named(selection.overrides, nodes, {row.address.path for row in rows})):
@@ -152,9 +173,11 @@ def candidates(
 
 
 def _scanned(rows: Iterable[Scanned]) -> list[Scanned]:
-    # Types that are accessed by writes to the volume must be configured.
+    # smartctl writes to the volume to access some types. Such a type is used only if an operator
+    # has configured it.
     harmless = [row for row in rows if may_be_killed(row.address.type)]
-    # A disk's own node comes before its generic one, which a later smartctl may list as well.
+    # A disk's block device comes before its generic node (/dev/sg*), which a later smartctl may
+    # list as well.
     return sorted(harmless, key=lambda row: row.address.path.startswith("/dev/sg"))
 
 
@@ -172,7 +195,10 @@ def _overlooked(nodes: DeviceNodes) -> Iterator[Scanned]:
 def _named(
     overrides: Mapping[str, Override], nodes: DeviceNodes, paths: Collection[str]
 ) -> Iterator[Scanned]:
-    """Block devices with a configured type that no scan finds, such as those in USB enclosures."""
+    """Yields the block devices with a configured type that no scan has found.
+
+    Such a device is often in a USB enclosure. paths: the paths that were found.
+    """
     for name, override in overrides.items():
         path = f"/dev/{name.removeprefix('/dev/')}"
         if override.type and path not in paths and nodes.sysfs_path(path) is not None:
@@ -185,14 +211,14 @@ def _candidate(row: Scanned, nodes: DeviceNodes) -> Candidate:
     return Candidate(
         row.address,
         _adapter(row.address, nodes),
-        # A controller reports its drives as SCSI before they are polled, also SATA drives.
+        # A controller reports all its drives as SCSI before they are polled, even SATA drives.
         None if slot else presumed,
         volume=_CONTROLLER.search(row.open_error) is not None,
     )
 
 
 def _is_wanted(address: Address, selection: Selection) -> bool:
-    # The path alone is searched too, because a pattern may end in "$".
+    # The path alone is searched too, because a pattern for it may end in "$".
     texts = (address.path, f"{address.path} {address.type}")
 
     def matches(pattern: str) -> bool:
@@ -233,14 +259,18 @@ def _adapter(address: Address, nodes: DeviceNodes) -> str:
 def _volumes(
     by_point: Mapping[AttachmentPoint, Candidate], nodes: DeviceNodes
 ) -> set[AttachmentPoint]:
-    """The block devices on a SCSI host whose drives also have addresses in controller slots."""
+    """Returns the attachment points of block devices that may be RAID volumes.
+
+    These are the block devices on a SCSI host that also has drives without a block device, such as
+    drives in controller slots.
+    """
     hosts = {point: _host(row.address, nodes) for point, row in by_point.items()}
     direct = {point for point, row in by_point.items() if addressing.is_direct(row.address, nodes)}
     behind = {host for point, host in hosts.items() if point not in direct and host is not None}
     return {
         point
         for point in direct
-        # A device on a link of its own is a drive, also beside volumes.
+        # A device on a SATA, SAS or USB link of its own is a drive, even if the host has volumes.
         if hosts[point] in behind
         and scsi_sysfs.parse_attachment(Path(), PurePath(point.place)).transport == "scsi"
     }
@@ -276,10 +306,12 @@ def _overridden(
 
 
 class Scanner:
-    """Runs scans on the scheduler, and keeps the result of the last ones.
+    """Runs smartctl's scans with the scheduler, and keeps the last results.
 
-    rows: the drives that were found. at: when the last complete scan ended, in seconds of Unix
-    time; None before the first. problem: why the last scan failed, for people; else empty.
+    rows: the drives that were found.
+    at: when the last successful scan or listing ended, in seconds of Unix time. None means that
+        none has ended yet.
+    problem: why the last scan failed, as text for people; empty if it succeeded.
     """
 
     def __init__(self, scheduler: PollScheduler, clock: Clock, *, sys: Path, root: Path) -> None:
@@ -294,18 +326,21 @@ class Scanner:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a scan has ended and no second one runs to complete it."""
+        """True if a scan has ended and no listing runs to complete its result."""
         return (self.at is not None or bool(self.problem)) and not self._is_listing
 
     def start(self) -> bool:
-        """Start a scan; False if the last one still runs."""
+        """Starts a scan. Returns False if the last one still runs."""
         if self._scheduler.start_scan(_SCAN_SECONDS):
             return True
-        # A scan that cannot be ended does not prevent one that opens no drive.
+        # If the last scan hangs and cannot be ended, a listing is still possible.
         return self._scheduler.is_scan_stuck and self._list()
 
     def receive(self, scan: Finished) -> None:
-        """Record the result of a scan, from `PollScheduler.take_scan`."""
+        """Records the result of a scan or listing, which `PollScheduler.take_scan` returned.
+
+        If the scan failed, a listing is started.
+        """
         if scan.key == LISTING:
             self._take_listing(scan)
             return
@@ -315,7 +350,7 @@ class Scanner:
                 self.rows = smartctl.parse_scan(scan.output)
                 self.at = self._clock.wall()
             except ParseError as e:
-                # smartctl is too old, or was killed.
+                # The cause may be a smartctl that is too old or was killed.
                 problem = poll_result(scan)[1] or str(e)
         elif scan.end is End.NOT_STARTED:
             problem += "; install smartmontools or set --smartctl.path"
@@ -332,7 +367,7 @@ class Scanner:
         return is_started
 
     def _take_listing(self, listing: Finished) -> None:
-        """Record a scan that opened no drive. The problem of the one that did remains."""
+        """Records the result of a listing. `problem` remains that of the scan that failed."""
         self._is_listing = False
         if listing.end is not End.EXITED:
             return
@@ -351,14 +386,18 @@ class Scanner:
 
 
 def _unscanned(nodes: DeviceNodes, scanned: Iterable[Scanned]) -> tuple[Scanned, ...]:
-    """The other SCSI disks in /sys, without a type; smartctl detects it."""
+    """Returns the SCSI disks in /sys that are not in `scanned`. smartctl detects their type."""
     names = sorted(name for name in nodes.blocks & nodes.present if name.startswith("sd"))
     paths = {row.address.path for row in scanned}
     return tuple(Scanned(Address(f"/dev/{n}")) for n in names if f"/dev/{n}" not in paths)
 
 
 def _typed(listed: Iterable[Scanned], earlier: Iterable[Scanned]) -> tuple[Scanned, ...]:
-    """The drives listed without opening them, with the types of an earlier scan that did."""
+    """Returns the drives of a listing, with the types from an earlier scan.
+
+    A listing opens no drive and therefore reports less precise types. Drives in controller slots
+    keep the type of the listing.
+    """
     before: dict[str, list[Scanned]] = {}
     for row in earlier:
         before.setdefault(row.address.path, []).append(row)
@@ -369,7 +408,7 @@ def _typed(listed: Iterable[Scanned], earlier: Iterable[Scanned]) -> tuple[Scann
         elif row.address.path in before:
             result += before[row.address.path]
         elif row.address.type == "scsi":
-            # --scan reports this type for every disk, SATA or SAS.
+            # --scan reports this type for every disk, SATA or SAS. smartctl detects the type.
             result.append(Scanned(Address(row.address.path)))
         else:
             result.append(row)
