@@ -1,7 +1,8 @@
-"""The directory in which the agent writes poll documents and from which the daemon reads them.
+"""Writes and reads the directory through which the agent passes poll documents to the daemon.
 
-Each file is replaced atomically. The reader trusts only files that the directory's owner wrote and
-that no other user can write.
+A poll document is the result of one poll of one drive, as JSON. The heartbeat is the agent's list
+of drives, which it writes regularly. Each file is replaced atomically. The reader trusts only files
+that belong to the directory's owner and that no other user can write.
 """
 
 import contextlib
@@ -19,7 +20,8 @@ HEARTBEAT_FILE = "agent.json"
 
 _SUFFIX = ".json"
 
-#: Limit of files in the directory; each drive has two.
+#: The largest number of files that are read from the directory. Each drive has two files: the last
+#: poll, and the last daily poll, which reads more logs.
 _MAX_FILES = 20_000
 
 _READABLE_BY_GROUP = 0o640
@@ -28,40 +30,42 @@ _READABLE_BY_GROUP = 0o640
 class DocumentWriter:
     """Writes documents to a directory.
 
-    The directory must belong to this process's user and must not be writable for other users, who
-    could otherwise choose which files a privileged process opens.
+    The directory must belong to the user of this process and must not be writable for other users.
+    They could otherwise choose which files a privileged process opens.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._must_lock = False
-        #: Descriptor of the locked directory; -1 for none.
+        #: File descriptor of the locked directory; -1 means that no directory is locked.
         self._lock = -1
 
     def hold(self) -> None:
-        """Lock the directory against other writers, also if it is created again later.
+        """Locks the directory against other writers. A directory that is created again is locked too.
 
         Raises:
             BlockingIOError: another writer holds the lock.
-            OSError: the directory cannot be created or trusted. It is locked at the first write
-                that succeeds.
+            OSError: the directory cannot be created, or is not trusted. The first write that
+                succeeds then locks it.
         """
         self._must_lock = True
         with self._opened():
             pass
 
     def close(self) -> None:
-        """Release the lock, if this writer holds it."""
+        """Releases the lock, if this writer holds it."""
         self._must_lock = False
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def write(self, document: PollDocument | Heartbeat) -> None:
-        """Replace one document atomically. A missing directory is created.
+        """Writes one document, which atomically replaces the last one of the same drive.
+
+        A daily document is also written to a second file. A missing directory is created.
 
         Raises:
-            OSError: the directory is full, or cannot be created or written.
+            OSError: the disk is full, or the directory cannot be created, trusted or written.
         """
         if isinstance(document, Heartbeat):
             self._write(HEARTBEAT_FILE, encoded(document))
@@ -72,7 +76,13 @@ class DocumentWriter:
             self._write(file_name(document.path, document.type, is_daily=True), text)
 
     def sweep(self, drives: set[tuple[str, str]]) -> None:
-        """Remove the documents of all other drives."""
+        """Removes the documents of all drives that are not in `drives`.
+
+        drives: the drives to keep, as pairs of path and type.
+
+        Raises:
+            OSError: the directory or a file in it cannot be changed.
+        """
         kept = {file_name(*drive, is_daily=daily) for drive in drives for daily in (False, True)}
         with self._opened() as directory:
             for name in os.listdir(directory):
@@ -81,7 +91,10 @@ class DocumentWriter:
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
-        """A descriptor of the directory, which is created, checked and locked as needed."""
+        """Context manager that gives a file descriptor of the directory.
+
+        The directory is created if it is missing, checked, and locked if `hold` was called.
+        """
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             directory = os.open(self.directory, flags)
@@ -105,8 +118,8 @@ class DocumentWriter:
             os.close(directory)
 
     def _write(self, name: str, text: bytes) -> None:
-        # One temporary name per file, so that a file left by a kill is replaced by the next write.
-        # Readers ignore it, because it does not end in .json.
+        # Each file has one fixed temporary name. A temporary file that remains after a kill is thus
+        # replaced by the next write. Readers ignore it, because its name does not end in .json.
         temporary = f".{name}.new"
         with self._opened() as directory:
             descriptor = _created(temporary, directory)
@@ -115,14 +128,17 @@ class DocumentWriter:
                     file.write(text)
                 os.replace(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
             except OSError:
-                # A partial document would fill a full directory further.
+                # The partial document is removed, because the disk may be full.
                 with contextlib.suppress(OSError):
                     os.unlink(temporary, dir_fd=directory)
                 raise
 
 
 def _created(name: str, directory: int) -> int:
-    """Create a file. An existing link, pipe or file of that name is removed and not opened."""
+    """Creates a file and returns its descriptor, open for writing.
+
+    An existing link, pipe or file with that name is removed and not opened.
+    """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, _READABLE_BY_GROUP, dir_fd=directory)
@@ -134,7 +150,7 @@ def _created(name: str, directory: int) -> int:
 class DocumentReader:
     """Reads the documents that have changed since the last read.
 
-    names: the names of all documents at the last read.
+    names: the file names of all documents that existed at the last read.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -143,7 +159,7 @@ class DocumentReader:
         self.names: frozenset[str] = frozenset()
 
     def read_heartbeat(self) -> bytes:
-        """The contents of the heartbeat's file.
+        """Returns the contents of the heartbeat's file.
 
         Raises:
             NotAvailable: there is no directory or no heartbeat.
@@ -153,10 +169,13 @@ class DocumentReader:
             return directory.read(HEARTBEAT_FILE)
 
     def changed(self) -> Iterator[tuple[str, bytes | ReadError]]:
-        """The name and contents, or the error, of each changed document; daily documents first.
+        """Yields the file name of each changed document with its contents or error.
+
+        Daily documents come first.
 
         Raises:
-            NotAvailable, ReadError: as `read_heartbeat`, for the directory.
+            NotAvailable: there is no directory.
+            ReadError: the directory is not trusted, cannot be read, or has too many files.
         """
         with _Directory(self.directory) as directory:
             names = [name for name in directory.names() if name.startswith("drive-")]
@@ -169,7 +188,7 @@ class DocumentReader:
                     self._seen[name] = version
                     yield name, directory.read(name)
                 except NotAvailable:
-                    # Removed after the listing.
+                    # The file was removed after the directory was listed.
                     self._seen.pop(name, None)
                 except ReadError as e:
                     yield name, e
@@ -178,7 +197,11 @@ class DocumentReader:
 
 
 class _Directory:
-    """An open directory that only its owner can write: root or the user of this process."""
+    """Context manager that opens a directory for reading, after checking that it is trusted.
+
+    Its owner must be root or the user of this process, and other users must not be able to write to
+    it.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -211,7 +234,7 @@ class _Directory:
         return names
 
     def version(self, name: str) -> tuple[int, int, int]:
-        """A value that changes when the file is replaced: inode, time of change and size."""
+        """Returns a value that changes when the file is replaced: inode, modification time, size."""
         try:
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError as e:
@@ -235,8 +258,8 @@ class _Directory:
             if not problem and not stat.S_ISREG(found.st_mode):
                 problem = "it is not a regular file"
             if not problem and found.st_nlink > 1:
-                # Another user may be able to write a second name. A file that was replaced
-                # meanwhile has no name.
+                # With a second name (hard link), another user may be able to change the file. The
+                # number of names is 0 if the file was replaced after it was opened.
                 problem = "it has several names"
             if not problem and found.st_size > LARGEST_BYTES:
                 problem = f"larger than {LARGEST_BYTES} bytes"
