@@ -29,7 +29,7 @@ from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
 log = logging.getLogger(__name__)
 
-#: Timeout of a scan that opens each drive, in seconds. The scan hangs at the first drive that hangs.
+#: Timeout of a scan that opens each drive, in seconds. It hangs at the first drive that hangs.
 _SCAN_SECONDS = 30.0
 
 #: Timeout of a listing, which opens no drive, in seconds.

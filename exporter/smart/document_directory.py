@@ -41,7 +41,9 @@ class DocumentWriter:
         self._lock = -1
 
     def hold(self) -> None:
-        """Locks the directory against other writers. A directory that is created again is locked too.
+        """Locks the directory against other writers.
+
+        If the directory is removed, the next write creates it again and locks it again.
 
         Raises:
             BlockingIOError: another writer holds the lock.
@@ -234,7 +236,10 @@ class _Directory:
         return names
 
     def version(self, name: str) -> tuple[int, int, int]:
-        """Returns a value that changes when the file is replaced: inode, modification time, size."""
+        """Returns a value that changes when the file is replaced.
+
+        It is the inode number, the modification time in nanoseconds, and the size in bytes.
+        """
         try:
             found = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError as e:

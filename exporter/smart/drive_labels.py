@@ -1,4 +1,8 @@
-"""The `device` label of each drive, and the block devices behind which a drive is hidden."""
+"""Determines the `device` label of each drive, and the block devices that use a hidden drive.
+
+A hidden drive has no block device of its own, for example because a RAID controller uses it for a
+volume.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
@@ -13,12 +17,14 @@ from exporter.smart.smartctl import Address
 
 
 def labels(addresses: Iterable[Address], nodes: DeviceNodes) -> dict[Address, str]:
-    """The `device` label of each address; all are different.
+    """Returns the `device` label of each address, keyed by address. All labels are different.
 
-    The label of a block device is its name: sda also for its /dev/sg0, and the lowest namespace for
-    an NVMe controller. The label of a drive in a controller's slot is path and slot
-    (bus/0:megaraid,3). A hidden disk has the name of its generic node (sg3).
-    If a label is taken already, the node's name is used, then node and type.
+    The label of a drive with a block device is the name of the block device. It is sda also if the
+    address is its generic node /dev/sg0. For an NVMe controller it is the lowest namespace. The
+    label of a drive in a controller's slot is path and slot (bus/0:megaraid,3). The label of a
+    hidden disk is the name of its generic node (sg3).
+    If another address has the label already, the name of the node is used. If that is not free
+    either, node and type are used.
     """
     blocks = {generic.name: generic.block for generic in nodes.generics}
     taken: set[str] = set()
@@ -48,12 +54,15 @@ def _names(address: Address, nodes: DeviceNodes, blocks: Mapping[str, str | None
 def blocks_behind(
     drives: Mapping[Address, DriveIdentity], nodes: DeviceNodes, disks: Mapping[str, DeviceIdentity]
 ) -> dict[Address, tuple[str, ...]]:
-    """The names of the block devices that use each drive without a block device of its own.
+    """Returns the names of the block devices that use each hidden drive, keyed by address.
 
-    disks: the kernel's whole disks with the identity of each. A disk with the drive's WWN or serial
-    number is the drive (JBOD). Otherwise the result is every volume of the drive's SCSI host,
-    because only the controller has the mapping of drives to volumes. A disk on a SAS, SATA or USB
-    link, or with the ATA protocol, is a drive and not a volume.
+    A disk of the kernel with the WWN or serial number of a hidden drive is that drive (JBOD).
+    Otherwise the names are those of all volumes of the drive's SCSI host, because only the
+    controller knows which drive belongs to which volume. A disk on a SAS, SATA or USB link, or with
+    the ATA protocol, is a drive and not a volume.
+
+    drives: the identity of each polled drive.
+    disks: the identity of each whole disk of the kernel, keyed by name.
     """
     hidden = {a: drive for a, drive in drives.items() if not addressing.is_direct(a, nodes)}
     by_name = _by_name(hidden)
@@ -72,7 +81,10 @@ def blocks_behind(
 
 
 def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], Address | None]:
-    """The drives by WWN and by serial number; None if several have the same."""
+    """Returns the addresses of drives, keyed by ("wwn", WWN) and by ("serial", serial number).
+
+    None means that several drives have this WWN or serial number.
+    """
     result: dict[tuple[str, str], Address | None] = {}
     for address, drive in drives.items():
         for key in (("wwn", usable_wwn(drive.wwn)), ("serial", drive.serial)):
@@ -83,7 +95,7 @@ def _by_name(drives: Mapping[Address, DriveIdentity]) -> dict[tuple[str, str], A
 
 
 def _of(disk: DeviceIdentity, by_name: Mapping[tuple[str, str], Address | None]) -> Address | None:
-    """The drive that is the same device as a disk of the kernel; None if there is none."""
+    """Returns the address of the hidden drive that is this disk of the kernel; None if none is."""
     wwn = usable_wwn(disk.wwn)
     if wwn and ("wwn", wwn) in by_name:
         return by_name["wwn", wwn]
