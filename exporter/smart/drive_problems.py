@@ -1,7 +1,8 @@
-"""Judges the state of a drive: its problems, and the severity of each, for `check`.
+"""Lists the problems of a drive, and the severity of each, for the command `check`.
 
-Only the last state of a drive is judged. Increases of an error count and decreases of the spare
-blocks need a history: the Prometheus alerts detect them. The severities are those of the alerts.
+Only the last known state of a drive is used. To detect that an error count increases or that the
+spare blocks decrease, a history is needed: the Prometheus alerts do this. The severities are the
+same as those of the alerts. The module does no I/O.
 """
 
 from collections.abc import Iterator
@@ -20,8 +21,8 @@ _YEAR = 365 * _DAY
 #: The limit of wear-out estimates (`drives.wearout`), in seconds. At the limit, `span` appends "+".
 _MAX_ESTIMATE_SECONDS = 10 * _YEAR
 
-#: Texts of the critical warnings that mean a risk for the data (NVMe: SMART / Health Information
-#: log, byte 0).
+#: Texts for the critical warnings that mean a risk for the data. They are bits in byte 0 of the
+#: SMART / Health Information log of NVMe.
 _CRITICAL_WARNINGS = {
     "spare": "its spare blocks are below its threshold",
     "reliability": "it reports degraded reliability",
@@ -29,7 +30,7 @@ _CRITICAL_WARNINGS = {
     "volatile_backup": "the power-loss backup of its write cache has failed",
 }
 
-#: Texts of the other bits of that byte. A temperature alone does not endanger the data.
+#: Texts for the other bits of that byte. A temperature alone does not endanger the data.
 _WARNINGS = {
     "temperature": "it reports a temperature outside its limits",
     "persistent_memory": "its persistent memory region is unreliable or read-only",
@@ -46,13 +47,17 @@ class Status(IntEnum):
 
     @property
     def urgency(self) -> int:
-        """Sorting key: 0 (OK) to 3 (CRITICAL). UNKNOWN is less urgent than WARNING."""
+        """Returns a sorting key from 0 (OK) to 3 (CRITICAL). UNKNOWN is less urgent than WARNING."""
         return (0, 2, 3, 1)[self]
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem of a drive. text: a sentence for people, in which "it" is the drive."""
+    """One problem of a drive.
+
+    status: the severity.
+    text: a sentence or phrase for people, in which "it" is the drive.
+    """
 
     status: Status
     text: str
@@ -62,9 +67,10 @@ class Problem:
 class Answers:
     """The drives of a host after each was polled once.
 
+    drives: the state of each drive.
     must_answer: labels of the drives that are certainly present. If one of them does not answer or
-        is not polled in time, it has failed, or another drive of its adapter has.
-    problem: why the scan for drives failed, for people; empty if it did not fail.
+        is not polled in time, it has failed, or another drive on the same host adapter has failed.
+    problem: why the scan for drives failed, as text for people; empty if it did not fail.
     """
 
     drives: tuple[WatchedDrive, ...]
@@ -74,20 +80,22 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class CheckThresholds:
-    """The values at which the state of a drive becomes a warning or critical.
+    """The values at which the state of a drive is reported as a warning or as critical.
 
-    endurance_warning_ratio, endurance_critical_ratio: minimum of the used endurance. A value that
-        is derived from the name of an attribute is a warning at most.
-    wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low bound of
-        the time until the endurance is used up is below this.
-    spare_margin_ratio: maximum of (spare - limit) / (1 - limit) for a warning. `limit` is the
-        drive's own, which is 1 % to 99 %. At or below the limit, the spare is critical.
-    temperature_celsius: minimum for a warning, for drives that report no limit.
-    firmware_seconds: a firmware defect that takes effect within this time is critical, a later one
-        a warning.
-    media_errors: minimum for a warning, of the uncorrectable errors in the drive's life.
-    pending_sectors: minimum for a warning. It is 2 because some Crucial drives report 1 for a
-        short time without a cause (smartmontools ticket 1227).
+    endurance_warning_ratio, endurance_critical_ratio: the smallest used part of the rated endurance
+        that is reported; 1.0 is all of it. A value that is derived from the name of an attribute is
+        a warning at most.
+    wearout_warning_seconds, wearout_critical_seconds: the problem is reported if the low estimate
+        of the time until the endurance is used up is below this.
+    spare_margin_ratio: the largest (spare - limit) / (1 - limit) that is a warning. `limit` is the
+        drive's own limit, 1 % to 99 %. If the spare is at or below the limit, it is critical.
+    temperature_celsius: the lowest temperature that is a warning. It applies to drives that report
+        no limit.
+    firmware_seconds: a firmware defect that takes effect within this time is critical. A later one
+        is a warning.
+    media_errors: the smallest number of uncorrectable errors in the drive's life that is a warning.
+    pending_sectors: the smallest number of pending sectors that is a warning. It is 2 because some
+        Crucial drives report 1 for a short time without a cause (smartmontools ticket 1227).
     """
 
     endurance_warning_ratio: float = 0.8
@@ -104,9 +112,12 @@ class CheckThresholds:
 def problems(
     drive: WatchedDrive, thresholds: CheckThresholds, *, must_answer: bool = False
 ) -> tuple[Problem, ...]:
-    """The problems of a drive, worst first. One has status UNKNOWN if there is no SMART data.
+    """Returns the problems of a drive, most urgent first.
 
-    must_answer: True if the drive is certainly present: a failed poll is then CRITICAL.
+    A drive without SMART data has at least one problem, with status UNKNOWN if nothing worse is
+    known.
+
+    must_answer: True if the drive is certainly present. A failed poll is then CRITICAL.
     """
     result = list(_poll_problems(drive, must_answer))
     if drive.health is not None:
@@ -120,7 +131,7 @@ def problems(
 
 
 def span(low_seconds: float, high_seconds: float) -> str:
-    """Two durations as text, in the unit of the longer one: "12-40 days", "6-10+ years".
+    """Returns two durations as text, in the unit of the longer one: "12-40 days", "6-10+ years".
 
     Equal numbers are printed once ("3 years"). "+" marks an estimate at its limit of ten years.
     """
@@ -139,13 +150,13 @@ def span(low_seconds: float, high_seconds: float) -> str:
 
 
 def percent(ratio: float) -> str:
-    """The ratio as text: ``57 %``. Below one per cent with a decimal digit: ``0.4 %``."""
+    """Returns a ratio as text: ``57 %``. Below one per cent it has a decimal digit: ``0.4 %``."""
     hundredths = ratio * 100
     return f"{hundredths:.1f} %" if 0 < hundredths < 0.95 else f"{hundredths:.0f} %"
 
 
 def _poll_problems(drive: WatchedDrive, must_answer: bool) -> Iterator[Problem]:
-    """At most one problem: the drive is missing, does not answer or has no SMART data."""
+    """Yields at most one problem: the drive is missing, does not answer, or has no SMART data."""
     why = f": {drive.message}" if drive.message else ""
     if drive.is_missing:
         name = drive.serial or drive.label
@@ -196,7 +207,7 @@ def _firmware_problem(issue: FirmwareIssue, thresholds: CheckThresholds) -> Prob
 
 
 def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
-    """The failures that the drive itself reports."""
+    """Yields the problems that the drive itself reports as a failure or a warning."""
     warnings = [name for name, is_set in health.critical_warnings.items() if is_set]
     for name in warnings:
         if name in _CRITICAL_WARNINGS:
@@ -205,8 +216,8 @@ def _reported_failures(health: DriveHealth) -> Iterator[Problem]:
             yield Problem(
                 Status.WARNING, _WARNINGS.get(name, f"its critical warning {name} is set")
             )
-    # smartctl reports an NVMe drive as failing if any critical warning is set. They are already
-    # reported above, and a temperature is not a failure.
+    # smartctl reports an NVMe drive as failing if any critical warning is set. The warnings are
+    # already reported above, and the warning for the temperature is not a failure.
     if health.healthy is False and not warnings:
         yield Problem(Status.CRITICAL, "it reports that it is failing (SMART self-assessment)")
     if health.plp_healthy is False and "volatile_backup" not in warnings:
@@ -231,7 +242,7 @@ def _wear_problems(health: DriveHealth, thresholds: CheckThresholds) -> Iterator
             is_critical = endurance.used_ratio >= thresholds.endurance_critical_ratio
             yield Problem(Status.CRITICAL if is_critical else Status.WARNING, text)
     spare, limit = health.spare_ratio, health.spare_threshold_ratio
-    # With a limit of 100 % even a new drive would be critical: such a value is ignored.
+    # With a limit of 100 %, even a new drive would be critical. Such a limit is ignored.
     if spare is not None and limit is not None and limit < 1:
         text = f"{percent(spare)} of its spare blocks are left; its limit is {percent(limit)}"
         if spare <= limit:
