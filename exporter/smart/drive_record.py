@@ -1,7 +1,8 @@
-"""The state of one drive from its poll documents: identity, health, and the past that they need.
+"""Keeps the state of one drive: identity, health, and the earlier values that these need.
 
-An identity is parsed once, by `drives.drive_identity.identify`. What a drive leaves out is
-completed here, from its earlier documents, the kernel and the inventory.
+The state is built from poll documents; each is the result of one poll. What a drive does not
+report is taken from its earlier documents, from the kernel, or from the inventory (the list of all
+drives ever seen). Once a day a poll also reads the error and self-test logs: the daily poll.
 """
 
 from dataclasses import replace
@@ -18,13 +19,14 @@ from exporter.smart.inventory import KnownDrive
 from exporter.smart.poll_document import PollDocument, PollResult
 from exporter.smart.smartctl import Address
 
-#: Values that only daily polls report are kept for this time.
+#: Values that only daily polls report are used for this time, in seconds.
 _DAILY_SECONDS = 2 * 86_400.0
 
 #: Fields of `DriveHealth` that only daily polls report.
 _DAILY_FIELDS = ("self_test", "error_log_entries", "interface_errors")
 
-#: Error log entries and self-test errors: the last two of `poll_document.EXIT_BITS`.
+#: The bits of smartctl's exit status for error log entries and self-test errors: the last two of
+#: `poll_document.EXIT_BITS`.
 _DAILY_EXIT_BITS = 0b1100_0000
 
 _ANSWERS = (PollResult.SUCCESS.value, PollResult.STANDBY.value)
@@ -39,7 +41,15 @@ _NOT_REACHED = (
 
 
 class DriveRecord:
-    """One address: its last document without the report, and what all documents have reported."""
+    """The state of the drive at one address.
+
+    document: the last poll document, without the report.
+    identity: the identity that the drive last reported; empty before it has answered.
+    health: the health in the last answer; None before the first answer.
+    answered_at: start of the last poll that was answered, in seconds of Unix time; None before the
+        first answer. A drive in standby counts as answering.
+    firmware_issues: the known firmware defects of the drive.
+    """
 
     __slots__ = (
         "_daily",
@@ -66,26 +76,26 @@ class DriveRecord:
 
     @property
     def answers(self) -> bool:
-        """Whether the drive answered the last poll."""
+        """True if the drive answered the last poll. A drive in standby counts as answering."""
         return self.document.result in _ANSWERS
 
     @property
     def was_reached(self) -> bool:
-        """Whether the last poll reached the drive."""
+        """True if the last poll reached the drive: smartctl ran and was permitted to open it."""
         return self.document.result not in _NOT_REACHED
 
     @property
     def has_log_data(self) -> bool:
-        """Whether a daily poll of this drive succeeded."""
+        """True if a daily poll of this drive has succeeded."""
         return self._daily is not None
 
     def record(self, document: PollDocument, kernel_written_bytes: int | None) -> None:
-        """Record one poll.
+        """Updates the state with the result of one poll.
 
-        kernel_written_bytes: bytes that the kernel wrote to the drive since it appeared; None if
-        not known.
+        kernel_written_bytes: the bytes that the kernel has written to the drive since the device
+            appeared. None means unknown.
         """
-        # The report takes ten times the memory of what is kept of it.
+        # The report is dropped. It takes ten times the memory of the values that are kept.
         self.document = replace(document, report={})
         if document.result == PollResult.SUCCESS.value:
             self._answered(document, kernel_written_bytes)
@@ -93,7 +103,7 @@ class DriveRecord:
             self._slept(document)
 
     def wear(self) -> WearObservation | None:
-        """The wear in the last answer; None if it reports none."""
+        """Returns the wear in the last answer; None if the drive does not report any."""
         health, at = self.health, self.answered_at
         if health is None or at is None:
             return None
@@ -110,7 +120,7 @@ class DriveRecord:
         )
 
     def _reset(self) -> None:
-        """Drop the past: another drive is at the address."""
+        """Drops the earlier values, because another drive is now at the address."""
         self._daily, self._daily_at = None, 0.0
         self._growth_since, self._is_unit_wrong = None, False
 
@@ -129,7 +139,7 @@ class DriveRecord:
         self.firmware_issues = firmware.firmware_issues(identity, health)
 
     def _slept(self, document: PollDocument) -> None:
-        """Standby: the counters keep their values, and the temperature is not known."""
+        """Records that the drive is in standby. The counters are kept, the temperatures dropped."""
         if self.health is None:
             if self.identity == DriveIdentity():
                 self.identity = smart_report.parse_report(document.report).identity
@@ -139,7 +149,14 @@ class DriveRecord:
         self.answered_at = document.began_at
 
     def _checked(self, health: DriveHealth, at: float, kernel: int | None) -> DriveHealth:
-        """The health without byte counts whose unit the kernel's count has disproved."""
+        """Returns the health, without its byte counts if their unit is wrong.
+
+        The unit of these counters differs between drives and may have been guessed wrongly. The
+        growth of the drive's counter is compared with the growth of the kernel's counter.
+
+        at: when the health was read, in seconds of Unix time.
+        kernel: the bytes that the kernel has written to the drive; None means unknown.
+        """
         written = health.host_written
         if written is None or written.source is UnitSource.STANDARD:
             return health
@@ -159,13 +176,20 @@ class DriveRecord:
 
 
 def key_of(identity: DriveIdentity) -> str | None:
-    """The key of a drive over its life: WWN, else model and serial number; None without."""
+    """Returns a key that identifies a drive during its whole life; None if it reports too little.
+
+    The key is the WWN. Without a usable WWN it is the model and the serial number.
+    """
     model, serial = identity.model or "", identity.serial
     return usable_wwn(identity.wwn) or (f"{model} {serial}" if serial else None)
 
 
 def _continued(before: DriveIdentity, now: DriveIdentity) -> DriveIdentity:
-    """The new identity; the old one if the new has no key and no other model."""
+    """Returns the identity of a drive after a poll: the new one, or the old one if it is better.
+
+    The old one is kept if the new one has no key (see `key_of`) and does not name another model: a
+    drive that reports less than before is taken for the same drive.
+    """
     if key_of(now) is None and key_of(before) is not None and now.model in (None, before.model):
         return before
     return now
@@ -175,7 +199,7 @@ def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
     missing = {
         name: getattr(daily, name) for name in _DAILY_FIELDS if getattr(health, name) is None
     }
-    # smartctl sets these bits only if it reads the daily logs.
+    # smartctl sets these bits only if it reads the logs of a daily poll.
     exit_status = health.exit_status | daily.exit_status & _DAILY_EXIT_BITS
     return replace(health, exit_status=exit_status, **missing)
 
@@ -183,7 +207,14 @@ def _completed(health: DriveHealth, daily: DriveHealth) -> DriveHealth:
 def completed_identity(
     identity: DriveIdentity, kernel: DeviceIdentity | None, known: KnownDrive | None
 ) -> DriveIdentity:
-    """The identity of a drive. Without a serial number the kernel's or the inventory's is used."""
+    """Returns the identity of a drive, completed if it has no serial number.
+
+    The missing values are taken from the kernel's identity if it has a serial number, else from the
+    inventory if the model is the same or unknown.
+
+    kernel: the identity that the kernel reports; None means unknown.
+    known: the drive that the inventory has at the address; None if there is none.
+    """
     if identity.serial:
         return identity
     other: DeviceIdentity | KnownDrive | None = kernel if kernel and kernel.serial else None
@@ -203,7 +234,10 @@ def completed_identity(
 def with_kernel_limits(
     health: DriveHealth | None, kernel: DeviceIdentity | None
 ) -> DriveHealth | None:
-    """The health with the kernel's temperature limits if smartctl (before 7.4) reports none."""
+    """Returns the health, with the kernel's temperature limits if smartctl reports none.
+
+    smartctl before 7.4 does not report the limits. None means that there is no health.
+    """
     if health is None or kernel is None:
         return health
     warning, critical = health.temperature_warning_celsius, health.temperature_critical_celsius
@@ -217,7 +251,7 @@ def with_kernel_limits(
 
 
 def missing_drive(known: KnownDrive) -> WatchedDrive:
-    """A drive of the inventory that was removed."""
+    """Returns the state of a drive that is in the inventory and was not found any more."""
     return WatchedDrive(
         label=known.label,
         serial=known.serial or "",
