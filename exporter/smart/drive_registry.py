@@ -1,6 +1,8 @@
-"""The drives of this host: the state of each by address, from poll documents and heartbeats.
+"""Keeps the state of all drives of this host, from poll documents and heartbeats.
 
-Documents are recorded on one thread and read on others. A lock protects the state.
+A poll document is the result of one poll of a drive. A heartbeat is the poller's list of drives,
+which it sends regularly. The inventory is the list of all drives ever seen. Documents are recorded
+on one thread, and other threads read the state. A lock protects it.
 """
 
 import threading
@@ -28,17 +30,19 @@ from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
 from exporter.smart.wear_recorder import WearRecorder
 
-#: A poller without a heartbeat for this many of its intervals has ended.
+#: If there is no heartbeat for this number of heartbeat intervals, the poller is taken to have
+#: ended.
 _FRESH_INTERVALS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class HostContext:
-    """What other parts of the monitor provide about devices.
+    """Values about devices that other parts of the monitor provide.
 
-    disks: the kernel's identity of each disk, by name.
-    written_bytes: bytes that the kernel wrote to a device since it appeared; None if not known.
-    rated_bytes: configured rated endurance in bytes, by label.
+    disks: returns the kernel's identity of each disk, keyed by name.
+    written_bytes: returns the bytes that the kernel has written to the device with a given name
+        since it appeared; None means unknown.
+    rated_bytes: the configured rated endurance in bytes, keyed by label.
     """
 
     disks: Callable[[], Mapping[str, DeviceIdentity]]
@@ -47,10 +51,15 @@ class HostContext:
 
 
 class DriveRegistry:
-    """Every drive by address, and the inventory of all drives ever seen.
+    """The state of each drive, keyed by address, and the inventory of all drives ever seen.
 
-    sys, root: where /sys and the / with the device nodes are; labels are derived from them.
-    Ages are differences of wall time, the only time that two processes share.
+    Ages are differences of wall time, because the poller may be another process.
+
+    sys: the path of /sys.
+    root: the path of the / that contains the device nodes. Labels are derived from `sys` and
+        `root`.
+    wear: records the wear of the drives; None means that wear is not recorded.
+    max_age_intervals: the number of poll intervals after which a result is too old.
     """
 
     def __init__(
@@ -80,23 +89,27 @@ class DriveRegistry:
         self._lock = threading.RLock()
 
     def on_change(self, changed: Callable[[], None]) -> None:
-        """Set the function to call when a drive is added, removed or replaced."""
+        """Sets the function that is called when a drive is added, removed or replaced."""
         self._changed = changed
 
     @property
     def heartbeat(self) -> Heartbeat | None:
-        """The last heartbeat."""
+        """The last heartbeat; None before the first one."""
         return self._heartbeat
 
     def record(self, document: PollDocument) -> None:
-        """Record one poll."""
+        """Updates the state of a drive with the result of one poll.
+
+        A document that is older than the last one of the same address is ignored.
+        """
         address = Address(document.path, document.type)
         with self._lock:
             drive = self._drives.get(address)
             if drive is None:
                 drive = self._drives[address] = DriveRecord(document)
             elif document.began_at < drive.document.began_at <= self._clock.wall():
-                # A document dated in the future was dated by a clock that was ahead.
+                # The last document is newer. A last document with a date in the future does not
+                # count: a clock that was ahead has dated it.
                 return
             label = self._labels.get(address, "")
             drive.record(document, self._context.written_bytes(label))
@@ -105,17 +118,19 @@ class DriveRegistry:
                 self._wear.record(key, seen, self._context.rated_bytes.get(label))
 
     def update(self, heartbeat: Heartbeat) -> None:
-        """Replace the list of drives."""
+        """Replaces the list of drives by that of a heartbeat, and updates the inventory."""
         with self._lock:
             before, self._heartbeat = self._heartbeat, heartbeat
             present = [Address(*each) for each in heartbeat.drives]
             if heartbeat.scanned_at is None:
-                # The poller has just started: the drives that it found before remain.
+                # The poller has just started and has not scanned yet. The drives that were known
+                # before remain.
                 paths = {path for path, _ in heartbeat.drives}
                 present += [each for each in self._drives if each.path not in paths]
             for address in self._drives.keys() - set(present):
                 del self._drives[address]
-            # A label can change while the address stays: a new namespace on an NVMe controller.
+            # A label can change while the address stays the same, for example if an NVMe
+            # controller has a new namespace.
             scanned = before is None or before.scanned_at != heartbeat.scanned_at
             if scanned or self._labels.keys() != {*present}:
                 self._nodes = device_nodes.read(self._sys, self._root)
@@ -125,8 +140,11 @@ class DriveRegistry:
             self._update_inventory(heartbeat)
 
     def forget(self, directory: Path, save: Callable[[], None]) -> None:
-        """Forget the missing drives that are named by requests in the state directory.
+        """Drops the missing drives that are named by requests in the state directory.
 
+        Nothing is done until a complete scan has determined which drives are missing.
+
+        directory: the state directory.
         save: writes the inventory. If it raises OSError, the requests are kept.
         """
         names = forgetting.requests(directory)
@@ -138,18 +156,18 @@ class DriveRegistry:
         forgetting.remove(directory, names)
 
     def reconfigure(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
-        """Apply settings that were read again."""
+        """Applies settings that were reloaded. The parameters are those of the constructor."""
         with self._lock:
             self._context = replace(self._context, rated_bytes=rated_bytes)
             self._max_age_intervals = max_age_intervals
 
     def to_state(self) -> list[dict[str, object]]:
-        """The inventory as plain values for the state file."""
+        """Returns the inventory as plain values for the state file."""
         with self._lock:
             return self._inventory.to_state()
 
     def identities(self) -> dict[str, DriveIdentity]:
-        """The identity of each drive that has answered, by label."""
+        """Returns the identity of each drive that has answered, keyed by label."""
         with self._lock:
             return {
                 label: drive.identity
@@ -158,9 +176,9 @@ class DriveRegistry:
             }
 
     def health_of(self, label: str) -> DriveHealth | None:
-        """The last health of a drive; None if it is too old or the drive is not known.
+        """Returns the last health of a drive; None if it is too old or the drive is not known.
 
-        It takes no lock, because the sampler must not wait.
+        The method takes no lock, because the thread that samples I/O counters must not wait.
         """
         for address, shown in self._labels.items():
             drive = self._drives.get(address) if shown == label else None
@@ -172,10 +190,11 @@ class DriveRegistry:
         return None
 
     def watched(self) -> list[WatchedDrive]:
-        """Every drive in the order of its label, followed by the missing ones.
+        """Returns all drives in the order of their labels, followed by the missing drives.
 
-        A drive that times out is polled ever less often, and is shown while its poller sends
-        heartbeats. Without a poller a drive is shown until its last poll is too old.
+        While the poller sends heartbeats, all its drives are in the result. This includes drives
+        that time out, which are polled less and less often. Without a poller, a drive is in the
+        result until its last poll is too old.
         """
         now = self._clock.wall()
         with self._lock:
@@ -209,14 +228,17 @@ class DriveRegistry:
             self._changed()
 
     def _polled(self, now: float) -> set[Address]:
-        """The drives of the poller; empty if it has ended."""
+        """Returns the addresses in the last heartbeat; empty if the poller has ended."""
         heartbeat = self._heartbeat
         if heartbeat is None or not is_live(heartbeat, now):
             return set()
         return {Address(*each) for each in heartbeat.drives}
 
     def _is_recent(self, drive: DriveRecord, then: float, now: float) -> bool:
-        """Whether an instant is near enough to now. A clock that was set back makes it future."""
+        """True if the time `then` is at most the maximum age away from `now`.
+
+        `then` may be in the future, if the clock was set back since.
+        """
         interval = max(drive.document.interval_seconds, 60.0)
         return abs(now - then) <= self._max_age_intervals * interval
 
@@ -258,7 +280,10 @@ class DriveRegistry:
 
 
 def is_live(heartbeat: Heartbeat, now: float) -> bool:
-    """Whether the heartbeat is fresh; `now` is wall time in seconds."""
+    """True if the heartbeat is recent enough that its poller is still running.
+
+    now: the current wall time in seconds of Unix time.
+    """
     return abs(now - heartbeat.at) <= _FRESH_INTERVALS * heartbeat.interval_seconds
 
 
