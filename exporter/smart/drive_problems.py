@@ -47,7 +47,7 @@ class Status(IntEnum):
 
     @property
     def urgency(self) -> int:
-        """Returns a sorting key from 0 (OK) to 3 (CRITICAL). UNKNOWN is less urgent than WARNING."""
+        """A sorting key from 0 (OK) to 3 (CRITICAL). UNKNOWN is less urgent than WARNING."""
         return (0, 2, 3, 1)[self]
 
 

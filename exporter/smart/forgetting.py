@@ -1,8 +1,10 @@
-"""Requests to forget a missing drive: empty files in the daemon's state directory.
+"""Writes and fulfils requests to forget a missing drive.
 
-The file's name contains the drive's name, so that a request cannot be half written or lost. The
-daemon drops the drive, saves its state and then removes the file. If it is killed in between, it
-repeats this.
+The inventory lists all drives ever seen, and a drive in it that is not found any more is missing. A
+request removes such a drive from the inventory. It is an empty file in the daemon's state
+directory whose name contains the drive's name, so that it cannot be half written. The daemon drops
+the drive, saves its state, and then removes the file. If it is killed in between, it repeats this
+after its next start.
 """
 
 import logging
@@ -19,19 +21,24 @@ log = logging.getLogger(__name__)
 _NAME = re.compile(r"forget-[\w.~%-]{1,240}", re.ASCII)
 _MAX_REQUESTS = 1024
 
-#: File names have at most 255 bytes; the longest serial number of a drive has 252.
+#: Limit of the drive's name in a file name, in characters. File names have at most 255 bytes; the
+#: longest serial number of a drive has 252.
 _MAX_NAME_CHARACTERS = 240
 
 
 def request(directory: Path, name: str) -> None:
-    """Request to forget the drives with a name of `KnownDrive.names`.
+    """Creates the request to forget the drives with a name.
+
+    directory: the state directory of the daemon.
+    name: one of `KnownDrive.names`.
 
     Raises:
         OSError: the state directory is missing, full, or not writable.
     """
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        # Root may write in a directory of another user: links in it are not followed.
+        # This process may be root, and the directory may belong to another user. Links in it are
+        # therefore not followed.
         flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         os.close(os.open(_file_name(name), flags, 0o600, dir_fd=descriptor))
         os.fsync(descriptor)
@@ -40,7 +47,7 @@ def request(directory: Path, name: str) -> None:
 
 
 def requests(directory: Path) -> tuple[str, ...]:
-    """The file names of all requests."""
+    """Returns the file names of all requests; empty if the directory cannot be read."""
     try:
         return tuple(sorted(filter(_NAME.fullmatch, os.listdir(directory)))[:_MAX_REQUESTS])
     except OSError:
@@ -48,9 +55,12 @@ def requests(directory: Path) -> tuple[str, ...]:
 
 
 def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
-    """Forget the drives that are named by requests; returns their number.
+    """Drops the missing drives that requests name from the inventory, and returns their number.
 
-    Call it after `Inventory.is_complete`. For a drive that is present it logs a warning instead.
+    Call it only when `Inventory.is_complete` is True. A drive that is present is not dropped, and a
+    warning is logged.
+
+    asked: the file names of the requests.
     """
 
     def is_meant(drive: KnownDrive) -> bool:
@@ -65,7 +75,10 @@ def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
 
 
 def remove(directory: Path, fulfilled: Iterable[str]) -> None:
-    """Remove the files of requests, after the inventory has been saved."""
+    """Removes the files of requests. Call it after the inventory has been saved.
+
+    fulfilled: the file names of the requests.
+    """
     for file_name in fulfilled:
         try:
             os.unlink(directory / file_name)
