@@ -1,8 +1,9 @@
 """Builds the objects that poll, store and track the health of one host's drives.
 
-The source of the data is the agent's directory, or a poller in this process. This module starts no
-thread and opens no socket. The daemon imports it only when the collector `smart` is on: the module
-and its imports take 2 MB of memory, and the daemon may use 32 MB.
+A poll document is the result of one poll of a drive. The documents come from the agent, which
+writes them to a directory, or from a poller in this process. This module starts no thread and opens
+no socket. The daemon imports it only when the collector `smart` is on: the module and its imports
+take 2 MB of memory, and the daemon may use 32 MB.
 """
 
 import logging
@@ -37,18 +38,22 @@ log = logging.getLogger(__name__)
 #: Interval at which the agent's directory is read, in seconds.
 _READ_SECONDS = 5.0
 
-#: The longest duration of a `step` in which no drive is due, in seconds. A new drive ends it early.
-#: It is long because each wake-up costs a millisecond of CPU time with cold caches.
+#: The longest duration of a `step`, in seconds, if no drive must be polled. A new drive ends it
+#: early. It is long because each wake-up costs a millisecond of CPU time with cold caches.
 _STEP_SECONDS = 60.0
 
 
 class HealthMonitor:
     """Holds the source of poll documents (`source`), the drives and the wear recorder (`wear`).
 
-    disks: returns the identity of each block device, by name, as the kernel reports it.
-    written_bytes: returns the bytes that the kernel has written to a device since boot.
-    saved_inventory: the value that `drives.to_state` returned in an earlier run, or None.
-    history: opens the wear history; None without a state directory, and `wear` is None then.
+    disks: returns the identity of each block device as the kernel reports it, keyed by name.
+    written_bytes: returns the bytes that the kernel has written to the device with a given name
+        since boot; None means unknown.
+    children: creates the object that runs smartctl.
+    saved_inventory: the value that `drives.to_state` returned in an earlier run; None means that
+        there is none.
+    history: opens the wear history. None means that there is no state directory; `wear` is then
+        None too.
     """
 
     def __init__(
@@ -83,13 +88,14 @@ class HealthMonitor:
             self.drives,
             clock=clock,
             collector_status=collector_status,
-            # The capabilities of this process, also where path.procfs is another host's /proc.
+            # The capabilities of this process are read, so that path.procfs does not apply: it may
+            # be another host's /proc.
             proc=Path("/proc"),
             new_poller=self._new_poller,
         )
 
     def reconfigure(self, settings: Settings) -> None:
-        """Apply reloaded settings; a changed polling plan restarts the poller.
+        """Applies reloaded settings. If the polling plan has changed, the poller is restarted.
 
         `smart.source` and `smart.directory` change only at a restart.
         """
@@ -115,10 +121,15 @@ class HealthMonitor:
 
 
 class DocumentSource:
-    """Passes poll documents to `drives`, one `step` at a time, on one thread.
+    """Passes poll documents from the agent or from a poller of this process to `drives`.
 
-    new_poller: creates the poller of this process when one is needed. A poller inherits the
-    processes of the one before it that cannot be ended.
+    One thread calls `step` repeatedly.
+
+    source: where the documents come from.
+    directory: the directory that the agent writes to.
+    proc: the path of /proc, from which the capabilities of this process are read.
+    new_poller: creates the poller of this process when one is needed. A new poller takes over the
+        processes of the one before it that cannot be ended.
     """
 
     def __init__(
@@ -142,9 +153,10 @@ class DocumentSource:
         self._poller: Poller | None = None
         self._children: Children | None = None
         self._is_stale = False
-        #: Held to wake the poller, and to replace it.
+        #: The lock that a thread holds while it wakes or replaces the poller.
         self._waking = threading.Lock()
-        #: Errors of the documents that were refused, by file name, until the file changes or goes.
+        #: Errors of the documents that were refused, keyed by file name. An error is kept until the
+        #: file changes or is removed.
         self._refused: dict[str, SourceError] = {}
         self._no_heartbeat = ""
         self._woken = threading.Event()
@@ -156,26 +168,32 @@ class DocumentSource:
         return self._poller is not None
 
     def rescan_soon(self) -> None:
-        """Look for drives after one was added or removed. For other threads."""
+        """Makes the poller look for drives soon, after one was added or removed.
+
+        Other threads may call it.
+        """
         with self._waking:
             if self._poller is not None:
                 self._poller.rescan_soon()
         self.wake()
 
     def wake(self) -> None:
-        """Make the current `step` return soon. For other threads."""
+        """Makes the current `step` return soon. Other threads may call it."""
         self._woken.set()
         with self._waking:
             if self._poller is not None:
                 self._poller.wake()
 
     def restart_polling(self) -> None:
-        """Replace the poller of this process by a new one. For other threads."""
+        """Makes the next `step` replace the poller of this process. Other threads may call it."""
         self._is_stale = True
         self.wake()
 
     def step(self) -> None:
-        """Read the documents that have changed, or poll the drives that are due."""
+        """Reads the agent's documents that have changed, or polls the drives that are due.
+
+        It then waits, at most 60 seconds. Problems are reported to the collector status.
+        """
         faults: tuple[SourceError, ...] = ()
         heartbeat = self._heartbeat()
         if heartbeat is not None or self._source is SmartSource.DIRECTORY:
@@ -194,7 +212,7 @@ class DocumentSource:
             self._woken.clear()
 
     def close(self) -> None:
-        """End the running processes within a bounded time. The drives keep their state."""
+        """Ends the running processes within a bounded time. The state of the drives is kept."""
         self._close_poller()
         if self._children is not None:
             self._children.close()
@@ -209,8 +227,8 @@ class DocumentSource:
             if self._children is not None:
                 poller.inherit(self._children)
             self._poller = poller
-        # If the directory exists, an agent may start. Two pollers of one drive must then not run
-        # for longer than the interval of a heartbeat.
+        # If the directory exists, an agent may start at any time. This process and the agent would
+        # then both poll the drives. The shorter step limits this to one heartbeat interval.
         is_alone = self._source is SmartSource.EXEC or not os.path.exists(self._reader.directory)
         self._poller.step(_STEP_SECONDS if is_alone else HEARTBEAT_SECONDS)
         heartbeat = self._drives.heartbeat
@@ -223,7 +241,11 @@ class DocumentSource:
             self._children = poller.hand_over()
 
     def _heartbeat(self) -> Heartbeat | None:
-        """The agent's heartbeat; None if it is not fresh, or this process is set to poll."""
+        """Returns the agent's heartbeat (its list of drives), which shows that the agent runs.
+
+        None means that there is no recent heartbeat, or that this process is configured to run
+        smartctl itself.
+        """
         if self._source is SmartSource.EXEC:
             return None
         self._no_heartbeat = ""
