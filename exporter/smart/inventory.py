@@ -1,4 +1,7 @@
-"""The inventory of all drives ever seen: a missing drive is reported also after a reboot."""
+"""Keeps the inventory of all drives ever seen, so that a missing drive is reported after a reboot.
+
+It does no I/O: the daemon saves the inventory in its state file.
+"""
 
 import logging
 import math
@@ -12,22 +15,27 @@ from exporter.smart.smartctl import Address
 
 log = logging.getLogger(__name__)
 
-#: Limit of drives in the inventory, including replaced ones.
+#: The largest number of drives in the inventory, including replaced ones.
 _MAX_DRIVES = 8192
 
-#: Limit of a text in the state file, in characters. Model names and serial numbers are shorter.
+#: The largest length of a text in the state file, in characters. Model names and serial numbers are
+#: shorter.
 _MAX_TEXT_CHARACTERS = 256
 
-#: Limit of instants in a state file: the year 5138. A drive with a
-#: later one would never leave the inventory.
+#: Limit of the times in a state file, in seconds of Unix time: the year 5138. A drive with a later
+#: time would never be removed from a full inventory, which drops the drives seen longest ago.
 _MAX_UNIX_TIME = 1e11
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDrive:
-    """A drive that has answered before, as it was last seen.
+    """A drive that has answered before, with the values that were last seen.
 
-    path, type: its address then. missing: True if a complete scan did not find it.
+    label: its `device` label.
+    path, type: its smartctl address.
+    first_seen_unix_time, last_seen_unix_time: when it first and last answered, in seconds.
+    model, serial, firmware, wwn: its identity. None means that it has not reported the value.
+    missing: True if the last complete scan did not find it.
     """
 
     label: str
@@ -43,11 +51,14 @@ class KnownDrive:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which it can be forgotten: serial number and WWN; without both its label."""
+        """The names that `ssd-exporter forget` accepts for the drive.
+
+        They are the serial number and the WWN. If it has neither, the name is its label.
+        """
         return tuple(name for name in (self.serial, self.wwn) if name) or (self.label,)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values for the state file."""
+        """Returns the fields as plain values for the state file, keyed by name."""
         return {name: getattr(self, name) for name in _FIELDS}
 
 
@@ -55,7 +66,7 @@ _FIELDS = tuple(field.name for field in fields(KnownDrive))
 
 
 def restored(row: Any) -> KnownDrive | None:
-    """The drive from a value of `to_state`; None if a field is missing or invalid."""
+    """Returns the drive for a result of `to_state`; None if a field is missing or invalid."""
     if not isinstance(row, Mapping):
         return None
     values: dict[str, Any] = {name: row.get(name) for name in _FIELDS}
@@ -81,7 +92,12 @@ def _is_time(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A drive that is present; `identity` is None if it has not answered."""
+    """A drive that is present.
+
+    address: its smartctl address.
+    label: its `device` label.
+    identity: the identity that it reported. None means that it has not answered.
+    """
 
     address: Address
     label: str
@@ -89,10 +105,14 @@ class Sighting:
 
 
 class Inventory:
-    """Every drive once, also if its address changes.
+    """All drives that were ever seen and not forgotten. A drive whose address changes remains one.
 
-    kept: the value of `to_state` from the state file, which may be damaged. Two records are the
-    same drive if their WWN is equal, else their serial number and model, else their address.
+    Two records with different serial numbers are two drives. Otherwise the WWNs are compared. If
+    one is missing, the models and the serial numbers are compared. Records with neither WWN nor
+    serial number are the same drive if the address is equal.
+
+    kept: the result of `to_state` from the state file. It may be damaged; None means that there is
+        no saved inventory.
     """
 
     def __init__(self, kept: Any = None) -> None:
@@ -109,7 +129,7 @@ class Inventory:
 
     @property
     def is_complete(self) -> bool:
-        """Whether a complete scan since the start has determined which drives are missing."""
+        """True if a complete scan since the start has determined which drives are missing."""
         return self._is_complete
 
     @property
@@ -123,20 +143,26 @@ class Inventory:
         return tuple(drive for drive in self._drives if drive.missing)
 
     def named(self, name: str) -> tuple[KnownDrive, ...]:
-        """The drives with this serial number or WWN, or label if a drive has neither."""
+        """Returns the drives that have this name in `KnownDrive.names`."""
         return tuple(drive for drive in self._drives if name in drive.names)
 
     def at(self, address: Address) -> KnownDrive | None:
-        """The drive at an address, also if it has not answered since the start; or None."""
+        """Returns the drive at an address, even if it has not answered since the start.
+
+        None means that no drive is known there.
+        """
         there = (d for d in self._drives if not d.missing and (d.path, d.type) == address)
         return next(there, None)
 
     def update(self, sightings: Iterable[Sighting], unix_time: float, *, complete: bool) -> None:
-        """Record the drives that are present, with one sighting each.
+        """Records which drives are present.
 
-        complete: True if a scan has succeeded, and each drive that it found was polled since.
-        Drives without a sighting are then missing. A drive that does not answer is taken for the
-        one that was last at its address.
+        A drive that does not answer is taken for the drive that was last at its address.
+
+        sightings: one for each drive that is present.
+        unix_time: the current time in seconds.
+        complete: True if a scan has succeeded and each drive that it found was polled since. The
+            drives without a sighting are then missing.
         """
         waiting = list(sightings)
         left = list(self._drives)
@@ -149,16 +175,16 @@ class Inventory:
         self._is_complete = self._is_complete or complete
 
     def forget(self, is_meant: Callable[[KnownDrive], bool]) -> int:
-        """Drop the missing drives for which `is_meant` is True, and return their number.
+        """Drops the missing drives for which `is_meant` returns True, and returns their number.
 
-        A drive that is present is not dropped: it would be added again at once.
+        A drive that is present is not dropped, because it would be added again at once.
         """
         before = len(self._drives)
         self._drives = [d for d in self._drives if not (d.missing and is_meant(d))]
         return before - len(self._drives)
 
     def to_state(self) -> list[dict[str, Any]]:
-        """Plain values for the state file."""
+        """Returns the drives as plain values for the state file."""
         return [drive.to_state() for drive in self._drives]
 
 
@@ -169,7 +195,10 @@ def _assigned(
     matches: Callable[[Sighting, KnownDrive], bool],
     unix_time: float,
 ) -> list[Sighting]:
-    """Move the drives that match a sighting from `left` to `now`; returns the other sightings."""
+    """Moves the drives that match a sighting from `left` to `now`.
+
+    Returns the sightings that match no drive. matches: the condition.
+    """
     by_hint: dict[str, list[KnownDrive]] = {}
     for drive in left:
         for hint in (f"{drive.path} {drive.type}", *drive.names):
@@ -241,10 +270,12 @@ def _seen(sighting: Sighting, before: KnownDrive | None, unix_time: float) -> Kn
 
 
 def _with_unique_names(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
-    """The drives with unique pairs of label and serial number, as the metrics need them.
+    """Returns the drives with unique pairs of label and serial number, which the metrics require.
 
-    Of two equal pairs, the drive that was seen later keeps the label. The WWN is appended to the
-    other label. Without a WWN the other drive is dropped.
+    Of two drives with equal pairs, the one that is present, else the one that was seen later, keeps
+    the label. The WWN is appended to the label of the other drive. If that has no WWN, it is
+    dropped. In the result the drives that are present come first, then the missing drives, the last
+    seen first.
     """
     result: dict[tuple[str, str | None], KnownDrive] = {}
     for drive in sorted(drives, key=lambda d: (d.missing, -d.last_seen_unix_time)):
@@ -258,5 +289,8 @@ def _with_unique_names(drives: Iterable[KnownDrive]) -> list[KnownDrive]:
 
 
 def _bounded(drives: list[KnownDrive]) -> list[KnownDrive]:
-    """The drives up to the limit. `_with_unique_names` puts those missing for longest last."""
+    """Returns the drives up to the limit. The drives that are missing for longest are dropped.
+
+    drives: the result of `_with_unique_names`, in which these drives are the last.
+    """
     return drives[:_MAX_DRIVES]
