@@ -1,8 +1,9 @@
-"""The result of one poll as a JSON document: built from smartctl's run, written, and parsed.
+"""Builds, encodes and parses poll documents. A poll document is the result of one poll of a drive.
 
-The agent writes one document for each drive and poll to a directory, failed polls included. The
-daemon reads them there (`document_directory`), or builds them in its own memory if it runs smartctl
-itself. The parser trusts nothing in a document: it checks each field's type and bounds.
+The agent writes each document as JSON to a directory (`document_directory`), also for a poll that
+failed. The daemon reads the documents there. If it runs smartctl itself, it builds them in its own
+memory. The parser trusts nothing in a document: it checks the type and range of each field. This
+module does no I/O.
 """
 
 import json
@@ -23,7 +24,7 @@ from exporter.smart.smartctl import Address
 VERSION = 1
 
 #: Limit of a document's size in bytes. Reports of real drives have up to 150 KB with all logs.
-#: smartctl may print 1 MiB, and each byte that is no UTF-8 becomes three.
+#: smartctl may print 1 MiB, and each byte that is not valid UTF-8 becomes three bytes.
 LARGEST_BYTES = 4 << 20
 
 _MAX_TEXT_CHARACTERS = 4096
@@ -45,7 +46,7 @@ _COMMAND_LINE, _DEVICE_OPEN = 1, 2
 
 
 class PollResult(str, Enum):
-    """How a poll ended. The values are label values of `ssd_smart_polls_total`."""
+    """How a poll ended. The values are label values of the metric `ssd_smart_polls_total`."""
 
     SUCCESS = "success"
     STANDBY = "standby"  # not polled, because that would have woken the drive
@@ -63,18 +64,21 @@ class PollResult(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class PollDocument:
-    """One poll. Instants are seconds of Unix time, durations are seconds.
+    """The result of one poll of a drive.
 
     path, type: the drive's address as smartctl takes it, for example /dev/bus/0 and megaraid,3.
     result: one of the values of `PollResult`.
-    interval_seconds: time from this poll to the next.
-    exit_status: smartctl's exit status; None if it did not exit.
+    began_at: when the poll started, in seconds of Unix time.
+    seconds: the duration of the poll, in seconds.
+    interval_seconds: the regular time between two polls of the drive.
+    exit_status: smartctl's exit status. None means that it did not exit by itself.
     is_daily: True if the error and self-test logs were read too.
-    message: details of the result for people; empty for a success.
-    last_success_at: start of this drive's last successful poll since the poller started, or None.
-    counts: number of polls since the poller started, by result.
-    report: smartctl's JSON object; empty if there is none. After a failed poll it holds
-    smartctl's messages and no health data.
+    message: details of the result, as text for people; empty for a success.
+    last_success_at: the start of the drive's last successful poll since the poller started, in
+        seconds of Unix time. None means that there was none.
+    counts: the number of polls since the poller started, keyed by result.
+    report: smartctl's JSON object; empty if there is none. After a failed poll it contains
+        smartctl's messages and no health data.
     """
 
     path: str
@@ -92,19 +96,22 @@ class PollDocument:
 
     @property
     def address(self) -> Address:
-        """The drive's address."""
+        """The drive's smartctl address."""
         return Address(self.path, self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The poller's list of drives, written regularly as a sign of life.
+    """The poller's list of drives. It is sent regularly and shows that the poller is running.
 
-    at: when it was written, in seconds of Unix time. interval_seconds: time to the next one.
-    scanned_at: when the last complete scan ended; None before the first one.
+    at: when it was sent, in seconds of Unix time.
+    interval_seconds: the longest time to the next heartbeat.
+    scanned_at: when the last successful scan ended, in seconds of Unix time. None means that none
+        has ended yet.
     drives: path and type of each drive.
-    stuck: path and type of each drive whose smartctl process cannot be ended.
-    problem: why scans or polls fail, for people; else empty.
+    stuck: path and type of each drive whose smartctl process cannot be ended. A scan that cannot be
+        ended has the path "--scan-open".
+    problem: why the last scan failed, as text for people; empty if it succeeded.
     """
 
     at: float
@@ -123,7 +130,10 @@ def poll_document(
     interval_seconds: float,
     is_daily: bool,
 ) -> PollDocument:
-    """The document of one smartctl run, without the counters over all polls."""
+    """Returns the document of one smartctl run, without `last_success_at` and `counts`.
+
+    finished: the result of the smartctl process. The other parameters are fields of `PollDocument`.
+    """
     result, message, report = poll_result(finished)
     return PollDocument(
         path=address.path,
@@ -148,9 +158,9 @@ _RESULT_OF_END = {
 
 
 def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
-    """Result, message for people and report of a smartctl run.
+    """Returns the result, a message for people, and the JSON report of a smartctl run.
 
-    The message is empty for a success. The report is empty if there is none.
+    The message is empty for a success. The report is empty if smartctl printed none.
     """
     if finished.end is not End.EXITED:
         return _RESULT_OF_END[finished.end], finished.message, {}
@@ -169,7 +179,7 @@ def poll_result(finished: Finished) -> tuple[PollResult, str, Json]:
 
 
 def _has_exited(finished: Finished) -> bool:
-    """True if the process ended by itself: a negative status is the number of a signal."""
+    """True if the process ended by itself. A negative status means that a signal ended it."""
     return finished.end is End.EXITED and finished.status is not None and finished.status >= 0
 
 
@@ -184,10 +194,12 @@ def _result_without_report(finished: Finished, e: ParseError) -> tuple[PollResul
 
 
 def _standby_result(messages: Sequence[str]) -> tuple[PollResult, str]:
-    """Smartctl reports SLEEP for every drive on which CHECK POWER MODE fails.
+    """Returns the result and message for a run with the exit status for standby.
 
-    That command fails if the drive is dead or the privilege to send it is missing. A drive that
-    really sleeps is woken by it (ataprint.cpp, ataPrintMain; libata resets a sleeping drive).
+    SLEEP in smartctl's messages does not mean standby. smartctl reports it for every drive on which
+    the command CHECK POWER MODE fails, because the drive is dead or the privilege to send it is
+    missing. A drive that really sleeps is woken by the command (ataprint.cpp, ataPrintMain; libata
+    resets a sleeping drive).
     """
     if any("in SLEEP mode" in message for message in messages):
         return PollResult.NO_ANSWER, (
@@ -207,7 +219,7 @@ def _failed_result(status: int, messages: Sequence[str]) -> tuple[PollResult, st
         return PollResult.REFUSED, f"{message}; {hint}"
     if status & _COMMAND_LINE and not re.search(r"Unable to detect|No such", message):
         return PollResult.BAD_REQUEST, message or "smartctl rejects its arguments"
-    # smartctl prints the cause as text, which --json leaves out.
+    # smartctl prints the cause only as text, and --json leaves it out.
     return PollResult.NO_ANSWER, message or (
         "the device was opened and the drive did not identify itself; a privilege may be missing"
     )
@@ -215,13 +227,17 @@ def _failed_result(status: int, messages: Sequence[str]) -> tuple[PollResult, st
 
 def _messages(report: Json) -> Iterator[str]:
     for row in Fields(report).rows("smartctl", "messages", maximum=8):
-        # This one lists all valid types.
+        # The message that starts with "=======> VALID" lists all valid types and is left out.
         if (text := row.text("string")) and not text.startswith("=======> VALID"):
             yield text
 
 
 def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:
-    """The file name of a drive's document: readable, and different for each address."""
+    """Returns the file name of a drive's document. It is readable and different for each address.
+
+    path, drive_type: the drive's smartctl address.
+    is_daily: True for the file of the last daily poll.
+    """
     address = f"{path} {drive_type}"
     slug = "".join(c if c.isalnum() and c.isascii() else "-" for c in address).strip("-")[:60]
     daily = ".daily" if is_daily else ""
@@ -229,14 +245,14 @@ def file_name(path: str, drive_type: str, *, is_daily: bool) -> str:
 
 
 def encoded(document: PollDocument | Heartbeat) -> bytes:
-    """The contents of the document's file."""
+    """Returns the contents of the document's file: JSON in UTF-8."""
     values = {name: getattr(document, name) for name in document.__dataclass_fields__}
     text = json.dumps({"version": VERSION, **values}, separators=(",", ":"), ensure_ascii=False)
     return text.encode("utf-8", "replace")
 
 
 def parse_poll_document(text: bytes) -> PollDocument:
-    """The document in a file's contents.
+    """Parses the contents of a document's file.
 
     Raises:
         ParseError: it is not a document of this version, or a field has a wrong type or size.
@@ -266,7 +282,7 @@ def parse_poll_document(text: bytes) -> PollDocument:
 
 
 def parse_heartbeat(text: bytes) -> Heartbeat:
-    """The heartbeat in a file's contents.
+    """Parses the contents of the heartbeat's file.
 
     Raises:
         ParseError: it is not a heartbeat of this version, or a field has a wrong type or size.
@@ -283,14 +299,19 @@ def parse_heartbeat(text: bytes) -> Heartbeat:
 
 
 class _Values:
-    """The fields of a document. Each method raises ParseError for a value of another type."""
+    """The fields of a document, keyed by name. Methods raise ParseError for a wrong type or range.
+
+    text: the contents of the document's file. The constructor raises ParseError if they are not a
+        JSON object of this version.
+    """
 
     def __init__(self, text: bytes) -> None:
         if len(text) > LARGEST_BYTES:
             raise ParseError(f"document: larger than {LARGEST_BYTES} bytes")
         try:
             values = json.loads(text)
-        # Besides its own error: numbers of 5,000 digits, deeply nested lists, invalid UTF-8.
+        # json raises these not only for invalid JSON, but also for numbers of 5,000 digits, deeply
+        # nested lists, and invalid UTF-8.
         except (ValueError, RecursionError) as e:
             raise ParseError(f"document: not JSON: {e}") from e
         if not isinstance(values, dict):
@@ -318,7 +339,8 @@ class _Values:
         value = self._values.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise ParseError(f"document: {name} is not a number")
-        # The comparison comes before the conversion: a number of 400 digits overflows a float.
+        # The range is checked before the conversion, because a number of 400 digits overflows a
+        # float.
         if not 0 <= value < 1e12 or not math.isfinite(value):
             raise ParseError(f"document: {name} is out of range")
         return float(value)
