@@ -1,7 +1,8 @@
 """Schedules SMART polls, runs smartctl for each, and isolates drives that hang.
 
-Everything happens in `step`, on the thread that calls it. smartctl runs in one process per drive,
-so that a drive that hangs delays no other drive.
+The work is done in `step`, on the thread that calls it. smartctl runs in one process for each
+drive, so that a drive that hangs delays no other drive. Times are monotonic seconds, unless a name
+or docstring says otherwise.
 """
 
 import math
@@ -19,14 +20,15 @@ from exporter.smart.poll_timing import AdapterQueue, DueQueue, PolledDrive, Stat
 from exporter.smart.smartctl import Address, Logs
 from exporter.threads import WakePipe
 
-#: A drive is retried after this time if its bridge is busy and is accessed by writes.
+#: Some USB bridges are accessed by writes to the volume, by one process at a time. A drive on a
+#: busy bridge is retried after this time, in seconds.
 _BRIDGE_RETRY_SECONDS = 1.0
 
-#: Polls that end within this time of the first are processed together: the second in a row costs
-#: half the CPU that it costs with cold caches.
+#: Polls that end within this time of the first one, in seconds, are processed together. With warm
+#: caches, each further poll costs half the CPU time.
 _TOGETHER_SECONDS = 0.5
 
-#: Interval at which further polls that have ended are collected meanwhile.
+#: During that time, the polls that have ended are collected at this interval, in seconds.
 _GATHER_SECONDS = 0.06
 
 #: The keys of the two scans: `SCAN` opens each drive, `LISTING` opens none.
@@ -38,10 +40,11 @@ LISTING = "listing"
 class PollSettings:
     """Limits of polling.
 
-    processes, processes_per_adapter: smartctl processes at a time, in total and per host adapter.
-    slowest_retry_seconds: the longest interval of a drive that does not answer in time. Each such
-    poll doubles its interval up to this.
-    daily_seconds: interval at which the daily logs are read.
+    processes, processes_per_adapter: the largest number of smartctl processes that run at a time,
+        in total and for the drives of one host adapter.
+    slowest_retry_seconds: the longest interval of a drive that does not answer in time. Each poll
+        that takes too long doubles the drive's interval, up to this value.
+    daily_seconds: the interval at which the error and self-test logs are read too.
     """
 
     processes: int = 8
@@ -53,10 +56,13 @@ class PollSettings:
 class PollScheduler:
     """Polls each drive at once, then once per interval.
 
-    It never runs two processes for one drive. A drive whose process cannot be ended is polled
-    again after that process has gone, also if an earlier scheduler started it. Drives on one path
-    are not polled together if one of them is accessed by writes to the volume: each would restore
-    the sector that the other has written.
+    It never runs two processes for one drive. A drive whose process cannot be ended is polled again
+    when that process has gone, even if an earlier scheduler started the process. Some drives behind
+    USB bridges are accessed by writes to a sector of the volume, which smartctl restores at its
+    end. Such a drive is not polled at the same time as another drive on the same path, because each
+    process would restore the sector that the other has written.
+
+    program: the path or name of smartctl.
     """
 
     def __init__(
@@ -83,11 +89,11 @@ class PollScheduler:
 
     @property
     def is_scan_stuck(self) -> bool:
-        """Whether a scan that opens drives was abandoned and still exists."""
+        """True if the process of a scan that opens drives was abandoned and still exists."""
         return SCAN in self._children.stuck()
 
     def set_targets(self, targets: Iterable[Target]) -> None:
-        """Replace the drives to poll. New ones are polled at once, in this order.
+        """Replaces the drives to poll. New drives are polled at once, in the given order.
 
         A process for a drive that was removed runs to its end, and its result is dropped.
         """
@@ -115,10 +121,13 @@ class PollScheduler:
             self._due.drop(address)
 
     def start_scan(self, limit_seconds: float, kind: str = SCAN) -> bool:
-        """Start a scan beside the polls; False if one of this kind still runs.
+        """Starts a scan, which runs at the same time as the polls.
 
-        kind: `SCAN` opens each drive and hangs with the first drive that hangs. `LISTING` opens
-        none and reports types less precisely (smartctl(8), --scan).
+        Returns False if a scan of the same kind still runs.
+
+        limit_seconds: the time limit of the scan.
+        kind: `SCAN` opens each drive and hangs at the first drive that hangs. `LISTING` opens no
+            drive and reports less precise types (smartctl(8), --scan).
         """
         if kind in self._scanning or kind in self._children.stuck():
             return False
@@ -130,29 +139,40 @@ class PollScheduler:
         return True
 
     def take_scan(self) -> Finished | None:
-        """The last scan that has ended, once; its key is the kind."""
+        """Returns the last scan that has ended, and forgets it; None if none has ended since.
+
+        The key of the result is the kind of the scan.
+        """
         scan, self._scan = self._scan, None
         return scan
 
     def wake(self) -> None:
-        """Make the current `step` return soon. The only method for other threads and signals."""
+        """Makes the current `step` return soon.
+
+        This is the only method that other threads and signal handlers may call.
+        """
         self._wake.set()
 
     def wake_on_signals(self) -> None:
-        """Make each signal wake `step`. For the main thread, also for `hand_over` and `close`."""
+        """Makes each signal wake `step`.
+
+        Call it on the main thread, and later also `hand_over` or `close`.
+        """
         self._wake.wake_on_signals()
 
     def step(self, timeout: float) -> Generator[PollDocument, None, None]:
-        """Start the polls that are due, and yield the documents of those that have ended.
+        """Starts the polls that are due, and yields the documents of the polls that have ended.
 
-        Yields nothing after `timeout` seconds, or sooner: when woken, when a scan ends, or when
-        another drive is due. Call it repeatedly and iterate over the result.
+        It waits until a poll ends, at most `timeout` seconds. It yields nothing if no poll ends in
+        this time, or if it is woken, a scan ends or another drive is due before. Call it repeatedly
+        and iterate over the whole result.
         """
         ended: list[Finished] = []
         until = self._clock.monotonic() + timeout
         while True:
             active = len(self._active)
-            # A drive that waits for a process starts as soon as one ends.
+            # If a drive waits for a free process, it must start as soon as another process ends.
+            # Then there is no pause to collect several results.
             gather = _GATHER_SECONDS if ended and not self._queue.waiting else 0.0
             more = self._round(until, gather)
             if more and not ended:
@@ -164,14 +184,19 @@ class PollScheduler:
         yield from self._documents(ended)
 
     def _documents(self, ended: Sequence[Finished]) -> Iterator[PollDocument]:
-        """One at a time: a parsed report takes ten times the memory of its text."""
+        """Yields the documents of processes that have ended, and reschedules their drives.
+
+        The documents are built one at a time, because a parsed report takes ten times the memory of
+        its text.
+        """
         left = deque(ended)
         try:
             while left:
                 if (document := self._finish(left.popleft())) is not None:
                     yield document
         finally:
-            # The receiver of a document may have raised: the other drives are still rescheduled.
+            # If the receiver of a document has raised an exception, the other drives must still be
+            # rescheduled.
             for finished in left:
                 self._finish(finished)
 
@@ -185,12 +210,16 @@ class PollScheduler:
             if isinstance(finished.key, Address):
                 self._queue.give_back(self._active[finished.key].adapter)
         self._release_stuck()
-        # The next drives work while the documents of these are processed.
+        # The next polls start before the documents are processed, so that both run at the same
+        # time.
         self._start_due()
         return ended
 
     def _expects_more(self, ended: Sequence[Finished], until: float) -> bool:
-        """Whether another poll is likely to end, or to start, until then."""
+        """True if another poll is likely to end or start before the time `until`.
+
+        ended: the processes whose results are already collected.
+        """
         now, due = self._clock.monotonic(), self._due.soonest()
         if now >= until:
             return False
@@ -203,21 +232,21 @@ class PollScheduler:
         )
 
     def inherit(self, children: Children) -> None:
-        """Take over the processes of an earlier scheduler. Call it before the first `step`."""
+        """Takes over the processes of an earlier scheduler. Call it before the first `step`."""
         self._children.close()
         self._children = children
 
     def hand_over(self) -> Children:
-        """End the running processes within a bounded time.
+        """Ends the running processes within a bounded time.
 
-        The children that are returned still hold the processes that could not be ended.
+        Returns the object that runs the processes. It still tracks those that could not be ended.
         """
         self._children.end_all()
         self._wake.close()
         return self._children
 
     def close(self) -> None:
-        """End the running processes within a bounded time."""
+        """Ends the running processes within a bounded time."""
         self.hand_over().close()
 
     def _start_due(self) -> None:
@@ -235,7 +264,7 @@ class PollScheduler:
                 self._schedule(ready, now + _BRIDGE_RETRY_SECONDS)
 
     def _is_busy(self, target: Target) -> bool:
-        """Whether another process uses its path and one of the two writes to the volume."""
+        """True if another process uses the target's path, and one of both writes to the volume."""
         path, may_kill = target.address.path, target.may_kill
         return any(
             address.path == path and not (may_kill and smartctl.may_be_killed(address.type))
@@ -262,7 +291,10 @@ class PollScheduler:
         return not_started + finished
 
     def _finish(self, finished: Finished) -> PollDocument | None:
-        """Reschedule the drive. Returns its document; None for a scan or a removed drive."""
+        """Processes the result of a process: stores that of a scan, or reschedules the drive.
+
+        Returns the poll document; None for a scan or a removed drive.
+        """
         address = finished.key
         if not isinstance(address, Address):
             self._scan = finished
@@ -284,7 +316,7 @@ class PollScheduler:
         return document if drive.wanted else None
 
     def _reschedule(self, drive: PolledDrive) -> None:
-        """Schedule the next poll of a drive whose process has gone."""
+        """Schedules the next poll of a drive whose process has gone."""
         del self._active[drive.target.address]
         drive.state = State.WAITING
         if drive.wanted:
@@ -292,7 +324,7 @@ class PollScheduler:
             self._schedule(drive, drive.next_due(self._clock.monotonic(), slowest))
 
     def _release_stuck(self) -> None:
-        """Reschedule the drives whose abandoned process has gone."""
+        """Reschedules the drives whose abandoned process has gone."""
         stuck = self._children.stuck()
         for drive in [d for d in self._active.values() if d.state is State.STUCK]:
             if drive.target.address not in stuck:
