@@ -1,7 +1,8 @@
-"""Decides when each drive is polled: its next moment, the queue of due drives, limits per adapter.
+"""Decides when each drive is polled, and limits the number of polls at a time per host adapter.
 
-A drive's moments lie on a grid that is shifted by its address. The grid is the same after every
-start, does not drift, and few drives share a moment.
+The polls of a drive have fixed start times, one interval apart. A hash of the drive's address
+shifts them, so that the polls of many drives are spread over the interval. The start times are the
+same after each restart and do not drift. Times are monotonic seconds. The module does no I/O.
 """
 
 import heapq
@@ -18,15 +19,17 @@ from exporter.smart import smartctl
 from exporter.smart.poll_document import PollResult
 from exporter.smart.smartctl import Address, Logs
 
-#: The first daily polls are spread over this time, so that a start does not read every log at once.
+#: A daily poll also reads the error and self-test logs. The first daily polls of all drives are
+#: spread over this time, in seconds, so that not all logs are read at once after a start.
 _FIRST_DAILY_SECONDS = 300.0
 
-#: Drives whose moments lie within this time are polled together: a wake-up with cold caches costs
-#: twice as much CPU as a poll that follows another one.
+#: Drives whose start times lie within this time, in seconds, are polled together. A poll after a
+#: wake-up with cold caches costs twice as much CPU time as a poll that follows another one.
 _SHARED_SECONDS = 15.0
 
-#: Distance between the starts within a shared moment, and the number of such starts. Until a new
-#: process runs, the interpreter's lock is held and a page would wait.
+#: Drives that are polled together start in a few groups: the time between two groups in seconds,
+#: and the number of groups. Starting a process holds the interpreter's lock until the process runs,
+#: and a request for the metrics page would wait for all of them.
 _START_INTERVAL_SECONDS, _STARTS_PER_MOMENT = 0.075, 4
 
 #: Results of a poll that took longer than its time limit, or printed too much.
@@ -37,11 +40,15 @@ _TOO_LONG = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A drive to poll, and how.
+    """A drive to poll, with the settings of its polls.
 
-    adapter: the host adapter that the drive shares with others, or the path.
+    address: the smartctl address of the drive.
+    adapter: the host adapter of the drive, which other drives may share; the path if unknown.
+    interval_seconds: the regular time between two polls.
+    timeout_seconds: the time limit of one poll.
     never_kill: True if a smartctl process for this drive must run to its end.
-    spins: False for a drive that is known to be an SSD; it is polled in every power mode.
+    spins: False if the drive is known to be an SSD. An SSD is polled in every power mode, other
+        drives are not polled in standby.
     """
 
     address: Address
@@ -53,26 +60,30 @@ class Target:
 
     @property
     def may_kill(self) -> bool:
-        """Whether a smartctl process for this drive may be ended early."""
+        """True if a smartctl process for this drive may be ended early."""
         return not self.never_kill and smartctl.may_be_killed(self.address.type)
 
 
 class State(Enum):
-    """What a polled drive waits for."""
+    """The state of a polled drive."""
 
-    WAITING = 0  # for its next moment
-    READY = 1  # for a free process
-    RUNNING = 2
+    WAITING = 0  # it waits for its next start time
+    READY = 1  # its start time is reached, and it waits for a free process
+    RUNNING = 2  # its process is running
     STUCK = 3  # its process was abandoned and still exists
 
 
 @dataclass(slots=True)
 class PolledDrive:
-    """The state of a target between polls. Instants are monotonic, except `began_at_unix`.
+    """The state of a target from one poll to the next.
 
+    daily_due: when the next daily poll is due.
     wanted: False after the drive was removed from the targets.
-    adapter: the adapter whose process limit the running poll counts against.
-    late: number of polls in a row that took longer than their time limit.
+    adapter: the host adapter whose limit of processes includes the running poll.
+    logs: the logs that the last poll reads.
+    began: the start of the last poll; minus infinity before the first one.
+    began_at_unix: the start of the last poll, in seconds of Unix time.
+    late: the number of polls in a row that took longer than their time limit or printed too much.
     """
 
     target: Target
@@ -87,31 +98,40 @@ class PolledDrive:
 
     @property
     def was_polled(self) -> bool:
-        """Whether this poller has started a poll of the drive."""
+        """True if this poller has started a poll of the drive."""
         return self.began > -math.inf
 
     @classmethod
     def new(cls, target: Target, now: float) -> "PolledDrive":
-        """The state of a drive that has just been found."""
+        """Returns the state of a drive that has just been found."""
         return cls(target, now + _hash_ratio(target.address, "daily") * _FIRST_DAILY_SECONDS)
 
     def start_poll(self, now: float, unix_time: float) -> None:
-        """Record the start of a poll, which reads the daily logs if they are due."""
+        """Records the start of a poll, and decides whether it is a daily poll.
+
+        now, unix_time: the current monotonic time and the current wall time, in seconds.
+        """
         self.logs = Logs.DAILY if self.daily_due <= now else Logs.REGULAR
         self.state, self.began, self.began_at_unix = State.RUNNING, now, unix_time
 
     def end_poll(self, result: str, daily_seconds: float) -> None:
-        """Record the result of the poll.
+        """Records the result of the poll.
 
-        A daily poll that took too long is not repeated on the same day. After one that failed for
-        another reason the daily logs stay due.
+        A daily poll that took too long is not repeated on the same day. If a daily poll failed for
+        another reason, the next poll is a daily poll again.
+
+        result: a value of `PollResult`.
+        daily_seconds: the interval of the daily polls.
         """
         self.late = self.late + 1 if result in _TOO_LONG else 0
         if self.logs is Logs.DAILY and (self.late or result == PollResult.SUCCESS):
             self.daily_due = self.began + daily_seconds
 
     def next_due(self, now: float, slowest_retry_seconds: float) -> float:
-        """The next moment on the grid; later if the last polls took too long."""
+        """Returns when the next poll is due; later than the regular time if polls took too long.
+
+        slowest_retry_seconds: the longest interval of a drive whose polls take too long.
+        """
         if not self.was_polled:
             return now
         interval = self.target.interval_seconds
@@ -120,8 +140,8 @@ class PolledDrive:
             rest = max(interval, min(backoff, slowest_retry_seconds))
             return max(now, self.began + rest)
         due = self._next_on_grid(now)
-        # The daily poll has a moment of its own, once. If the drive was in standby then, the daily
-        # logs are read at the next regular moment and not at once.
+        # A daily poll that becomes due earlier has a start time of its own. If the drive was in
+        # standby at that time, the daily poll is overdue: it replaces the next regular poll.
         return min(due, self.daily_due) if now < self.daily_due else due
 
     def _next_on_grid(self, now: float) -> float:
@@ -129,13 +149,14 @@ class PolledDrive:
         shared = min(_SHARED_SECONDS, interval / 2)
         moment, rest = divmod(_hash_ratio(self.target.address, "regular") * interval, shared)
         offset = moment * shared + rest * _STARTS_PER_MOMENT // shared * _START_INTERVAL_SECONDS
-        # At least half an interval after a poll outside the grid, such as the first one.
+        # A poll can be at another time than the regular ones, such as the first poll. The next
+        # regular poll is at least half an interval later.
         earliest = max(now, self.began + interval / 2)
         return offset + (math.floor((earliest - offset) / interval) + 1) * interval
 
 
 def _hash_ratio(address: Address, purpose: str) -> float:
-    """A number from 0 to 1 that depends on the address and the purpose only."""
+    """Returns a number from 0 to 1 that depends only on the address and the purpose."""
     return zlib.crc32(f"{purpose} {address}".encode()) / 2.0**32
 
 
@@ -143,34 +164,34 @@ KeyT = TypeVar("KeyT", bound=Hashable)
 
 
 class DueQueue(Generic[KeyT]):
-    """Items with the instant at which each is due. Equal instants keep the order of insertion.
+    """A queue of items that are due at given times. Items due at the same time keep their order.
 
     Insertion and removal take time proportional to the logarithm of the number of items.
     """
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, KeyT]] = []
-        #: The valid ticket of each item. A heap entry with another ticket is void.
+        #: The number of the valid heap entry of each item. Entries with another number are ignored.
         self._tickets: dict[KeyT, int] = {}
         self._next = itertools.count(1)
 
     def put(self, item: KeyT, due: float) -> None:
-        """Add the item, or change the instant at which it is due."""
+        """Adds the item, or changes the time at which it is due."""
         ticket = self._tickets[item] = next(self._next)
         heapq.heappush(self._heap, (due, ticket, item))
 
     def drop(self, item: KeyT) -> None:
-        """Remove the item if it is in the queue."""
+        """Removes the item if it is in the queue."""
         self._tickets.pop(item, None)
 
     def soonest(self) -> float | None:
-        """The instant at which the next item is due; None if the queue is empty."""
+        """Returns the time at which the next item is due; None if the queue is empty."""
         while self._heap and not self._is_valid(self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def take(self, now: float) -> KeyT | None:
-        """Remove and return the next item that is due; None if none is."""
+        """Removes and returns the next item that is due; None if no item is due."""
         due = self.soonest()
         if due is None or due > now:
             return None
@@ -194,10 +215,14 @@ class _Adapter(Generic[ItemT]):
 
 
 class AdapterQueue(Generic[ItemT]):
-    """Items that wait for a free process, with a limit in total and a limit per adapter.
+    """A queue of items that wait for a free process.
 
-    Items leave in the order of insertion as far as the limits allow: a busy adapter delays its own
-    items only. Each operation takes time proportional to the logarithm of the number of adapters.
+    The number of processes is limited in total and per host adapter. Items leave in the order of
+    insertion as far as the limits allow: a busy adapter delays only its own items. Each operation
+    takes time proportional to the logarithm of the number of adapters.
+
+    waiting: the number of items in the queue.
+    running: the number of items that were taken and not given back.
     """
 
     def __init__(self, limit: int, limit_per_adapter: int) -> None:
@@ -205,24 +230,28 @@ class AdapterQueue(Generic[ItemT]):
         self._limit_per_adapter = limit_per_adapter
         self._adapters: dict[str, _Adapter[ItemT]] = {}
         self._places = itertools.count()
-        #: Adapters that have an item and a free process, by the place of their first item.
+        #: A heap of the adapters that have a waiting item and a free process, with the number of
+        #: their first item. Items are numbered in the order of insertion.
         self._free: list[tuple[int, str]] = []
         self.waiting = 0
         self.running = 0
 
     def put(self, adapter: str, item: ItemT) -> None:
-        """Add an item to the adapter's queue."""
+        """Adds an item to the adapter's queue."""
         self._adapters.setdefault(adapter, _Adapter()).waiting.append((next(self._places), item))
         self.waiting += 1
         self._offer(adapter)
 
     @property
     def can_take(self) -> bool:
-        """Whether `take` would return an item."""
+        """True if `take` would return an item."""
         return bool(self._free) and self.running < self._limit
 
     def take(self) -> ItemT | None:
-        """The next item within the limits, or None. `give_back` must follow when it has ended."""
+        """Removes and returns the next item that the limits allow; None if there is none.
+
+        When the process of the item has ended, `give_back` must be called.
+        """
         if not self.can_take:
             return None
         _, name = heapq.heappop(self._free)
@@ -236,7 +265,7 @@ class AdapterQueue(Generic[ItemT]):
         return item
 
     def give_back(self, adapter: str) -> None:
-        """Free the process of an item that was taken."""
+        """Records that the process of an item of this adapter has ended."""
         self._adapters[adapter].running -= 1
         self.running -= 1
         self._offer(adapter)
