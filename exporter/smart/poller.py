@@ -1,7 +1,8 @@
-"""Polls all drives of a host: scans for drives, polls each, and passes on the poll documents.
+"""Finds and polls all drives of a host, and passes on the results as poll documents.
 
-The agent and a daemon that runs smartctl itself use the same poller. Only the receiver of the
-documents differs.
+A poll document is the result of one poll of a drive. A heartbeat is the list of the drives, which
+is sent regularly. The agent, and a daemon that runs smartctl itself, use the same poller. Only the
+receiver of the documents differs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,21 +24,23 @@ from exporter.smart.poll_scheduler import PollScheduler, PollSettings
 from exporter.smart.poll_timing import Target
 from exporter.smart.smartctl import Address
 
-#: Interval of the heartbeat for a receiver in another process.
+#: Interval of the heartbeat for a receiver in another process, in seconds.
 HEARTBEAT_SECONDS = 15.0
 
-#: A scan is retried after this time if the last one still runs.
+#: If the last scan still runs when the next one is due, that is tried again after this time, in
+#: seconds.
 _SCAN_RETRY_SECONDS = 5.0
 
-#: The shortest time between two scans that `rescan_soon` asks for: a scan opens every drive.
+#: The shortest time between two scans that `rescan_soon` requests, in seconds. It is long because a
+#: scan opens every drive.
 _MIN_SCAN_INTERVAL_SECONDS = 30.0
 
-#: After a start a thousand drives report their identity one by one. The best addresses are worked
-#: out at this interval, and again after the last drive.
+#: After a start, a thousand drives report their identity one by one. The best address of each drive
+#: is therefore determined only at this interval, in seconds, and again after the last drive.
 _GATHER_SECONDS = 1.0
 
-#: Parts of a report that hold health data. Of two addresses of one drive the one whose report has
-#: more of them is polled.
+#: Parts of smartctl's report that contain health data. If a drive has two addresses, the one whose
+#: report has more of these parts is polled.
 _HEALTH_LOGS = (
     "smart_status",
     "ata_smart_attributes",
@@ -47,7 +50,7 @@ _HEALTH_LOGS = (
     "temperature",
 )
 
-#: Parts of a report from which the drive's identity is parsed.
+#: Parts of smartctl's report from which the drive's identity is parsed.
 _IDENTITY_KEYS = (
     *("device", "model_name", "scsi_model_name", "scsi_vendor", "scsi_product", "scsi_revision"),
     *("serial_number", "wwn", "logical_unit_id", "firmware_version", "user_capacity"),
@@ -57,9 +60,19 @@ _IDENTITY_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class PollingPlan:
-    """Which drives to poll and how often. The fields are those of `config.SmartSettings`.
+    """The settings of a poller: which drives to poll, and how often.
 
-    The record does not depend on the configuration's code, which the agent does not import.
+    The fields are those of `config.SmartSettings`. This class exists because the agent must not
+    import the code of the configuration.
+
+    program: the path or name of smartctl.
+    nvme_interval_seconds, interval_seconds: the interval of the polls of NVMe drives and of other
+        drives.
+    timeout_seconds: the time limit of one poll.
+    processes, processes_per_adapter: the largest number of smartctl processes that run at a time,
+        in total and for the drives of one host adapter.
+    rescan_seconds: the interval of the scans for drives.
+    include, exclude, drives, overrides: as in `discovery.Selection`.
     """
 
     program: str = "smartctl"
@@ -76,12 +89,14 @@ class PollingPlan:
 
 
 class Poller:
-    """Passes each poll document to `on_document` and the list of drives to `on_heartbeat`.
+    """Polls all drives of a host. One thread calls `step` repeatedly.
 
-    The heartbeat is sent when the list changes, and at least every `heartbeat_seconds`, so that a
-    longer silence means that the poller has ended.
-
-    sys, root: where /sys and the / with the device nodes are.
+    children: runs smartctl.
+    sys: the path of /sys.
+    root: the path of the / that contains the device nodes.
+    on_document: called with each poll document.
+    on_heartbeat: called with the list of drives when it changes, and at least every
+        `heartbeat_seconds`. If there is none for a longer time, the poller has ended.
     """
 
     def __init__(
@@ -122,22 +137,26 @@ class Poller:
 
     @property
     def is_settled(self) -> bool:
-        """Whether a scan has ended and each drive that it found was polled once."""
+        """True if a scan has ended and each drive that it found was polled once."""
         polled = all(target.address in self._history for target in self._targets)
         return self._scanner.is_settled and polled
 
     def wake(self) -> None:
-        """Make the current `step` return soon. For other threads."""
+        """Makes the current `step` return soon. Other threads may call it."""
         self._scheduler.wake()
 
     def wake_on_signals(self) -> None:
-        """Make each signal wake `step`. For the main thread, also for `hand_over` and `close`."""
+        """Makes each signal wake `step`.
+
+        Call it on the main thread, and later also `hand_over` or `close`.
+        """
         self._scheduler.wake_on_signals()
 
     def rescan_soon(self) -> None:
-        """Look for drives after one was added or removed.
+        """Makes the next `step` look for drives. Call it after a drive was added or removed.
 
-        /sys is read at once. The scan, which opens every drive, follows at most every 30 seconds.
+        The next `step` reads /sys. The scan, which opens every drive, is also requested; between
+        two requested scans there are at least 30 seconds.
         """
         self._is_outdated = True
         soon = max(self._clock.monotonic(), self._earliest_requested_scan)
@@ -146,9 +165,10 @@ class Poller:
             self._earliest_requested_scan = soon + _MIN_SCAN_INTERVAL_SECONDS
 
     def step(self, timeout: float) -> None:
-        """Poll the drives that are due and pass on the documents.
+        """Polls the drives that are due, and passes on the documents and heartbeats.
 
-        Returns after `timeout` seconds or sooner. Exceptions of the receivers are not caught.
+        It returns after `timeout` seconds or sooner. It does not catch exceptions of `on_document`
+        and `on_heartbeat`.
         """
         now = self._clock.monotonic()
         if self._is_outdated:
@@ -174,24 +194,29 @@ class Poller:
             self._send_heartbeat()
 
     def inherit(self, children: Children) -> None:
-        """Take over the processes that an earlier poller handed over. Call it before `step`."""
+        """Takes over the processes that an earlier poller handed over. Call it before `step`."""
         self._scheduler.inherit(children)
 
     def hand_over(self) -> Children:
-        """End the running processes within a bounded time.
+        """Ends the running processes within a bounded time.
 
-        The next poller of these drives must `inherit` the children that are returned. They hold
-        the processes that may not be killed or cannot be, and no second one is started for their
-        drives.
+        Returns the object that runs the processes. It still tracks those that must not or cannot be
+        killed. The next poller of the drives must `inherit` it, so that it starts no second process
+        for these drives.
         """
         return self._scheduler.hand_over()
 
     def close(self) -> None:
-        """End the running processes within a bounded time."""
+        """Ends the running processes within a bounded time."""
         self._scheduler.close()
 
     def _must_retarget(self) -> bool:
-        """Whether there are other candidates, or a drive has reported a new identity."""
+        """True if the list of polled drives must be determined again.
+
+        This is the case after other drives were found, or after a drive reported a new identity.
+        After a new identity it is delayed, so that the identities of many drives are handled
+        together.
+        """
         if self._candidates_changed or self._identity_changed_at is None:
             return self._candidates_changed
         waited = self._clock.monotonic() - self._identity_changed_at
@@ -206,7 +231,7 @@ class Poller:
         self._candidates_changed = True
 
     def _retarget(self) -> None:
-        """Poll each drive through its best address."""
+        """Sets the drives to poll: each drive is polled at its best address only."""
         duplicates = self._history.duplicates(self._candidates)
         self._targets = tuple(
             self._target(candidate)
@@ -230,7 +255,10 @@ class Poller:
         )
 
     def _spins(self, address: Address, identity: DriveIdentity) -> bool:
-        """False if the drive, or before its first poll the kernel, reports an SSD."""
+        """False if the drive is known to be an SSD.
+
+        The drive itself reports this. Before it has, the kernel's value is used.
+        """
         if identity.rotational is not None or not addressing.is_direct(address, self._nodes):
             return identity.rotational is not False
         name = address.path.removeprefix("/dev/")
@@ -245,7 +273,7 @@ class Poller:
         if changed and self._identity_changed_at is None:
             self._identity_changed_at = self._clock.monotonic()
         if candidate.volume and not self._history.has_answered(address):
-            # The drives of a RAID volume have addresses of their own.
+            # The address is probably a RAID volume. Its drives have addresses of their own.
             return
         self._on_document(
             replace(
@@ -284,7 +312,14 @@ class Poller:
 
 @dataclass(slots=True)
 class _AddressHistory:
-    """counts: polls by result. identity_values: the values of `_IDENTITY_KEYS` of the answer."""
+    """The poll results of one address.
+
+    counts: the number of polls, keyed by result.
+    last_success_at: the start of the last successful poll, in seconds of Unix time; None means that
+        there was none.
+    answer: the identity that last answered; None means that no drive has answered.
+    identity_values: the parts of the last report from which the identity was parsed.
+    """
 
     counts: dict[str, int] = field(default_factory=dict)
     last_success_at: float | None = None
@@ -293,25 +328,25 @@ class _AddressHistory:
 
 
 class PollHistory:
-    """The results and the identity of each polled address between two polls.
+    """The poll results and the identity of each polled address.
 
-    It determines which addresses lead to one drive, and through which of them it is polled.
+    They show which addresses lead to the same drive, and which of them is the best one to poll.
     """
 
     def __init__(self) -> None:
         self._addresses: dict[Address, _AddressHistory] = {}
 
     def __contains__(self, address: Address) -> bool:
-        """Whether the address was polled, with any result."""
+        """True if the address was polled, with any result."""
         return address in self._addresses
 
     def keep(self, addresses: Iterable[Address]) -> None:
-        """Drop all other addresses."""
+        """Drops the results of all addresses that are not in `addresses`."""
         for gone in self._addresses.keys() - set(addresses):
             del self._addresses[gone]
 
     def record(self, document: PollDocument, nodes: DeviceNodes) -> bool:
-        """Record a poll; True if another identity than before answered at its address."""
+        """Records a poll. Returns True if another identity than before answered at the address."""
         history = self._addresses.setdefault(document.address, _AddressHistory())
         history.counts[document.result] = history.counts.get(document.result, 0) + 1
         if document.result == PollResult.SUCCESS:
@@ -321,25 +356,25 @@ class PollHistory:
         return _record_answer(history, document.address, document.report, nodes)
 
     def has_answered(self, address: Address) -> bool:
-        """Whether a drive has answered at the address."""
+        """True if a drive has answered at the address."""
         history = self._addresses.get(address)
         return history is not None and history.answer is not None
 
     def identity(self, address: Address) -> DriveIdentity:
-        """The identity that last answered at the address; empty if none has."""
+        """Returns the identity that last answered at the address; empty if none has answered."""
         history = self._addresses.get(address)
         return history.answer.identity if history and history.answer else DriveIdentity()
 
     def counts(self, address: Address) -> dict[str, int]:
-        """The number of polls of the address, by result."""
+        """Returns the number of polls of the address, keyed by result."""
         return dict(self._addresses[address].counts)
 
     def last_success_at(self, address: Address) -> float | None:
-        """Start of the last successful poll, in seconds of Unix time."""
+        """Returns the start of the last successful poll in Unix seconds; None if there was none."""
         return self._addresses[address].last_success_at
 
     def duplicates(self, addresses: Iterable[Address]) -> set[Address]:
-        """The addresses whose drive has a better address."""
+        """Returns those of the addresses whose drive also has a better address."""
         answers = [
             history.answer
             for address in addresses
@@ -351,7 +386,8 @@ class PollHistory:
 def _record_answer(
     history: _AddressHistory, address: Address, report: Json, nodes: DeviceNodes
 ) -> bool:
-    # Every poll reports the same values. Parsing them each time would be a tenth of its CPU time.
+    # Most polls report the same values. To parse them each time would take a tenth of the CPU time
+    # of a poll.
     values = tuple(report.get(key) for key in _IDENTITY_KEYS)
     if history.answer is not None and values == history.identity_values:
         return False

@@ -1,4 +1,4 @@
-"""Builds the polling plan from the settings."""
+"""Builds the polling plan, which contains the settings of the poller, from the configuration."""
 
 from exporter.config import DeviceSettings, Settings
 from exporter.smart.discovery import Override
@@ -9,7 +9,7 @@ OFF = "off"
 
 
 def of(settings: Settings) -> PollingPlan:
-    """The polling plan of these settings."""
+    """Returns the polling plan for these settings."""
     smart = settings.smart
     return PollingPlan(
         program=settings.path.smartctl,
@@ -27,7 +27,7 @@ def of(settings: Settings) -> PollingPlan:
 
 
 def rated_bytes(settings: Settings) -> dict[str, int]:
-    """The configured rated endurance in bytes, by label."""
+    """Returns the configured rated endurance of drives in bytes, keyed by label."""
     return {
         name: int(device.rated_bytes_written)
         for name, device in settings.device.items()
