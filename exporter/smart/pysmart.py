@@ -1,9 +1,10 @@
-"""Parses smartctl's text output with pySMART, which starts no process here.
+"""Parses smartctl's text output with pySMART, but does not let pySMART start any process.
 
-pySMART 1.4.3 runs smartctl without a timeout, guesses the encoding of its output (26 MB and 61 ms
-at the first use), runs it several times for one drive, and raises many kinds of exceptions for text
-that it does not expect. This module therefore passes the text to pySMART and raises `ParseError`
-for its failures. pySMART is imported at the first use, and never by the process that polls drives.
+pySMART 1.4.3 runs smartctl without a timeout and several times for one drive. It guesses the
+encoding of the output, which takes 26 MB and 61 ms at the first use. It raises many kinds of
+exceptions for text that it does not expect. This module therefore passes the text to pySMART and
+raises `ParseError` for its failures. pySMART is imported at the first use, and never by the process
+that polls drives.
 """
 
 import logging
@@ -16,20 +17,22 @@ from typing import Any, TypeAlias, TypeVar
 
 from exporter.errors import NotAvailable, ParseError
 
-#: Limits of the text: characters of a line, and lines. smartctl prints less, also with every log.
-#: The rest is dropped.
+#: Limits of the text that is parsed: characters of a line, and number of lines. The rest is
+#: dropped. smartctl prints less, even with all logs.
 _MAX_LINE_CHARACTERS = 512
 _MAX_LINES = 8192
 
-#: Limit of error messages that are returned.
+#: The largest number of error messages that are returned.
 _MAX_ERRORS = 10
 
-#: Limit of gaps in a line; lines with more are dropped. The widest table has twelve columns.
+#: The largest number of gaps in a line. A gap is two or more spaces. Lines with more gaps are
+#: dropped; the widest table has twelve columns.
 _MAX_GAPS = 16
 
 _GAP = re.compile(r"\s{2,}")
 
-#: Lines that only one protocol's report has (ataprint, nvmeprint and scsiprint of smartmontools).
+#: Lines that occur in the text of one protocol only (ataprint, nvmeprint and scsiprint of
+#: smartmontools).
 _PROTOCOLS: Sequence[tuple[str, re.Pattern[str]]] = (
     ("NVMe", re.compile(r"NVMe Version:|SMART/Health Information \(NVMe|Self-test Log \(NVMe")),
     ("ATA", re.compile(r"S?ATA (?:Version|Standard) is:|General SMART Values|.*Specific SMART A")),
@@ -45,22 +48,27 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 
-#: By protocol: pySMART's name of the interface, and a device name that matches it: pySMART also
-#: searches "nvme" in the device name. It raises ValueError for smartctl's other types. With "sat"
-#: it runs no further commands to detect the type.
+#: For each protocol: pySMART's name of the interface, and a device name that matches it, because
+#: pySMART also looks for "nvme" in the device name. pySMART raises ValueError for smartctl's other
+#: types. With "sat" it runs no further commands to detect the type.
 _INTERFACES = {"NVMe": ("nvme", "nvme0"), "ATA": ("sat", "sda"), "SCSI": ("scsi", "sda")}
 
-#: The output for `-l sasphy`. For any other, pySMART reads all data of the drive twice more.
+#: The output that pySMART gets for `-l sasphy`. With any other output, it would read all data of
+#: the drive two more times.
 _SAS_PHY_OUTPUT = ["", "", "", "", "SAS SSP"]
 
 T = TypeVar("T")
 
-#: Returns smartctl's output, as lines, and its exit status, for the arguments of smartctl.
+#: A function that runs smartctl with the given arguments and returns its output, as lines, and its
+#: exit status.
 RunSmartctl: TypeAlias = Callable[[Sequence[str]], tuple[list[str], int]]
 
 
 def parse_protocol(lines: Iterable[str]) -> str | None:
-    """The drive's protocol, named as in smartctl's JSON: NVMe, ATA or SCSI. None if not printed."""
+    """Returns the drive's protocol, named as in smartctl's JSON: NVMe, ATA or SCSI.
+
+    None means that smartctl's text does not show it.
+    """
     for line in lines:
         for name, pattern in _PROTOCOLS:
             if pattern.match(line[:_MAX_LINE_CHARACTERS]):
@@ -69,7 +77,7 @@ def parse_protocol(lines: Iterable[str]) -> str | None:
 
 
 def parse_errors(lines: Iterable[str]) -> Iterator[str]:
-    """The error messages of smartctl, at most ten."""
+    """Yields the error messages in smartctl's text, at most ten."""
     number = 0
     for line in lines:
         if number < _MAX_ERRORS and _ERROR.search(line[:_MAX_LINE_CHARACTERS]):
@@ -78,45 +86,52 @@ def parse_errors(lines: Iterable[str]) -> Iterator[str]:
 
 
 def normalized(lines: Iterable[str]) -> list[str]:
-    """The lines in a form that pySMART 1.4.3 can parse in bounded time.
+    """Returns the lines in a form that pySMART 1.4.3 can parse in bounded time.
 
-    pySMART's regular expressions for self-test logs backtrack over every way to divide a gap. They
-    require at least two spaces, to which each gap is shortened. Two empty lines are appended: they
-    end a table that was cut off.
+    A gap is two or more spaces between columns. pySMART's regular expressions for self-test logs
+    need at least two spaces, and for a long gap they try every way to divide it. Each gap is
+    therefore shortened to two spaces. Two empty lines are appended, because they end a table that
+    was cut off.
     """
     result = []
     for number, line in enumerate(lines):
         if number >= _MAX_LINES:
             break
         short = _GAP.sub("  ", line[:_MAX_LINE_CHARACTERS].rstrip())
-        # Dell's second product name follows the model, and pySMART takes the last one.
+        # Dell drives have a second product name in a line after the model. pySMART would take it
+        # for the model.
         if short.count("  ") <= _MAX_GAPS and not short.startswith("Add. Product Id"):
             result.append(_normalized_line(short))
     return [*result, "", ""]
 
 
 def parse_device(lines: Sequence[str], protocol: str) -> Any:
-    """The pySMART Device that is parsed from the output of `smartctl --all`.
+    """Returns the pySMART Device for the output of `smartctl --all`.
 
-    protocol: as for `new_device`.
+    lines: the text output of smartctl.
+    protocol: the drive's protocol, named as in smartctl's JSON.
 
     Raises:
         NotAvailable: pySMART is not installed.
-        ParseError: pySMART cannot parse the text.
+        ParseError: pySMART cannot parse the text, or does not support the protocol.
     """
     text = normalized(lines)
     return new_device(lambda _: (list(text), 0), protocol)
 
 
 def new_device(run_smartctl: RunSmartctl, protocol: str) -> Any:
-    """A new pySMART Device. A reused one would repeat the messages of its earlier updates.
+    """Returns a new pySMART Device, which calls `run_smartctl` instead of starting a process.
 
-    run_smartctl: called for the arguments --all, -t and -X. It adds the drive's address itself.
+    A Device that is used again would repeat the messages of its earlier updates.
+
+    run_smartctl: called with arguments that contain --all, -t or -X. It must add the drive's
+        address itself.
     protocol: the drive's protocol, named as in smartctl's JSON.
 
     Raises:
         NotAvailable: pySMART is not installed.
-        ParseError: pySMART cannot parse the output of `run_smartctl`.
+        ParseError: pySMART cannot parse the output of `run_smartctl`, or does not support the
+            protocol.
     """
     if protocol not in _INTERFACES:
         raise ParseError(f"pySMART does not support the protocol {protocol[:40]!r}")
@@ -125,7 +140,7 @@ def new_device(run_smartctl: RunSmartctl, protocol: str) -> Any:
     def run(arguments: Sequence[str]) -> tuple[list[str], int]:
         if "sasphy" in arguments:
             return list(_SAS_PHY_OUTPUT), 0
-        if "-l" in arguments:  # sataphy and background: logs that are not used here
+        if "-l" in arguments:  # for sataphy and background, logs that are not used here
             return [], 1
         return run_smartctl(arguments)
 
@@ -134,9 +149,10 @@ def new_device(run_smartctl: RunSmartctl, protocol: str) -> Any:
 
 
 def call(function: Callable[[], T]) -> T:
-    """The result of a function that calls pySMART.
+    """Calls a function that uses pySMART, and returns its result.
 
     Raises:
+        NotAvailable: pySMART is not installed.
         ParseError: pySMART raised an exception, because of text that it does not expect.
     """
     try:
@@ -147,7 +163,12 @@ def call(function: Callable[[], T]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """pySMART's classes, which have no types, and the exceptions for text that it cannot parse."""
+    """The parts of pySMART that are used here. They are typed Any: pySMART has no type annotations.
+
+    device: the class Device.
+    smartctl: a subclass of the class Smartctl that starts no process.
+    failures: the exceptions that pySMART raises for text that it cannot parse.
+    """
 
     device: Any
     smartctl: Any
@@ -156,9 +177,9 @@ class _Library:
 
 @cache
 def _library() -> _Library:
-    """Import pySMART and undo its changes of the process: LANG and the class of new loggers.
+    """Imports pySMART, and undoes its changes to LANG and to the class of new loggers.
 
-    Two changes remain: pySMART's own logger has its own class, and the log level TRACE exists.
+    Two of its changes remain: its own logger has its own class, and the log level TRACE exists.
 
     Raises:
         NotAvailable: pySMART is not installed.
@@ -185,11 +206,12 @@ def _library() -> _Library:
 
 
 def _without_process(base: Any) -> Any:
-    """A subclass of pySMART's Smartctl that starts no process and decodes nothing."""
+    """Returns a subclass of pySMART's Smartctl that starts no process and decodes no output."""
 
     class SmartctlWithoutProcess(base):  # type: ignore[misc]
         def __init__(self, run: RunSmartctl) -> None:
-            # A new list: the default one is shared, and grows by the options of each device.
+            # A new list is passed, because the default list is shared by all instances and grows by
+            # the options of each device.
             super().__init__("smartctl", options=[])
             self._run = run
 
@@ -204,6 +226,6 @@ def _normalized_line(line: str) -> str:
         return "Self-test Log (NVMe Log 0x06)"  # smartctl 7.5 appends the namespace
     if line.startswith("Warning  Comp. Temperature Time"):
         return line.replace("  ", " ", 1)  # smartctl aligns this line with "Critical"
-    # "*" is the namespace of a test of all namespaces (smartctl 7.4). pySMART expects a number or
-    # "-".
+    # smartctl 7.4 prints "*" as the namespace of a test of all namespaces. pySMART expects a number
+    # or "-".
     return line.replace("  * ", "  - ")
