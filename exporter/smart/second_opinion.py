@@ -1,6 +1,7 @@
-"""Parses smartctl's text with pySMART, as an independent check of the values from the JSON.
+"""Parses smartctl's text with pySMART, as an independent check of the values from its JSON.
 
-`smartctl --json=co` carries the text lines in `smartctl.output`, so one process serves both.
+`smartctl --json=co` prints JSON that also contains the text, in `smartctl.output`. One process
+therefore gives both.
 """
 
 import re
@@ -13,9 +14,10 @@ from exporter.smart import pysmart, self_tests
 
 Value: TypeAlias = str | float | bool
 
-#: Values in base units (bytes, seconds, ratios, degrees Celsius). The keys are the names of the
-#: fields of `DriveIdentity` and `DriveHealth`, and for an ATA attribute "attribute 5 raw",
-#: "attribute 5 value", "attribute 5 worst" and "attribute 5 threshold".
+#: The values that pySMART parses, in base units (bytes, seconds, ratios, degrees Celsius), keyed by
+#: name. A name is a field of `DriveIdentity` or `DriveHealth`, or part of one ("host_read_bytes").
+#: For the ATA attribute 5 the names are "attribute 5 raw", "attribute 5 value", "attribute 5 worst"
+#: and "attribute 5 threshold".
 Opinion: TypeAlias = Mapping[str, Value]
 
 _PLAIN_NUMBER = re.compile(r"\d+")
@@ -25,13 +27,15 @@ _DATA_UNIT_BYTES = 512_000
 
 
 def second_opinion(report: Json) -> Opinion:
-    """The values that pySMART parses from the text of a report. Unknown values have no key.
+    """Returns the values that pySMART parses from the text of a report, keyed by name.
 
-    report: the output of `smartctl --json=co` or `--json=o`.
+    Unknown values are left out.
+
+    report: the JSON output of `smartctl --json=co` or `--json=o`.
 
     Raises:
         NotAvailable: the report has no text, or pySMART is not installed.
-        ParseError: pySMART cannot parse the text, or the report has no protocol.
+        ParseError: pySMART cannot parse the text, or the report does not contain the protocol.
     """
     run, drive = report.get("smartctl"), report.get("device")
     output = run.get("output") if isinstance(run, Mapping) else None
@@ -45,7 +49,7 @@ def second_opinion(report: Json) -> Opinion:
 
 
 def _known(pairs: Iterator[tuple[str, Value | None]]) -> Iterator[tuple[str, Value]]:
-    """The pairs without those whose value is unknown."""
+    """Yields the pairs of name and value whose value is known."""
     for name, value in pairs:
         if value is not None and value != "":
             yield name, value
@@ -59,7 +63,8 @@ def _values(device: Any, protocol: str) -> Iterator[tuple[str, Value | None]]:
     yield "capacity_bytes", device.size or None
     yield "logical_block_bytes", device.logical_sector_size
     yield "rotational", _rotational(device)
-    # The assessment WARN (an attribute failed in the past) hides the drive's own PASS or FAIL.
+    # pySMART's assessment WARN means that an attribute failed in the past. It replaces the drive's
+    # own PASS or FAIL, which is then unknown.
     yield "healthy", {"PASS": True, "FAIL": False}.get(device.assessment)
     for test in device.tests:
         verdict = self_tests.passed(protocol, str(test.status))
@@ -82,7 +87,8 @@ def _nvme(device: Any) -> Iterator[tuple[str, Value | None]]:
     yield "spare_ratio", _scaled(log.availableSpare, 0.01)
     yield "spare_threshold_ratio", _scaled(log.availableSpareThreshold, 0.01)
     yield "endurance_used_ratio", _scaled(log.percentageUsed, 0.01)
-    # Not bytesRead: pySMART parses it from the text in brackets, which has only three digits.
+    # bytesRead is not used: pySMART parses it from the text in brackets, which has only three
+    # digits.
     yield "host_read_bytes", _scaled(log.dataUnitsRead, _DATA_UNIT_BYTES)
     yield "host_written_bytes", _scaled(log.dataUnitsWritten, _DATA_UNIT_BYTES)
     yield "controller_busy_seconds", _scaled(log.controllerBusyTime, 60)
@@ -102,7 +108,8 @@ def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
         yield f"attribute {number} value", row.value_int
         yield f"attribute {number} worst", row.worst
         yield f"attribute {number} threshold", row.thresh
-    # pySMART's `temperature` prefers attribute 190, on many drives the airflow temperature.
+    # pySMART's `temperature` is not used: it prefers attribute 190, which is the airflow
+    # temperature on many drives.
     yield "temperature_celsius", _first_digits(rows.get(194, rows.get(190)))
     yield "reallocated_sectors", _number(rows.get(5))
     yield "pending_sectors", _number(rows.get(197))
@@ -111,12 +118,18 @@ def _ata(device: Any) -> Iterator[tuple[str, Value | None]]:
 
 
 def _number(row: Any) -> int | None:
-    """The raw value if it is a plain number, else None. pySMART cuts packed values."""
+    """Returns the raw value of an attribute if it is a plain number, else None.
+
+    Some raw values contain several numbers. pySMART's own number would be only a part of these.
+    """
     return int(row.raw) if row is not None and _PLAIN_NUMBER.fullmatch(row.raw) else None
 
 
 def _first_digits(row: Any) -> int | None:
-    """34 for "34 (Min/Max 18/52)", 123 for "123h+45m"; None for a hexadecimal number."""
+    """Returns the first number in the raw value of an attribute; None for a hexadecimal number.
+
+    It is 34 for "34 (Min/Max 18/52)", and 123 for "123h+45m".
+    """
     return None if row is None or row.raw.startswith("0x") else row.raw_int
 
 
