@@ -1,8 +1,8 @@
-"""Starts, watches and aborts a drive's self-test, with pySMART as the parser of smartctl's text.
+"""Starts, watches and aborts the self-test of a drive. pySMART parses smartctl's text output.
 
-The result codes are those of ACS (self-test execution status), the NVMe base specification
-(self-test result) and SPC (self-test results log page). The texts are those of smartmontools
-(ataprint, nvmeprint, scsiprint).
+The tables below map smartctl's text for a test result to the code in the drive's log. The codes are
+those of ACS (self-test execution status), the NVMe base specification (self-test result) and SPC
+(self-test results log page). The texts are those of smartmontools (ataprint, nvmeprint, scsiprint).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ _NVME = {
 }
 
 _SCSI = {
-    "Completed, segment failed": 4,  # before "Completed", which is a prefix of it
+    "Completed, segment failed": 4,  # stands before "Completed", which is a prefix of this text
     "Completed": 0,
     "Aborted (by user command)": 1,
     "Aborted (device reset ?)": 2,
@@ -58,7 +58,7 @@ _CODES: Mapping[str, Mapping[str, int]] = {"ATA": _ATA, "NVMe": _NVME, "SCSI": _
 #: The code of a test that is still running, in all three protocols.
 IN_PROGRESS = 15
 
-#: Results of tests that were stopped from outside.
+#: The result codes of tests that were stopped from outside, for each protocol.
 _ABORTED: Mapping[str, frozenset[int]] = {
     "ATA": frozenset({1, 2}),
     "NVMe": frozenset({1, 2, 3, 4, 8, 9}),
@@ -66,14 +66,16 @@ _ABORTED: Mapping[str, frozenset[int]] = {
 }
 
 
-#: Options that read a self-test's progress every few seconds, without the other logs of --all.
-#: pySMART recognises an ATA drive by its attributes.
+#: Options of smartctl that read the progress of a self-test every few seconds, without the other
+#: logs of --all. -A is included because pySMART recognises an ATA drive by its attributes.
 _LOOK = ("-i", "-H", "-c", "-A", "-l", "selftest")
 
-#: The first smartctl with self-tests of NVMe drives. Older ones accept -t and do nothing.
+#: The first version of smartctl with self-tests of NVMe drives. Older versions accept -t and do
+#: nothing.
 _OLDEST_FOR_NVME = (7, 4)
 
-#: Bits of smartctl's exit status: the device was not opened, or did not identify itself.
+#: Bits of smartctl's exit status which mean that there is no data: the arguments are wrong, or the
+#: device could not be opened or did not identify itself.
 _NO_DATA = 0b11
 
 #: smartctl's text for an NVMe drive without self-tests.
@@ -86,8 +88,12 @@ Kind = Literal["short", "long"]
 class LoggedTest:
     """An entry of the drive's self-test log, as smartctl prints it.
 
-    passed: None if the test was stopped from outside, or the result is unknown.
-    first_error: the address of the first failed block; empty if there is none.
+    description: the type of the test.
+    result: smartctl's text for the result.
+    passed: True if the test passed. None means that the test was stopped from outside, or that the
+        text is unknown.
+    power_on_hours: the power-on time of the drive at the test, in hours, as text.
+    first_error: the address of the first failed block, as text; empty if there is none.
     """
 
     description: str
@@ -99,16 +105,21 @@ class LoggedTest:
 
 @dataclass(frozen=True, slots=True)
 class SelfTestProgress:
-    """A running test.
+    """The progress of a running test.
 
-    done_ratio: the completed part, 0 to 1, in steps of the drive; None if unknown.
+    done_ratio: the completed part of the test, from 0 to 1. The size of its steps depends on the
+        drive. None means unknown.
     """
 
     done_ratio: float | None
 
 
 def code(protocol: str, words: str) -> int | None:
-    """The protocol's code of a result that smartctl prints; None for an unknown text."""
+    """Returns the protocol's code for smartctl's text of a test result; None for an unknown text.
+
+    protocol: the drive's protocol, named as in smartctl's JSON: NVMe, ATA or SCSI.
+    words: smartctl's text.
+    """
     for known, number in _CODES.get(protocol, {}).items():
         if words.startswith(known):
             return number
@@ -116,7 +127,11 @@ def code(protocol: str, words: str) -> int | None:
 
 
 def passed(protocol: str, words: str) -> bool | None:
-    """Whether the test passed; None if it was stopped from outside, is running, or is unknown."""
+    """Returns True if the test passed, False if it failed.
+
+    None means that the test is running or was stopped from outside, or that the text is unknown.
+    The parameters are those of `code`.
+    """
     number = code(protocol, words)
     if number is None or number == IN_PROGRESS or number in _ABORTED[protocol]:
         return None
@@ -124,9 +139,13 @@ def passed(protocol: str, words: str) -> bool | None:
 
 
 class SelfTests:
-    """The self-tests of one drive. The constructor reads the drive's identity and its log.
+    """The self-tests of one drive. The constructor reads the drive's identity and self-test log.
 
-    Raises (also all methods):
+    runner: runs smartctl.
+    program: the path or name of smartctl.
+    timeout_seconds: the time limit of each run of smartctl.
+
+    The constructor and all methods that run smartctl raise:
         CommandError: smartctl cannot be run, or cannot open the drive.
         NotAvailable: this drive or this smartctl has no self-tests, or pySMART is not installed.
         ParseError: pySMART cannot parse smartctl's output.
@@ -149,10 +168,11 @@ class SelfTests:
         self._before = self._log()
 
     def start(self, kind: Kind) -> None:
-        """Start a test, which the drive runs in the background.
+        """Starts a test. The drive runs it in the background.
 
         Raises:
-            CommandError: another test is running, or smartctl did not start it.
+            CommandError: another test is running, or smartctl did not start the test.
+            NotAvailable: the drive has no test of this kind.
         """
         self._device.messages.clear()
         status, message, _ = self._call(lambda: self._device.run_selftest(kind))
@@ -167,7 +187,7 @@ class SelfTests:
             raise CommandError(f"{self._address}: the self-test was not started: {message}")
 
     def look(self) -> SelfTestProgress | None:
-        """The progress of the running test; None if none is running."""
+        """Reads the progress of the running test; returns None if no test is running."""
         self._device.messages.clear()
         status, _, done = self._call(self._device.get_selftest_result)
         if status != 1:
@@ -175,16 +195,18 @@ class SelfTests:
         return SelfTestProgress(None if done is None else min(max(done / 100, 0.0), 1.0))
 
     def abort(self) -> None:
-        """Abort the running test, if there is one."""
+        """Aborts the running test, if there is one."""
         status = self._call(self._device.abort_selftest)
         if status & 0b111:
             raise CommandError(f"{self._address}: smartctl -X failed with status {status}")
 
     def result(self) -> LoggedTest | None:
-        """The newest entry of the log as last read; None if the test left none.
+        """Returns the log entry of the test that was started; None if the test has left no entry.
 
-        Two equal tests within an hour leave equal entries. In a full log that did not change, the
-        newest entry is taken for this test's.
+        The log is the one that was read last. The method compares it with the log at the start of
+        the test. If it has not changed, the test has left no entry. A full log is an exception:
+        two equal tests within an hour have equal entries, and a full log may then look unchanged.
+        Its newest entry is taken for that of this test.
         """
         log = self._log()
         if not log or (log == self._before and len(log) < 20):
@@ -192,12 +214,12 @@ class SelfTests:
         return log[0]
 
     def planned_seconds(self, kind: Kind) -> float | None:
-        """The duration of a test that the drive reports, in seconds; None if it reports none."""
+        """Returns the expected duration of a test in seconds; None if the drive reports none."""
         minutes = self._device.test_polling_time.get(kind)
         return minutes * 60.0 if self._knows_duration and minutes else None
 
     def _log(self) -> tuple[LoggedTest, ...]:
-        """The tests that have ended, newest first, without a running one."""
+        """Returns the log entries of tests that have ended, newest first."""
         tests = []
         for test in self._device.tests:
             words = str(test.status)
@@ -250,9 +272,10 @@ class SelfTests:
         return self._runner.complete(argv, self._timeout_seconds)
 
     def _run_for_pysmart(self, arguments: Sequence[str]) -> tuple[list[str], int]:
-        """Run smartctl for pySMART, with this drive's address and a timeout.
+        """Runs smartctl for pySMART, with this drive's address and a timeout.
 
-        An error is stored: pySMART may discard an exception that is raised here.
+        Returns the output as lines, and the exit status. An error is stored in `_problem`, because
+        pySMART may discard an exception that is raised here.
         """
         try:
             if "--all" in arguments:
@@ -267,7 +290,10 @@ class SelfTests:
         return pysmart.normalized(done.output.splitlines()), done.status
 
     def _call(self, function: Callable[[], Any]) -> Any:
-        """Call pySMART. An error of smartctl takes precedence over one of pySMART."""
+        """Calls a function that uses pySMART, and returns its result.
+
+        If smartctl and pySMART both failed, the error of smartctl is raised.
+        """
         self._problem = None
         try:
             result = pysmart.call(function)
