@@ -1,8 +1,8 @@
-"""Builds smartctl's arguments and parses its JSON. For smartctl 7.0 and later.
+"""Builds smartctl's arguments and parses its JSON output. smartctl 7.0 or later is required.
 
-The options are those of smartctl(8) and NEWS of smartmontools 7.0 to 7.5. An unknown option makes
-smartctl fail without any value (exit bit 0), so only options of 7.0 are used. smartctl ignores
-options of another protocol than the drive's.
+The options are those of smartctl(8) and NEWS of smartmontools 7.0 to 7.5. With an unknown option,
+smartctl prints no value and sets bit 0 of its exit status. Only options of version 7.0 are
+therefore used. smartctl ignores options for another protocol than the drive's.
 """
 
 import json
@@ -16,7 +16,11 @@ from exporter.errors import CommandError, ParseError
 
 
 class Address(NamedTuple):
-    """The address of a drive: `-d TYPE PATH`. With an empty type smartctl detects the type."""
+    """The address of a drive for smartctl: `-d TYPE PATH`.
+
+    path: the device path.
+    type: the device type. Empty means that smartctl detects it.
+    """
 
     path: str
     type: str = ""
@@ -26,7 +30,11 @@ class Address(NamedTuple):
 
 
 class Logs(str, Enum):
-    """The logs that a poll reads: `DAILY` is `REGULAR` and the logs that rarely change."""
+    """The logs that a poll reads.
+
+    `REGULAR` are the logs of each poll. `DAILY` are these and the logs that rarely change, such as
+    the error and self-test logs.
+    """
 
     REGULAR = "regular"
     DAILY = "daily"
@@ -39,8 +47,9 @@ class _LogArguments(NamedTuple):
 
 _ALWAYS = (("-i",), ("-H",), ("-A",))
 
-#: Not -x: up to 7.4 it reads the write cache reordering state, after which the next command of
-#: some SSDs fails (smartmontools ticket 1702), and long logs with commands that drain the queue.
+#: -x is not used. Up to 7.4 it reads the write cache reordering state, after which the next command
+#: fails on some SSDs (smartmontools ticket 1702). It also reads long logs with commands that wait
+#: until the drive's command queue is empty.
 _ATA = _LogArguments(
     regular=(
         ("-g", "wcache"),
@@ -56,22 +65,25 @@ _SCSI = _LogArguments(
     regular=(("-l", "error"), ("-l", "ssd"), ("-l", "sasphy")),
     daily=(("-l", "selftest"),),
 )
-#: -c costs nothing: it prints what -i has read, such as the temperature limits.
+#: -c costs nothing: it prints values that -i has read, such as the temperature limits.
 _NVME = _LogArguments(regular=(("-c",),), daily=(("-l", "error"), ("-l", "selftest")))
 
-#: Protocols by the start of the type. A drive with another type can have any protocol (a
-#: controller's drives are SATA or SAS, `sntjmicron/sat` is NVMe or SATA): all options are used.
+#: The types that start with one of these texts belong to ATA or NVMe drives. A drive with another
+#: type can have any protocol: a controller's drives are SATA or SAS, and `sntjmicron/sat` is NVMe
+#: or SATA. For such a drive the options of all protocols are used.
 _ATA_TYPES = ("ata", "sat", "usb", "jmb39x", "jms56x", "3ware", "hpt", "marvell", "intelliprop")
 _NVME_TYPES = ("nvme", "snt")
 
-#: These bridges are accessed by writes to a sector of the volume, which smartctl restores at its
-#: end. It must not be killed, and only an operator may configure it (smartctl(8)).
+#: Types of bridges that smartctl accesses by writing to a sector of the volume. smartctl restores
+#: the sector at its end, so that it must not be killed. Only an operator may configure these types
+#: (smartctl(8)).
 _NEVER_KILLED = ("jmb39x", "jms56x")
 
-#: The exit status set by `-n standby,3`. It is unambiguous: bits 0 and 1 are never both set.
+#: The exit status for a drive in standby, set with `-n standby,3`. It is unambiguous, because
+#: smartctl never sets both bit 0 and bit 1.
 STANDBY_STATUS = 3
 
-#: The required version: the first one with --json.
+#: The oldest version of smartctl that can be used: the first one with --json.
 OLDEST = (7, 0)
 
 _VERSION = re.compile(r"^smartctl (\d{1,3})\.(\d{1,3})\b", re.MULTILINE)
@@ -81,13 +93,15 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 
 def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True) -> list[str]:
-    """The arguments that read a drive's logs.
+    """Returns smartctl's command line that reads a drive's logs, with the program as first element.
 
-    spins: True to leave a disk in standby alone, which results in `STANDBY`. False for a drive that
-    is known to be an SSD: its logs are read in every power mode.
+    program: the path or name of smartctl.
+    logs: which logs to read.
+    spins: True if a drive in standby must not be woken; smartctl then ends with `STANDBY_STATUS`.
+        False if the drive is known to be an SSD; its logs are read in every power mode.
 
     Raises:
-        CommandError: the path or the type is invalid.
+        CommandError: the path is not absolute or not printable, or the type is invalid.
     """
     if not address.path.startswith("/") or not address.path.isprintable():
         raise CommandError(f"{address.path!r}: the path of a drive must be absolute")
@@ -101,7 +115,8 @@ def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True)
     if address.type:
         argv += ("-d", address.type)
     if protocols == (_NVME,):
-        # The drive database has no NVMe drives, and reading it takes 8 of 9.5 ms of CPU time.
+        # smartctl's drive database is not read: it contains no NVMe drives, and reading it takes 8
+        # of 9.5 ms of CPU time.
         argv += ("-B", "/dev/null")
     else:
         argv += ("-n", f"standby,{STANDBY_STATUS}" if spins else "never")
@@ -111,17 +126,25 @@ def arguments(program: str, address: Address, logs: Logs, *, spins: bool = True)
 
 
 def scan_arguments(program: str) -> list[str]:
-    """The arguments of a scan, which opens each drive and hangs with the first that hangs."""
+    """Returns the command line of a scan that opens each drive.
+
+    The scan hangs at the first drive that hangs.
+    """
     return [program, "--json=c", "--scan-open"]
 
 
 def may_be_killed(device_type: str) -> bool:
-    """Whether a smartctl for a drive of this type can be killed without harm."""
+    """True if a smartctl process for a drive of this type can be killed without harm."""
     return not any(part.startswith(_NEVER_KILLED) for part in device_type.split("+"))
 
 
 class Scanned(NamedTuple):
-    """A drive that a scan found. open_error: why it could not be opened; else empty."""
+    """A drive that a scan has found.
+
+    address: its path and type.
+    protocol: smartctl's name of the protocol; empty if unknown.
+    open_error: smartctl's message if the drive could not be opened; else empty.
+    """
 
     address: Address
     protocol: str = ""
@@ -129,7 +152,9 @@ class Scanned(NamedTuple):
 
 
 def parse_scan(output: bytes) -> tuple[Scanned, ...]:
-    """The drives in the output of `smartctl --scan-open --json=c`; invalid rows are left out.
+    """Returns the drives in the output of `smartctl --scan-open --json=c`, without duplicates.
+
+    Entries with an invalid path are left out. An invalid type is replaced by an empty one.
 
     Raises:
         ParseError: the output is not smartctl's JSON.
@@ -147,14 +172,15 @@ def parse_scan(output: bytes) -> tuple[Scanned, ...]:
 
 
 def report(output: bytes) -> Json:
-    """The JSON object in smartctl's output.
+    """Returns the JSON object in smartctl's output.
 
-    It starts at the first line with an opening brace: 7.2 and older print other text before. Bytes
-    that are not UTF-8 (7.3 and older pass on a drive's bytes) and halves of surrogate pairs are
-    replaced. NaN and infinities become None.
+    The object starts at the first line that begins with an opening brace, because smartctl 7.2 and
+    older print other text before it. Bytes that are not valid UTF-8 are replaced, because smartctl
+    7.3 and older pass on any bytes of a drive. Halves of surrogate pairs are replaced too. NaN and
+    infinities become None.
 
     Raises:
-        ParseError: there is no object, or it is cut off or invalid.
+        ParseError: there is no JSON object, or it is cut off or invalid.
     """
     text = output.decode("utf-8", "replace")
     start = 0 if text.startswith("{") else text.find("\n{") + 1
@@ -180,13 +206,13 @@ _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=la
 
 
 def version(text: str) -> tuple[int, int] | None:
-    """The version in the first line of smartctl's text, for example (7, 3); None without one."""
+    """Returns the version that smartctl's text contains, for example (7, 3); None if it has none."""
     found = _VERSION.search(text)
     return (int(found[1]), int(found[2])) if found else None
 
 
 def too_old(found: tuple[int, int]) -> str:
-    """The error message for a smartctl before `OLDEST`."""
+    """Returns the error message for a version of smartctl that is older than `OLDEST`."""
     required = ".".join(str(number) for number in OLDEST)
     return (
         f"smartctl {found[0]}.{found[1]} is too old; version {required} or newer is required:"
