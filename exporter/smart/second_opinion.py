@@ -15,9 +15,9 @@ from exporter.smart import pysmart, self_tests
 Value: TypeAlias = str | float | bool
 
 #: The values that pySMART parses, in base units (bytes, seconds, ratios, degrees Celsius), keyed by
-#: name. A name is a field of `DriveIdentity` or `DriveHealth`, or part of one ("host_read_bytes").
-#: For the ATA attribute 5 the names are "attribute 5 raw", "attribute 5 value", "attribute 5 worst"
-#: and "attribute 5 threshold".
+#: name. A name is a field of `DriveIdentity` or `DriveHealth`, or formed from one, such as
+#: "host_read_bytes". For the ATA attribute 5 the names are "attribute 5 raw", "attribute 5 value",
+#: "attribute 5 worst" and "attribute 5 threshold".
 Opinion: TypeAlias = Mapping[str, Value]
 
 _PLAIN_NUMBER = re.compile(r"\d+")

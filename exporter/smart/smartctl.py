@@ -206,7 +206,7 @@ _DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=la
 
 
 def version(text: str) -> tuple[int, int] | None:
-    """Returns the version that smartctl's text contains, for example (7, 3); None if it has none."""
+    """Returns the version in smartctl's text, for example (7, 3); None if there is none."""
     found = _VERSION.search(text)
     return (int(found[1]), int(found[2])) if found else None
 

@@ -1,8 +1,10 @@
 """Stores wear observations in an SQLite file, and handles files that cannot be used.
 
-The file uses a rollback journal and full synchronisation, the defaults of SQLite. A transaction is
-complete or absent after kill -9, a power cut and on a full disk. There are a few per day, so a
-write-ahead log, with two more files and shared memory, would gain nothing.
+A wear observation contains the wear values that one report of a drive contained; it is one row of
+the file. The file uses a rollback journal and full synchronisation, the defaults of SQLite. After
+kill -9, a power cut, or on a full disk, a transaction is therefore either complete or absent. There
+are only a few transactions per day. A write-ahead log, with two more files and shared memory, would
+gain nothing.
 """
 
 import contextlib
@@ -19,7 +21,8 @@ from exporter.drives.wear_counter import WearObservation
 
 VERSION = 1
 
-#: Limit of rows per drive: 400 days and both sides of 100 steps fit.
+#: The largest number of rows per drive. It is enough for 400 days with one row each, and for two
+#: rows for each of 100 wear levels.
 ROWS_PER_DRIVE = 1000
 
 _SCHEMA = f"""
@@ -45,7 +48,7 @@ Rows = Mapping[str, Sequence[WearObservation]]
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Apply settings, check the file, and create the tables in an empty one.
+    """Applies SQLite settings, checks the file, and creates the tables if the file is empty.
 
     Raises:
         sqlite3.Error: the file is not a database, is damaged, or has another version.
@@ -70,7 +73,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit all changes, or none after an exception."""
+    """Context manager that commits all changes, or rolls them back after an exception."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -87,7 +90,15 @@ def write(
     added: Rows,
     oldest: Mapping[str, float | None],
 ) -> None:
-    """For each drive: delete later rows, add rows, delete rows that are too old or too many."""
+    """Deletes and adds rows, in this order.
+
+    Of the drives with added rows, the oldest rows above the limit of `ROWS_PER_DRIVE` are deleted.
+
+    later: the Unix time after which a drive's rows are deleted, keyed by drive.
+    added: the rows to add, keyed by drive.
+    oldest: the Unix time before which a drive's rows are deleted, keyed by drive. It applies only
+        to drives with added rows. None means that no row is too old.
+    """
     for key, at in later.items():
         connection.execute(
             f"DELETE FROM observation WHERE drive = {_THE_DRIVE} AND at > ?2",  # noqa: S608
@@ -109,7 +120,11 @@ def write(
 
 
 def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) -> None:
-    """Delete the drives without a row since `oldest`, and the oldest drives above the limit."""
+    """Deletes the drives without a recent row, and the oldest drives above the limit.
+
+    oldest: the Unix time; drives without a row since this time are deleted.
+    most: the largest number of drives. The drives whose last row is newest are kept.
+    """
     connection.execute(
         "DELETE FROM observation WHERE drive IN"
         " (SELECT drive FROM observation GROUP BY drive HAVING MAX(at) < ?1"
@@ -121,7 +136,10 @@ def delete_old_rows(connection: sqlite3.Connection, oldest: float, most: int) ->
 
 
 def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
-    """A drive's rows in order of time: the fields of `WearObservation`, of any type."""
+    """Returns a drive's rows in the order of time.
+
+    A row contains the fields of `WearObservation`. The types of the values are not checked.
+    """
     return connection.execute(
         f"SELECT {_COLUMNS} FROM observation"  # noqa: S608  our own words
         f" WHERE drive = {_THE_DRIVE} ORDER BY at",
@@ -133,26 +151,28 @@ log = logging.getLogger(__name__)
 
 DRIVES = 4096
 
-#: Limit of the file's size. 4,096 drives with 1,000 rows take about as much.
+#: Limit of the file's size in bytes. 4,096 drives with 1,000 rows each take about as much.
 _LARGEST_BYTES = 512 << 20
 
 _LARGEST_INTEGER = (1 << 63) - 1
 
-#: Limit of instants and power-on times: the year 5138.
+#: Limit of Unix times and power-on times, in seconds. As a Unix time it is the year 5138.
 _LATEST_SECONDS = 1e11
 
-#: Limit of the used endurance. Drives report up to 2.55.
+#: Limit of the used endurance as a ratio. Drives report up to 2.55.
 _LARGEST_RATIO = 10.0
 
-#: Parts of SQLite's messages for errors that do not lie in the file; Python 3.10 has no codes.
+#: Parts of SQLite's messages for errors that are not caused by the contents of the file. SQLite's
+#: error codes are not used, because Python 3.10 does not provide them.
 _TEMPORARY_ERRORS = ("unable to open", "is full", "locked", "disk I/O error")
 
 
 class WearDatabase:
-    """Rows of observations by drive. An error is logged once and raises no exception.
+    """The rows of each drive, in an SQLite file. An error is logged once and raises no exception.
 
-    read_only: for a command beside the daemon, possibly of another user. The file is not created,
-        repaired or renamed, and writing does nothing.
+    path: the path of the file.
+    read_only: True for a command that runs at the same time as the daemon, possibly as another
+        user. The file is then not created, repaired or renamed, and `write` does nothing.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -162,7 +182,7 @@ class WearDatabase:
         self._is_reported = False
 
     def rows(self, key: str) -> tuple[WearObservation, ...] | None:
-        """A drive's rows in order of time; None while the file cannot be used."""
+        """Returns a drive's rows in the order of time; None if the file cannot be used."""
         with self._guarded():
             return tuple(_usable(rows(self._connect(), key)))
         return None
@@ -174,14 +194,20 @@ class WearDatabase:
         oldest: Mapping[str, float | None],
         sweep: float | None = None,
     ) -> bool:
-        """Delete later rows, add rows and delete old rows, in one transaction. True if done.
+        """Deletes later rows, adds rows and deletes old rows, in one transaction.
 
-        later, oldest: by drive, the Unix time after which, and before which, rows are deleted.
-        sweep: drives without a row since this Unix time are deleted.
+        Returns True if the transaction is complete, False if nothing was written.
+
+        later: the Unix time after which a drive's rows are deleted, keyed by drive.
+        rows: the rows to add, keyed by drive.
+        oldest: the Unix time before which a drive's rows are deleted, keyed by drive. None means
+            that no row is too old.
+        sweep: the drives without a row since this Unix time are deleted. None means that no drive
+            is deleted.
         """
         if self._read_only:
             return False
-        for _ in range(2):  # the second time into a new file, if the old one is damaged
+        for _ in range(2):  # the second attempt is for a new file, if the old one is damaged
             with self._guarded():
                 connection = self._connect()
                 with transaction(connection):
@@ -197,7 +223,7 @@ class WearDatabase:
         return False
 
     def close(self) -> None:
-        """Close the file. The next access opens it again."""
+        """Closes the file. The next access opens it again."""
         if self._connection is not None:
             connection, self._connection = self._connection, None
             connection.close()
@@ -224,7 +250,12 @@ class WearDatabase:
         return self._connection
 
     def _make(self) -> None:
-        """Create an empty file. SQLite would create one that every user can read."""
+        """Creates an empty file if there is none. One created by SQLite could be read by all users.
+
+        Raises:
+            OSError: the file cannot be created.
+            sqlite3.DatabaseError: there is a file, and it is too large.
+        """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             os.close(os.open(self._path, flags, 0o600))
@@ -237,7 +268,7 @@ class WearDatabase:
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as e:
-            # UnicodeDecodeError: SQLite's message quotes a name that is not UTF-8.
+            # UnicodeDecodeError is raised if SQLite's message quotes a name that is not UTF-8.
             self.close()
             if not self._read_only and not self._is_temporary(e) and self._set_aside(str(e)):
                 return
@@ -256,25 +287,26 @@ class WearDatabase:
             self._is_reported = True
 
     def _is_temporary(self, e: Exception) -> bool:
-        """Whether the error lies in the disk or the permissions, and not in the file."""
+        """True if the cause is the disk or the permissions, and not the contents of the file."""
         if isinstance(e, OSError):
             return True
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
-            # With write permission, the file itself is marked as not writable.
+            # If this process has the write permissions, the file itself is marked as not writable.
+            # This is not temporary.
             return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
         return any(words in str(e) for words in _TEMPORARY_ERRORS)
 
     def _set_aside(self, why: str) -> bool:
-        """Rename the file; False if that fails."""
+        """Renames the file, so that a new one can be created. Returns False if this fails."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         aside = self._path.with_name(f"{self._path.name}.kept-{stamp}")
         try:
             os.replace(self._path, aside)
         except OSError:
             return False
-        # An old journal must never be rolled back into the new file.
+        # The old journal is renamed too: SQLite must never roll it back into the new file.
         with contextlib.suppress(OSError):
             os.replace(f"{self._path}-journal", f"{aside}-journal")
         log.warning(
@@ -287,10 +319,10 @@ class WearDatabase:
 
 
 def storable(seen: WearObservation) -> WearObservation:
-    """The observation without implausible values and those beyond SQLite's 64 bits.
+    """Returns the observation with None for values that are implausible or exceed 64 bits.
 
     Raises:
-        ValueError: the instant is invalid.
+        ValueError: the time `at` of the observation is invalid.
     """
     if _number(seen.at, _LATEST_SECONDS) is None:
         raise ValueError(f"{seen.at!r} is not a valid instant")
@@ -313,7 +345,7 @@ def _count(value: int | None) -> int | None:
 
 
 def _usable(rows: Iterable[tuple[Any, ...]]) -> Iterator[WearObservation]:
-    """The observations with a valid instant."""
+    """Yields the observations with a valid time. Rows with an invalid time are left out."""
     for row in rows:
         with contextlib.suppress(ValueError):
             yield storable(WearObservation(*row))
