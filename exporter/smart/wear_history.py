@@ -1,8 +1,11 @@
-"""Keeps the wear of each drive over the last year for the wear-out estimate.
+"""Keeps the wear of each drive over the last 400 days, for the wear-out estimate.
 
-A percent of wear takes weeks: no scrape shows the rate, and Prometheus rarely keeps as much data.
-A drive has one row per day (UTC), and two when its wear level changes: the last observation of the
-old level and the first of the new one. Other observations are dropped.
+The wear of a drive increases by one percent in weeks. The rate therefore cannot be seen in one
+scrape, and Prometheus rarely keeps data for long enough. A wear observation contains the wear
+values of one report of a drive. An observation that is stored is called a row. A drive has one row
+per day (UTC). When its wear level (the used part of the rated endurance) changes, two rows are
+added: the last observation of the old level, and the first one of the new level. Other observations
+are dropped.
 """
 
 import logging
@@ -15,17 +18,20 @@ from exporter.smart.wear_database import DRIVES, WearDatabase, storable
 
 log = logging.getLogger(__name__)
 
-#: The period that the wear-out estimate uses.
+#: The age at which rows are deleted, in seconds. It covers the period of the wear-out estimate.
 KEPT_SECONDS = 400 * DAY
 
-#: Limit of a drive's rows per day: both sides of four steps. A level that alternates must not push
-#: a year out of the file. Three steps in a day are suspect already.
+#: The largest number of rows of a drive per day: two rows for each of four changes of the level.
+#: Because of this limit, a level that alternates cannot displace the rows of a year. Three changes
+#: in one day are already suspect.
 ROWS_PER_DAY = 8
 
-#: Limit of rows of all drives that wait while the file cannot be written.
+#: The largest number of rows of all drives that are kept in memory while the file cannot be
+#: written.
 _MAX_WAITING_ROWS = 20_000
 
-#: A counter with smaller steps changes all the time; one row per day is enough.
+#: A wear counter with smaller steps than this changes all the time. For such a counter, one row per
+#: day is enough.
 _COARSE_STEP_RATIO = 0.01
 
 _MAX_KEY_CHARACTERS = 256
@@ -33,11 +39,15 @@ _MAX_KEY_CHARACTERS = 256
 
 @dataclass(slots=True)
 class _Drive:
-    """The state of one drive between two polls.
+    """The state of one drive that is needed to choose the next rows.
 
-    row: the last row. seen: the last observation, which may be later. used: the last known level.
-    before: the instant of the row before the last one.
-    behind_since: since when the clock is behind the last row.
+    row: the last row; None if the drive has no rows.
+    seen: the last observation, which may be later than the last row; None before the first one.
+    used: the last known wear level, as a ratio; None means unknown.
+    rows_today: the number of rows on the day of the last row.
+    before: the Unix time of the row before the last one; None if there is none.
+    behind_since: the Unix time of the first observation that is earlier than the last row, because
+        the clock was set back. None means that the clock is not behind the last row.
     """
 
     row: WearObservation | None = None
@@ -48,7 +58,11 @@ class _Drive:
     behind_since: float | None = None
 
     def after(self, seen: WearObservation) -> Iterator[WearObservation]:
-        """The rows to add for this observation: none, itself, or the one before and itself."""
+        """Yields the rows to add for an observation, and records them as the last rows.
+
+        The result is empty, or contains the observation. If the level has changed, the observation
+        before it may come first.
+        """
         last, self.seen = self.seen, seen
         used = self.used
         self.used = used if seen.used_ratio is None else seen.used_ratio
@@ -73,9 +87,9 @@ class _Drive:
 
 
 class WearHistory:
-    """Wear over time for each drive. For one thread at a time.
+    """The wear of each drive over time. Only one thread at a time may use it.
 
-    While the file cannot be written, new rows stay in memory and are written later.
+    While the file cannot be written, new rows are kept in memory and are written later.
     """
 
     def __init__(self, file: WearDatabase) -> None:
@@ -87,26 +101,30 @@ class WearHistory:
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> "WearHistory":
-        """The history in a file, which is created if missing.
+        """Returns the history in a file, which is created if it is missing.
 
-        A file that is damaged, or of a later version, is renamed, a warning is logged, and an empty
-        file replaces it. If the file cannot be written, a warning is logged.
+        A file that is damaged or has another version is renamed, an empty file replaces it, and a
+        warning is logged. If the file cannot be used, a warning is logged.
 
-        read_only: for a command beside the daemon; the file is not changed.
+        read_only: True for a command that runs at the same time as the daemon. The file is then
+            neither created nor changed.
         """
         history = cls(WearDatabase(path, read_only=read_only))
         history._file.rows("")
         return history
 
     def record(self, key: str, seen: WearObservation) -> bool:
-        """Record an observation of the drive with this key; True if it added a row.
+        """Records an observation of a drive. Returns True if it has added a row.
 
-        Nothing is written before `flush`. While the clock is behind the last row, nothing is
-        recorded: it was set back and will catch up. After a day the later rows are dropped, because
-        a clock that was ahead dated them.
+        `flush` writes the rows to the file. While an observation is earlier than the drive's last
+        row, it is dropped, because the clock was probably set back for a short time. After a day of
+        such observations, the later rows are dropped instead, because a clock that was ahead has
+        probably dated them.
+
+        key: identifies the drive during its whole life (`drive_record.key_of`).
 
         Raises:
-            ValueError: the observation has an invalid date.
+            ValueError: the time of the observation is invalid.
         """
         key, seen = _name(key), storable(seen)
         drive = self._drive(key)
@@ -123,14 +141,17 @@ class WearHistory:
         return bool(rows)
 
     def flush(self) -> None:
-        """Write the new rows in one transaction, if there are any; after a round of polls."""
+        """Writes the new rows in one transaction, if there are any.
+
+        It also deletes rows and drives that are too old. Call it after several calls of `record`.
+        """
         if not self._rows and not self._later:
             return
         rows: dict[str, list[WearObservation]] = {}
         for key, row in self._rows:
             rows.setdefault(key, []).append(row)
-        # The age is counted from the row before the last one, so that a clock that is wrong for one
-        # round does not delete a year.
+        # The age of the rows is counted from the row before the last one. If the clock is wrong for
+        # one row only, this row thus does not cause the deletion of a year.
         befores = {key: drive.before for key, drive in self._drives.items()}
         oldest = {
             key: None if before is None else before - KEPT_SECONDS
@@ -149,7 +170,7 @@ class WearHistory:
             self._rows, self._later, self._swept_day = [], {}, day
 
     def observations(self, key: str) -> tuple[WearObservation, ...]:
-        """The rows of a drive in order of time, followed by the last observation."""
+        """Returns a drive's rows in the order of time, followed by its last observation."""
         key = _name(key)
         kept = self._file.rows(key) or ()
         last = self._later.get(key)
@@ -161,7 +182,7 @@ class WearHistory:
         return tuple(rows[at] for at in sorted(rows))
 
     def close(self) -> None:
-        """Write the new rows and close the file."""
+        """Writes the new rows and closes the file."""
         self.flush()
         self._file.close()
 
@@ -182,7 +203,10 @@ class WearHistory:
         return drive
 
     def _drop_later_rows(self, key: str, at: float) -> _Drive:
-        """Drop a drive's rows after an instant, which a clock that was ahead has dated."""
+        """Drops a drive's rows after the Unix time `at`, because a clock that was ahead dated them.
+
+        Returns the new state of the drive.
+        """
         self._later[key] = at
         self._rows = [(name, row) for name, row in self._rows if name != key or row.at <= at]
         self._drives[key] = _Drive(used=self._drives[key].used)
@@ -190,5 +214,8 @@ class WearHistory:
 
 
 def _name(key: str) -> str:
-    """A key that SQLite accepts: a drive may report half a surrogate pair, and any length."""
+    """Returns a key that SQLite accepts.
+
+    A drive may report half a surrogate pair, which is replaced, or a long text, which is cut.
+    """
     return key[:_MAX_KEY_CHARACTERS].encode("utf-8", "backslashreplace").decode()
