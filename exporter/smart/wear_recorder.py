@@ -1,7 +1,8 @@
-"""Records wear observations and estimates wear-out on a thread of its own.
+"""Records wear observations and estimates wear-out, on a thread of its own.
 
-The history is a file, and a disk that hangs must block neither the page nor the polls of other
-drives. Other threads put observations into a queue, and one thread processes it.
+A wear observation contains the wear values of one report of a drive. The history of observations is
+a file. If the disk with this file hangs, it must block neither the metrics page nor the polls of
+other drives. Other threads therefore put observations into a queue, and one thread processes it.
 """
 
 import threading
@@ -15,10 +16,12 @@ from exporter.drives.wearout import WearoutEstimate, WearoutRules, estimate_wear
 if TYPE_CHECKING:
     from exporter.smart.wear_history import WearHistory
 
-#: Interval of a drive's estimates. Each reads a year of observations and changes within weeks.
+#: Interval at which the wear-out of a drive is estimated, in seconds. An estimate reads a year of
+#: observations, and its result changes only within weeks.
 _ESTIMATE_SECONDS = 3600.0
 
-#: Interval of processing, and the shorter one before the first estimate. Wear changes within days.
+#: Interval at which the queue is processed, and the shorter interval before the first estimate, in
+#: seconds. The interval can be long, because wear changes within days.
 _WAIT_SECONDS, _FIRST_WAIT_SECONDS = 60.0, 15.0
 
 
@@ -35,10 +38,14 @@ class _Estimated:
 
 
 class WearRecorder:
-    """`record` and `remaining` are for every thread and do not block; the rest is for one thread.
+    """Records wear observations and provides the wear-out estimate of each drive.
 
-    open_history: opens the history on that thread, when the first drive reports wear: SQLite takes
-    2 MB, and many hosts need none. keeps: False if the file belongs to another process.
+    Any thread may call `record`, `remaining` and `wake`, which do not block. One thread calls the
+    other methods.
+
+    open_history: opens the history. It is called on that thread when the first drive reports wear,
+        because SQLite takes 2 MB of memory, and many hosts do not need it.
+    keeps: False if the file belongs to another process. Rows are then not written.
     """
 
     def __init__(
@@ -54,33 +61,44 @@ class WearRecorder:
         self._woken = threading.Event()
 
     def record(self, key: str, seen: WearObservation, rated_bytes: int | None) -> None:
-        """Queue an observation of the drive with this key."""
+        """Puts an observation into the queue.
+
+        key: identifies the drive during its whole life (`drive_record.key_of`).
+        rated_bytes: the configured rated endurance in bytes; None means that none is configured.
+        """
         with self._lock:
             self._queue[key] = _QueuedObservation(seen, rated_bytes)
 
     def remaining(self, key: str, now: float) -> tuple[str, tuple[float, float, float]] | None:
-        """The method, and the low, middle and high estimate in seconds from now, or None."""
+        """Returns how long the rated endurance of a drive lasts; None if there is no estimate.
+
+        The result is the name of the method (`WearoutMethod`), and the low, middle and high
+        estimate in seconds from `now`.
+
+        now: the current Unix time.
+        """
         known = self._estimated.get(key)
         if known is None or known.wearout is None:
             return None
-        # To the minute: it counts weeks, and an unchanged value need not be rendered again.
+        # The time that has passed is rounded down to minutes. This is exact enough for weeks, and
+        # the metrics page need not render a value again that has not changed.
         estimated, passed = known.wearout, max(now - known.at, 0.0) // 60 * 60
         bounds = (estimated.low_seconds, estimated.mid_seconds, estimated.high_seconds)
         low, mid, high = (max(bound - passed, 0.0) for bound in bounds)
         return estimated.method.value, (low, mid, high)
 
     def wake(self) -> None:
-        """Make the current `step` return soon."""
+        """Makes the current `step` return soon. Other threads may call it."""
         self._woken.set()
 
     def step(self) -> None:
-        """Wait for more observations, then process the queue."""
+        """Waits up to a minute for observations, then processes the queue."""
         self._woken.wait(_WAIT_SECONDS if self._estimated else _FIRST_WAIT_SECONDS)
         self._woken.clear()
         self.process_queue()
 
     def process_queue(self) -> None:
-        """Record the queued observations, estimate where due, and write the new rows."""
+        """Records the queued observations, updates estimates that are due, and writes new rows."""
         with self._lock:
             queue, self._queue = self._queue, {}
         if not queue:
@@ -91,14 +109,14 @@ class WearRecorder:
             try:
                 new = self._history.record(key, seen)
             except ValueError:
-                # A document may have an invalid date.
+                # The time in a poll document may be invalid.
                 continue
             self._estimate(key, seen.at, rated_bytes, self._history, is_new=new)
         if self._keeps:
             self._history.flush()
 
     def close(self) -> None:
-        """Write the new rows, on the thread of `step`."""
+        """Writes the new rows and closes the history. Call it on the thread that calls `step`."""
         self.process_queue()
         if self._history is not None and self._keeps:
             self._history.close()
