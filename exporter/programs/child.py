@@ -1,4 +1,8 @@
-"""Starts, reads and ends one child process. `children` runs several of them."""
+"""Starts one child process, reads its output and ends it. `children` runs several of them.
+
+A pidfd is a file descriptor for a process; poll(2) reports it as readable when the process ends. To
+collect a process is to read its exit status with waitpid(2), after which its number can be reused.
+"""
 
 import contextlib
 import fcntl
@@ -11,18 +15,22 @@ from enum import Enum
 
 _CHUNK_BYTES = 1 << 16
 
-#: Limit of chunks read at a time from one child, so that one that prints without end delays the
-#: others by 4 MB only.
+#: The largest number of chunks that are read from one pipe of a child at a time. A child that
+#: prints without end thus delays the others by at most 4 MB for each pipe.
 _MAX_CHUNKS = 64
 
-#: Signals that Python or the parent (nohup) may ignore. A child would inherit that.
+#: Signals that Python or its parent process (nohup) may ignore. A child would inherit this, so the
+#: default action is restored for it.
 _DEFAULT_SIGNALS = (
     *(signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM),
 )
 
 
 class End(str, Enum):
-    """How the run of a child ended."""
+    """How the run of a child ended.
+
+    STUCK: the child still exists and was abandoned, because it cannot or must not be killed.
+    """
 
     EXITED = "exited"
     TIMED_OUT = "timed_out"
@@ -35,9 +43,13 @@ class End(str, Enum):
 class Finished:
     """The result of a child.
 
-    status: its exit status, or the negative number of the signal that ended it; None if it still
-    exists (`STUCK`), was not started, or another part of the process collected its status.
-    message: why it did not exit by itself, for people; else empty.
+    key: the value that the caller has given to the child.
+    end: how the run ended.
+    status: its exit status, or the negative number of the signal that ended it. None means that it
+        still exists (`STUCK`), was not started, or that its status was lost.
+    output, errors: what it printed to standard output and standard error; empty if dropped.
+    seconds: the duration of the run.
+    message: why it did not exit by itself, as text for people; else empty.
     """
 
     key: Hashable
@@ -50,7 +62,7 @@ class Finished:
 
 
 class Stage(Enum):
-    """The last step that was taken to end a child."""
+    """The last step that was taken to end a child. RUNNING means that none was taken."""
 
     RUNNING = 0
     TERMINATED = 1
@@ -59,24 +71,24 @@ class Stage(Enum):
 
 
 class PidfdPoll:
-    """A poll(2) object over the pidfds of all children, and the child of each."""
+    """A poll(2) object for the pidfds of all children, and the child of each pidfd."""
 
     def __init__(self) -> None:
         self.poll = select.poll()
         self._children: dict[int, Child] = {}
 
     def add(self, descriptor: int, child: "Child") -> None:
-        """Poll a child's pidfd; -1 is ignored."""
+        """Adds a child's pidfd. The value -1 is ignored."""
         if descriptor >= 0:
             self._children[descriptor] = child
             self.poll.register(descriptor, select.POLLIN)
 
     def child(self, descriptor: int) -> "Child | None":
-        """The child of a pidfd; None for any other descriptor."""
+        """Returns the child of a pidfd; None for any other file descriptor."""
         return self._children.get(descriptor)
 
     def close(self, descriptor: int) -> None:
-        """Remove and close a pidfd."""
+        """Removes and closes a pidfd. Other file descriptors are ignored."""
         if self._children.pop(descriptor, None) is not None:
             self.poll.unregister(descriptor)
             os.close(descriptor)
@@ -86,10 +98,21 @@ class PidfdPoll:
 class Child:
     """A child process that has not been collected with waitpid(2).
 
-    pidfd: becomes readable when the process ends; -1 where the kernel provides none.
-    pipes: its standard output and standard error; -1 where closed.
-    deadline: when the next step to end it is taken, in monotonic seconds.
+    key: the value that the caller has given to the child.
+    program: the name of the program, for messages.
+    pid: the process number, which is also that of its process group.
+    pidfd: the pidfd; -1 means that the kernel provides none.
+    pipes: the reading ends of its standard output and standard error; -1 means closed.
+    started_at: when it was started, in monotonic seconds.
+    limit_seconds: its time limit.
+    deadline: when the next step to end it is due, in monotonic seconds.
+    may_kill: False if killing the program does harm.
+    max_output_bytes: the limit of standard output and standard error together.
     send: sends a signal to a process group.
+    stage: the last step that was taken to end it.
+    end: how the run has ended, or will end as far as is known.
+    size: the number of bytes that it has printed so far.
+    chunks: what it has printed to standard output and to standard error.
     """
 
     key: Hashable
@@ -111,11 +134,14 @@ class Child:
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still print."""
+        """True if at least one of its pipes is open, so that it may still print."""
         return max(self.pipes) >= 0
 
     def read(self, which: int) -> bool:
-        """Read a chunk of pipe 0 or 1; False if there is nothing to read, now or ever."""
+        """Reads a chunk from pipe 0 (standard output) or 1 (standard error).
+
+        Returns True if there may be more to read, False if the pipe is empty or closed.
+        """
         if self.pipes[which] < 0:
             return False
         try:
@@ -132,37 +158,42 @@ class Child:
             self.close_pipe(0)
             self.close_pipe(1)
         else:
-            # The output is read and dropped: a full pipe would keep the process from ending.
+            # The output is read and dropped, because a full pipe would prevent the process from
+            # ending.
             self.end = End.TOO_MUCH_OUTPUT
         return self.pipes[which] >= 0
 
     def read_all(self) -> None:
-        """Read what it has printed so far, up to a limit."""
+        """Reads what it has printed so far, at most 4 MB from each pipe."""
         for which in range(2):
             for _ in range(_MAX_CHUNKS):
                 if not self.read(which):
                     break
 
     def close_pipe(self, which: int) -> None:
-        """Close pipe 0 or 1."""
+        """Closes pipe 0 (standard output) or 1 (standard error), if it is open."""
         if self.pipes[which] >= 0:
             os.close(self.pipes[which])
         self.pipes[which] = -1
 
     def close(self) -> None:
-        """Close the pipes and the pidfd."""
+        """Closes the pipes and the pidfd."""
         self.close_pipe(0)
         self.close_pipe(1)
         self.pidfd_poll.close(self.pidfd)
 
     def kill(self, number: int) -> None:
-        """Send a signal to the process and all that it started. It must not be collected yet."""
-        # Not permitted if the program runs with other privileges. It then becomes `STUCK`.
+        """Sends a signal to the process and to all processes of its process group.
+
+        Call it only before the process is collected: its number may then belong to another process.
+        """
+        # The signal is not permitted if the program runs with other privileges. The child then
+        # becomes `STUCK`.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             self.send(self.pid, number)
 
     def has_ended(self) -> bool:
-        """Whether `collect` would return at once."""
+        """True if the process has ended, so that `collect` returns at once."""
         try:
             flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
             return os.waitid(os.P_PID, self.pid, flags) is not None
@@ -170,9 +201,14 @@ class Child:
             return True
 
     def collect(self) -> int | None:
-        """Exit status or negative signal number; None if another waitpid(2) has taken it."""
+        """Waits until the process has ended, and returns its exit status.
+
+        If a signal ended it, the result is the negative number of the signal. None means that the
+        status was lost: another waitpid(2) of this process has read it, or SIGCHLD is ignored.
+        """
         if self.may_kill:
-            # Until the process is collected its number is not reused: end what it left behind.
+            # The processes that it started and left behind are ended. This is possible only now:
+            # its number cannot be reused until it is collected.
             self.kill(signal.SIGKILL)
         try:
             _, status = os.waitpid(self.pid, 0)
@@ -184,12 +220,17 @@ class Child:
 def spawn(
     argv: Sequence[str], environment: Mapping[str, str], *, may_kill: bool
 ) -> tuple[int, list[int]]:
-    """Start a program in a process group of its own, without input.
+    """Starts a program in a process group of its own, without input.
 
     Returns its process number and the reading ends of its standard output and standard error.
 
+    argv: the program and its arguments.
+    environment: the environment variables of the program.
+    may_kill: False if killing the program does harm. It then ignores SIGPIPE.
+
     Raises:
-        OSError, ValueError: it cannot be started.
+        OSError: the program cannot be started, for example because it does not exist.
+        ValueError: an argument contains a null character.
     """
     pipes: list[tuple[int, int]] = []
     try:
@@ -204,12 +245,13 @@ def spawn(
                 (os.POSIX_SPAWN_DUP2, pipes[0][1], 1),
                 (os.POSIX_SPAWN_DUP2, pipes[1][1], 2),
             ],
-            # A process group and not a session: Linux gives a session as much CPU time as all of
-            # this process, whatever the two nice values are (sched(7), autogroup).
+            # The child gets a process group of its own, but no session of its own. Linux would give
+            # a session as much CPU time as this whole process, whatever the two nice values are
+            # (sched(7), autogroup).
             setpgroup=0,
             setsigmask=[],
-            # Python ignores SIGPIPE, which a child inherits. A child that must not be killed keeps
-            # it so, and survives the end of this process.
+            # Python ignores SIGPIPE, and a child inherits this. For a child that must not be killed
+            # it stays ignored, so that the child survives the end of this process.
             setsigdef=[*_DEFAULT_SIGNALS, *([signal.SIGPIPE] if may_kill else [])],
         )
     except (OSError, ValueError):
@@ -219,13 +261,19 @@ def spawn(
     finally:
         for _, writing in pipes:
             os.close(writing)
-    # No setpriority(2) here. With EEVDF (Linux 6.6) the child would first run for 2 ms, during
-    # which the call holds the interpreter's lock and no other thread of this process runs.
+    # setpriority(2) is not called here. With EEVDF (Linux 6.6) the child would first run for 2 ms.
+    # During this time the call holds the interpreter's lock, and no other thread of this process
+    # runs.
     return pid, [reading for reading, _ in pipes]
 
 
 def pidfd(pid: int, open_pidfd: Callable[[int], int]) -> int:
-    """A pidfd; -1 where the kernel (before 5.3), a seccomp filter or a limit provides none."""
+    """Returns a pidfd of the process; -1 if none can be opened.
+
+    The cause may be a kernel before 5.3, a seccomp filter, or the limit of open files.
+
+    open_pidfd: opens the pidfd of a process, as os.pidfd_open does.
+    """
     try:
         return open_pidfd(pid)
     except OSError:
@@ -233,16 +281,20 @@ def pidfd(pid: int, open_pidfd: Callable[[int], int]) -> int:
 
 
 def _pipe() -> tuple[int, int]:
-    """A pipe's two ends, closed on exec. Reading does not block; writing does."""
+    """Returns the reading and the writing end of a new pipe. Both are closed on exec.
+
+    The reading end does not block; the writing end does.
+    """
     reading, writing = (_above_two(descriptor) for descriptor in os.pipe())
     os.set_blocking(reading, False)
     return reading, writing
 
 
 def _above_two(descriptor: int) -> int:
-    """The same file with a number above the three standard streams of a child.
+    """Returns a file descriptor above 2 for the same file, and closes the old one if it is below.
 
-    Numbers 0 to 2 are free if a service manager has started this process with them closed.
+    0 to 2 are the standard streams of a child. A new file gets one of these numbers if a service
+    manager has started this process with its standard streams closed.
     """
     if descriptor > 2:
         return descriptor
