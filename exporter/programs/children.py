@@ -1,8 +1,9 @@
-"""Runs several programs at once from one thread, with limits on time and output.
+"""Runs several programs at the same time from one thread, with limits on time and output.
 
-One thread for each program would cost its stack, and the thread of a child that cannot be killed
-would never end. Here one poll(2) waits for all: each child has a pidfd, which becomes readable when
-the child ends. Output stays in the pipes until then, or until they are emptied at an interval.
+With one thread for each program, each thread would need a stack, and the thread of a child that
+cannot be killed would never end. Here, one poll(2) waits for all children: each child has a pidfd,
+a file descriptor that becomes readable when the child ends. Output stays in the child's pipes until
+the child ends, or until the pipes are emptied, which is done at an interval.
 """
 
 import math
@@ -18,72 +19,92 @@ from exporter.programs.child import Child, End, Finished, PidfdPoll, Stage, pidf
 
 
 class Children(Protocol):
-    """Runs programs concurrently. For one thread."""
+    """Runs programs at the same time. Only one thread may use it."""
 
     @property
     def next_start(self) -> float:
-        """The earliest time to start the next program, in monotonic seconds; it is a suggestion."""
+        """The earliest time at which the next program should be started, in monotonic seconds.
+
+        It is a suggestion: `start` starts a program at any time.
+        """
 
     def start(
         self, key: Hashable, argv: Sequence[str], limit_seconds: float, *, may_kill: bool = True
     ) -> None:
-        """Start a program. `wait` returns its result, also if it could not be started.
+        """Starts a program. `wait` returns its result, even if it could not be started.
 
-        may_kill: False if killing the program does harm. After its time limit it is `STUCK`.
+        key: identifies the program in its result.
+        argv: the program and its arguments.
+        limit_seconds: the time limit.
+        may_kill: False if killing the program does harm. After its time limit it is abandoned and
+            its result is `STUCK`.
         """
 
     def wait(
         self, timeout: float, wake: int | None = None, *, gather: float = 0.0
     ) -> list[Finished]:
-        """The programs that have ended, as soon as one has; empty after `timeout` seconds.
+        """Waits until a program has ended, and returns the results of all that have.
 
-        Returns early if the descriptor `wake` becomes readable, or an abandoned child has gone.
-        gather: minimum time in seconds before the children are looked at. Each look costs CPU time
-        with cold caches.
+        The result is empty after `timeout` seconds, or earlier if `wake` becomes readable or an
+        abandoned child has ended.
+
+        timeout: the longest time to wait, in seconds.
+        wake: a file descriptor that ends the wait when it becomes readable; None means that there
+            is none.
+        gather: the time in seconds for which it sleeps before it checks the children. Fewer checks
+            save CPU time, because each check runs with cold caches.
         """
 
     def stuck(self) -> frozenset[Hashable]:
-        """The keys of the children that were abandoned and still exist."""
+        """Returns the keys of the children that were abandoned and still exist."""
 
     def end_all(self) -> None:
-        """End the running children within a bounded time and drop their results.
+        """Ends the running children within a bounded time and drops their results.
 
-        Those that may not be killed, or cannot be, keep running and are `stuck` until they end.
+        The children that must not or cannot be killed keep running, and are in `stuck` until they
+        end.
         """
 
     def close(self) -> None:
-        """`end_all`, and forget the children that keep running. No program can be started after."""
+        """Does the same as `end_all`, and forgets the children that keep running.
+
+        It must be the last call: no program may be started after it.
+        """
 
 
-#: Limit of one `wait`, in seconds: poll(2) takes milliseconds as a 32-bit integer.
+#: The longest `wait`, in seconds. poll(2) takes its timeout as a 32-bit number of milliseconds.
 _MAX_WAIT_SECONDS = 3600.0
 
-#: Minimum average time between two starts, in seconds, and the number of starts of the average.
-#: smartctl needs this much CPU time before it waits for its drive. If eight start at once, each
-#: reaches its drive only after all have used their CPU time.
+#: The smallest average time between two starts, in seconds, and the number of starts over which it
+#: is averaged. smartctl needs this much CPU time before it waits for its drive. If eight of them
+#: started at once, each would reach its drive only after all have used their CPU time.
 _START_INTERVAL_SECONDS, _STARTS_AVERAGED = 0.004, 3
 
-#: Interval at which a child without a pidfd is checked for its end, in seconds.
+#: Interval at which a child without a pidfd is checked whether it has ended, in seconds.
 _CHECK_SECONDS = 0.02
 
-#: Interval at which the pipes of running children are emptied, in seconds; the second one applies
-#: after a pipe was full. A pipe holds 64 KB, and few programs print more. A child that has filled
-#: its pipe waits.
+#: Interval at which the pipes of running children are emptied, in seconds. The second, shorter one
+#: applies after a pipe was full, because the child waits until it can print more. A pipe holds
+#: 64 KB, and few programs print more.
 _READ_SECONDS, _READ_AGAIN_SECONDS = 0.25, 0.02
 _PIPE_BYTES = 1 << 16
 
-#: Time that a child has to end after SIGTERM, and again after SIGKILL, in `end_all`; in seconds.
+#: The time that `end_all` waits for a child to end after SIGTERM, and again after SIGKILL, in
+#: seconds.
 _LAST_SECONDS = 0.3
 
 
 class SystemChildren:
-    """Runs programs on this machine: without a shell or input, in the C locale.
+    """Runs programs on this machine, without a shell, without input, and in the C locale.
 
-    Each child leads a process group and is ended with all that it started: SIGTERM after its time
-    limit, SIGKILL `grace_seconds` later. A child that still exists `abandon_seconds` after that is
-    in uninterruptible sleep in the kernel. It is abandoned, and collected when it ends.
+    Each child leads a process group, and a signal goes to the whole group. A child gets SIGTERM
+    after its time limit, and SIGKILL if it has not ended `grace_seconds` later. If it still exists
+    `abandon_seconds` after SIGKILL, it is in uninterruptible sleep in the kernel. It is then
+    abandoned: its result is `STUCK`, and its exit status is read and dropped when it ends.
 
-    max_output_bytes: limit of standard output and standard error together.
+    max_output_bytes: the limit of standard output and standard error of a child together.
+    open_pidfd: opens the pidfd of a process.
+    send: sends a signal to a process group.
     """
 
     def __init__(
@@ -176,7 +197,7 @@ class SystemChildren:
 
     @staticmethod
     def _rest(seconds: float, wake: int | None) -> None:
-        """Wait, at most until `wake` becomes readable."""
+        """Sleeps until the time is over or `wake` becomes readable."""
         woken = select.poll()
         if wake is not None:
             woken.register(wake, select.POLLIN)
@@ -186,11 +207,11 @@ class SystemChildren:
         return frozenset(child.key for child in self._given_up.values())
 
     def pid(self, key: Hashable) -> int | None:
-        """The process number of a running child; None if there is none."""
+        """Returns the process number of the running child with this key; None if there is none."""
         return next((pid for pid, child in self._running.items() if child.key == key), None)
 
     def end(self, key: Hashable) -> None:
-        """End a child now, as after its time limit. `wait` returns its result."""
+        """Ends a child as if its time limit were over. `wait` returns its result."""
         for child in self._running.values():
             if child.key == key and child.stage is Stage.RUNNING:
                 child.deadline = self._clock.monotonic()
@@ -224,7 +245,7 @@ class SystemChildren:
             now = self._clock.monotonic()
 
     def _soonest(self, until: float) -> float:
-        """The time of the next step, in monotonic seconds; at most `until`."""
+        """Returns when the children must be checked next, in monotonic seconds; at most `until`."""
         until = min(until, self._read_at)
         for child in self._running.values():
             until = min(until, child.deadline)
@@ -233,7 +254,12 @@ class SystemChildren:
         return until
 
     def _take(self, descriptors: Iterable[int]) -> bool:
-        """Collect the children that have ended; True if an abandoned child has gone."""
+        """Stores the results of the children that have ended, and ends those past their time limit.
+
+        Returns True if an abandoned child has ended.
+
+        descriptors: the file descriptors that poll(2) reported.
+        """
         before = len(self._given_up)
         for descriptor in descriptors:
             child = self._pidfd_poll.child(descriptor)
@@ -250,7 +276,7 @@ class SystemChildren:
         return gone
 
     def _read(self) -> None:
-        """Empty the pipes at an interval."""
+        """Empties the pipes of all children, if the interval since the last time has passed."""
         now = self._clock.monotonic()
         if now < self._read_at:
             return
@@ -314,7 +340,7 @@ class SystemChildren:
         self._done.append(Finished(child.key, child.end, status, output, errors, seconds, message))
 
     def _failure(self, child: Child, status: int | None) -> str:
-        """Why a child did not exit by itself, for people; empty if it did."""
+        """Returns why a child did not exit by itself, as text for people; empty if it did."""
         if child.end is End.TIMED_OUT:
             return f"{child.program} was ended: it ran longer than {child.limit_seconds:g} s"
         if child.end is End.TOO_MUCH_OUTPUT:
