@@ -1,4 +1,7 @@
-"""Runs one program to its end and returns what it printed. `SystemRunner` is replaced in tests."""
+"""Runs one program, waits until it ends, and returns what it printed.
+
+Tests replace `SystemRunner` by a stand-in.
+"""
 
 import errno
 import os
@@ -12,21 +15,24 @@ from exporter.errors import CommandError
 from exporter.programs.child import End, Finished
 from exporter.programs.children import SystemChildren
 
-#: Limit of a program's output. A program that prints more is killed.
+#: Limit of a program's output in bytes. A program that prints more is killed.
 _MAX_OUTPUT_BYTES = 1 << 20
 
-#: Time for a killed program to end. A program in uninterruptible sleep ends later.
+#: The time to wait for the end of a killed program, in seconds. A program in uninterruptible sleep
+#: ends later.
 _DEATH_SECONDS = 1.0
 
-#: The longest wait for a program that ignores its time limit.
+#: The longest single wait for a program, in seconds. Waits are repeated until the program has ended
+#: or was abandoned.
 _WAIT_SECONDS = 60.0
 
 
 class Runner(Protocol):
-    """Runs a program to its end and returns what it printed.
+    """Runs a program, waits until it ends, and returns what it printed to standard output.
 
     Raises:
-        CommandError: it could not be started, failed, or took longer than `timeout` seconds.
+        CommandError: the program could not be started, failed, printed too much, or took longer
+            than `timeout` seconds.
     """
 
     def run(self, argv: Sequence[str], timeout: float) -> str: ...
@@ -34,31 +40,44 @@ class Runner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The standard output of a program, and its exit status or negative signal number."""
+    """The result of a program that has ended.
+
+    output: the standard output.
+    status: the exit status, or the negative number of the signal that ended the program.
+    """
 
     output: str
     status: int
 
 
 class StatusRunner(Runner, Protocol):
-    """A runner for programs whose exit status is more than success or failure, as smartctl's is.
+    """A runner that also returns the exit status.
+
+    It is for programs such as smartctl, whose exit status means more than success or failure.
 
     Raises:
-        CommandError: it could not be started, printed too much, or took longer than `timeout`.
+        CommandError: the program could not be started, printed too much, or took longer than
+            `timeout` seconds.
     """
 
     def complete(self, argv: Sequence[str], timeout: float) -> Completed: ...
 
 
 class SystemRunner:
-    """Runs programs on this machine: without a shell or input, in the C locale.
+    """Runs programs on this machine, without a shell, without input, and in the C locale.
 
-    Each leads a process group, so that it is killed at its time limit with all that it started,
-    and Ctrl-C on the terminal does not reach it. For any thread.
+    Each program leads a process group. At its time limit, it is therefore killed together with the
+    processes that it started, and Ctrl-C on the terminal does not reach it. Any thread may call the
+    methods.
     """
 
     def run(self, argv: Sequence[str], timeout: float) -> str:
-        """The standard output. A signal or an exit status other than 0 raises CommandError."""
+        """Runs a program and returns its standard output.
+
+        Raises:
+            CommandError: the program could not be started, printed too much, took longer than
+                `timeout` seconds, was ended by a signal, or its exit status is not 0.
+        """
         completed = self.complete(argv, timeout)
         if completed.status < 0:
             raise CommandError(f"{argv[0]}: was killed by signal {-completed.status}")
@@ -67,7 +86,12 @@ class SystemRunner:
         return completed.output
 
     def complete(self, argv: Sequence[str], timeout: float) -> Completed:
-        """The standard output and the exit status or negative signal number."""
+        """Runs a program and returns its standard output and exit status.
+
+        Raises:
+            CommandError: the program could not be started, printed too much, or took longer than
+                `timeout` seconds.
+        """
         children = SystemChildren(
             SystemClock(),
             grace_seconds=0.0,
@@ -99,12 +123,13 @@ def _problem(program: str, finished: Finished, timeout: float) -> str:
 
 _VERSION_TIMEOUT_SECONDS = 5.0
 
-#: "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-...] (local build)", "fio-3.33"
+#: The version in the first line of smartctl and fio, which is for example
+#: "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-...] (local build)" or "fio-3.33".
 _VERSION = re.compile(r"\A(?:smartctl |fio-)(\d[\w.~+-]*)")
 
 
 def version(runner: Runner, program: str) -> str:
-    """The version that a program prints; empty if it is not installed or prints none."""
+    """Returns the version that a program prints; empty if it cannot be run or prints none."""
     try:
         return parse_version(runner.run([program, "--version"], _VERSION_TIMEOUT_SECONDS))
     except CommandError:
@@ -112,6 +137,6 @@ def version(runner: Runner, program: str) -> str:
 
 
 def parse_version(text: str) -> str:
-    """The version in the first line of smartctl's or fio's output; empty if there is none."""
+    """Returns the version in the first line of smartctl's or fio's output; empty if it has none."""
     match = _VERSION.match(text)
     return match[1] if match else ""
