@@ -1,9 +1,9 @@
-"""`ssd-exporter smart-agent`: the privileged process. It polls the drives and has no network.
+"""Runs the agent (`ssd-exporter smart-agent`), the privileged process that polls the drives.
 
-It writes one JSON document for each drive and poll to a directory, from which the daemon reads
-them. It has the privilege to send any command to any drive, and may use 20 MB of memory
-(docs/costs.md). It therefore imports the standard library and few modules of this package only;
-tests/test_layers.py lists them.
+The agent writes the result of each poll as a JSON document to a directory, from which the daemon
+reads it. It uses no network. It has the privilege to send any command to any drive, and may use
+20 MB of memory (docs/costs.md). It therefore imports only the standard library and few modules of
+this package; tests/test_layers.py lists them.
 """
 
 import faulthandler
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-#: The documents are readable for the directory's group, and for no other user.
+#: With this umask, the documents are readable for the directory's group, and for no other user.
 _UMASK = 0o027
 
 
@@ -37,8 +37,11 @@ _UMASK = 0o027
 class AgentSettings:
     """The settings of the agent.
 
-    directory: where it writes its documents. sysfs, root: the paths of /sys, and of the / that
-    contains the device nodes. log_level, log_format: as in `LogSettings`.
+    plan: which drives to poll, and how often.
+    directory: the directory to which the agent writes its documents.
+    sysfs: the path of /sys.
+    root: the path of the / that contains the device nodes.
+    log_level, log_format: as in `LogSettings`.
     """
 
     plan: PollingPlan
@@ -52,14 +55,17 @@ class AgentSettings:
 class Agent:
     """Polls the drives and writes the documents to a directory.
 
-    read_settings: reads the configuration, at SIGHUP. Raises ConfigError for a mistake in it.
+    settings: the settings at the start.
+    read_settings: reads the configuration again after SIGHUP. It raises ConfigError if the
+        configuration contains a mistake.
     """
 
     def __init__(self, settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> None:
         self._settings = settings
         self._read_settings = read_settings
         self._writer = DocumentWriter(settings.directory)
-        #: The addresses whose last document could not be written; None for the heartbeat.
+        #: The addresses of the drives whose last document could not be written. None stands for the
+        #: heartbeat, the list of drives that is written regularly.
         self._unwritten: set[tuple[str, str] | None] = set()
         self._drives: tuple[tuple[str, str], ...] | None = None
         self._stopping = self._reloading = False
@@ -67,7 +73,7 @@ class Agent:
         self._poller = self._new_poller()
 
     def run(self) -> None:
-        """Poll the drives until SIGTERM or SIGINT. SIGHUP reloads the settings.
+        """Polls the drives until SIGTERM or SIGINT. SIGHUP reloads the settings.
 
         Raises:
             BlockingIOError: another agent writes to the directory.
@@ -85,8 +91,8 @@ class Agent:
                 continue
             self._poller.step(seconds)
             service.notify("WATCHDOG=1")
-        # At its exit Python restores the default action of SIGHUP, which would end the process
-        # with a wrong exit status.
+        # SIGHUP is blocked. When Python exits, it restores the default action of SIGHUP, which
+        # would end the process with a wrong exit status.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP,))
         self._poller.close()
         service.notify("STOPPING=1")
@@ -113,10 +119,10 @@ class Agent:
             self._stopping = True
 
     def _reload(self) -> None:
-        """Reload the settings and start a new poller. A mistake in the settings changes nothing.
+        """Reloads the settings and starts a new poller.
 
-        The new poller inherits the processes that must not be killed and those that cannot be. It
-        starts no second process for their drives.
+        If the settings contain a mistake, the previous settings and poller stay in use. The new poller takes over the processes that must not or cannot be killed, so that it starts
+        no second process for their drives.
         """
         self._reloading = False
         # `systemctl reload` waits for READY=1 after this message.
@@ -141,7 +147,9 @@ class Agent:
         service.notify("READY=1", "STATUS=polling the drives")
 
     def _writer_for(self, directory: Path) -> DocumentWriter:
-        """Returns the current writer if the directory is the same, else a new one with its lock.
+        """Returns a writer for the directory, which is locked.
+
+        It is the current writer if the directory has not changed.
 
         Raises:
             ConfigError: another agent writes to the directory.
@@ -157,7 +165,8 @@ class Agent:
 
     def _write_heartbeat(self, heartbeat: Heartbeat) -> None:
         self._write(heartbeat)
-        # Documents of an earlier run are kept until the first scan: their drives may be present.
+        # Documents of an earlier run are kept until the first scan, because their drives may still
+        # be present.
         if heartbeat.drives != self._drives and heartbeat.scanned_at is not None:
             self._drives = heartbeat.drives
             self._unwritten &= {*heartbeat.drives, None}
@@ -179,22 +188,25 @@ class Agent:
                 log.error("%s; poll documents are lost until this is repaired", problem)  # noqa: TRY400
             self._unwritten.add(address)
         else:
-            # A full disk may accept a short document and no long one: all must succeed again.
+            # An almost full disk may accept a short document but no long one. The problem is over
+            # only when all documents that failed have been written.
             if self._unwritten == {address}:
                 log.info("%s can be written again", self._directory)
             self._unwritten.discard(address)
 
 
 def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> None:
-    """Run the agent in this process until SIGTERM or SIGINT.
+    """Runs the agent in this process until SIGTERM or SIGINT.
+
+    settings, read_settings: as in `Agent`.
 
     Raises:
         ConfigError: another agent writes to the directory.
     """
-    # The watchdog of systemd sends SIGABRT: the traceback is then in the log.
+    # If the agent hangs, the watchdog of systemd sends SIGABRT. The log then contains the traceback.
     faulthandler.enable()
     os.umask(_UMASK)
-    # The niceness of the systemd unit, also when the agent runs without it.
+    # The systemd unit sets the same niceness. This call sets it if the agent runs without the unit.
     lower_priority()
     try:
         Agent(settings, read_settings).run()
@@ -203,7 +215,7 @@ def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> 
 
 
 def another_agent(directory: Path) -> ConfigError:
-    """Returns the error for a directory that another agent writes to."""
+    """Returns the error to raise if another agent writes to the directory."""
     return ConfigError(
         f"another smart-agent writes to {directory}",
         "stop it, or set another smart.directory for this one",
@@ -211,15 +223,18 @@ def another_agent(directory: Path) -> ConfigError:
 
 
 def _hold(writer: DocumentWriter) -> None:
-    """Lock the directory against other agents.
+    """Locks the writer's directory against other agents.
+
+    A directory that cannot be used is not an error here.
 
     Raises:
-        BlockingIOError: another agent holds it.
+        BlockingIOError: another agent holds the lock.
     """
     try:
         writer.hold()
     except BlockingIOError:
         raise
     except OSError:
-        # The directory may become usable later; the first document that fails reports the cause.
+        # The directory may become usable later. If it does not, the first document that cannot be
+        # written reports the cause.
         return
