@@ -121,8 +121,9 @@ class Agent:
     def _reload(self) -> None:
         """Reloads the settings and starts a new poller.
 
-        If the settings contain a mistake, the previous settings and poller stay in use. The new poller takes over the processes that must not or cannot be killed, so that it starts
-        no second process for their drives.
+        If the settings contain a mistake, the previous settings and poller stay in use. The new
+        poller takes over the processes that must not or cannot be killed, so that it starts no
+        second process for their drives.
         """
         self._reloading = False
         # `systemctl reload` waits for READY=1 after this message.
@@ -203,7 +204,7 @@ def run(settings: AgentSettings, read_settings: Callable[[], AgentSettings]) -> 
     Raises:
         ConfigError: another agent writes to the directory.
     """
-    # If the agent hangs, the watchdog of systemd sends SIGABRT. The log then contains the traceback.
+    # If the agent hangs, the watchdog of systemd sends SIGABRT, and the traceback is in the log.
     faulthandler.enable()
     os.umask(_UMASK)
     # The systemd unit sets the same niceness. This call sets it if the agent runs without the unit.

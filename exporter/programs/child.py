@@ -230,7 +230,7 @@ def spawn(
 
     Raises:
         OSError: the program cannot be started, for example because it does not exist.
-        ValueError: an argument contains a null character.
+        ValueError: an argument is invalid, for example because it contains a null character.
     """
     pipes: list[tuple[int, int]] = []
     try:
@@ -291,9 +291,9 @@ def _pipe() -> tuple[int, int]:
 
 
 def _above_two(descriptor: int) -> int:
-    """Returns a file descriptor above 2 for the same file, and closes the old one if it is below.
+    """Returns a file descriptor above 2 for the same file. A descriptor from 0 to 2 is closed.
 
-    0 to 2 are the standard streams of a child. A new file gets one of these numbers if a service
+    The numbers 0 to 2 are the standard streams of a child. A new file gets one of them if a service
     manager has started this process with its standard streams closed.
     """
     if descriptor > 2:
