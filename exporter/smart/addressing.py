@@ -44,7 +44,7 @@ class AttachmentPoint(NamedTuple):
 
 
 def slot(address: Address) -> str:
-    """Returns the part of the type that selects one drive of a controller; empty without one.
+    """Returns the part of the type that selects one drive of a controller; empty if there is none.
 
     >>> slot(Address("/dev/bus/0", "sat+megaraid,3"))
     'megaraid,3'
@@ -160,9 +160,10 @@ def deduplicated(answers: Sequence[Answer]) -> tuple[tuple[Answer, ...], ...]:
 
 
 def usable_wwn(wwn: str | None) -> str | None:
-    """Returns a WWN in lower case; None if its digits are all equal, as in naa.5000000000000000.
+    """Returns a WWN in lower case; None if it is missing or not filled in.
 
-    Such a WWN is a field that the manufacturer did not fill in.
+    In a WWN that is not filled in, all digits after the first are equal, as in
+    naa.5000000000000000.
     """
     text = (wwn or "").strip().lower()
     digits = text.rpartition(".")[2]

@@ -62,9 +62,10 @@ class DocumentWriter:
             self._lock = -1
 
     def write(self, document: PollDocument | Heartbeat) -> None:
-        """Writes one document, which atomically replaces the last one of the same drive.
+        """Writes a poll document or a heartbeat, which atomically replaces the earlier file.
 
-        A daily document is also written to a second file. A missing directory is created.
+        The document of a daily poll is also written to a second file. A missing directory is
+        created.
 
         Raises:
             OSError: the disk is full, or the directory cannot be created, trusted or written.

@@ -65,7 +65,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The drives of a host after each was polled once.
+    """The drives of a host after one poll of each, as far as they were polled in time.
 
     drives: the state of each drive.
     must_answer: labels of the drives that are certainly present. If one of them does not answer or

@@ -30,8 +30,8 @@ from exporter.smart.poll_document import Heartbeat, PollDocument
 from exporter.smart.smartctl import Address
 from exporter.smart.wear_recorder import WearRecorder
 
-#: If there is no heartbeat for this number of heartbeat intervals, the poller is taken to have
-#: ended.
+#: If no heartbeat arrives during this number of heartbeat intervals, the poller is considered to
+#: have ended.
 _FRESH_INTERVALS = 4
 
 
@@ -156,7 +156,11 @@ class DriveRegistry:
         forgetting.remove(directory, names)
 
     def reconfigure(self, rated_bytes: Mapping[str, int], max_age_intervals: float) -> None:
-        """Applies settings that were reloaded. The parameters are those of the constructor."""
+        """Applies settings that were reloaded.
+
+        rated_bytes: the configured rated endurance in bytes, keyed by label.
+        max_age_intervals: the number of poll intervals after which a result is too old.
+        """
         with self._lock:
             self._context = replace(self._context, rated_bytes=rated_bytes)
             self._max_age_intervals = max_age_intervals
@@ -209,7 +213,8 @@ class DriveRegistry:
             ]
             missing = [missing_drive(known) for known in self._inventory.missing]
         found.sort(key=lambda drive: (len(drive.label), drive.label))
-        # A drive without an identity may have the label of a missing one.
+        # A drive that has not reported an identity may have the label of a missing drive. The
+        # missing drive is then left out, because labels and serial numbers must be unique.
         shown = {(drive.label, drive.serial) for drive in found}
         return found + [each for each in missing if (each.label, each.serial) not in shown]
 
@@ -280,7 +285,7 @@ class DriveRegistry:
 
 
 def is_live(heartbeat: Heartbeat, now: float) -> bool:
-    """True if the heartbeat is recent enough that its poller is still running.
+    """True if the heartbeat is recent, so that its poller is considered to be running.
 
     now: the current wall time in seconds of Unix time.
     """

@@ -27,7 +27,7 @@ _MAX_NAME_CHARACTERS = 240
 
 
 def request(directory: Path, name: str) -> None:
-    """Creates the request to forget the drives with a name.
+    """Creates a request to forget all missing drives with the given name.
 
     directory: the state directory of the daemon.
     name: one of `KnownDrive.names`.
@@ -55,7 +55,7 @@ def requests(directory: Path) -> tuple[str, ...]:
 
 
 def fulfil(inventory: Inventory, asked: Collection[str]) -> int:
-    """Drops the missing drives that requests name from the inventory, and returns their number.
+    """Drops the missing drives that are named by requests, and returns their number.
 
     Call it only when `Inventory.is_complete` is True. A drive that is present is not dropped, and a
     warning is logged.

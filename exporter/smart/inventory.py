@@ -105,8 +105,9 @@ class Sighting:
 
 
 class Inventory:
-    """All drives that were ever seen and not forgotten. A drive whose address changes remains one.
+    """All drives that were ever seen and not forgotten. Each drive has one record.
 
+    A drive keeps its record if its address changes.
     Two records with different serial numbers are two drives. Otherwise the WWNs are compared. If
     one is missing, the models and the serial numbers are compared. Records with neither WWN nor
     serial number are the same drive if the address is equal.

@@ -252,7 +252,9 @@ def encoded(document: PollDocument | Heartbeat) -> bytes:
 
 
 def parse_poll_document(text: bytes) -> PollDocument:
-    """Parses the contents of a document's file.
+    """Returns the poll document that a file contains.
+
+    text: the contents of the file.
 
     Raises:
         ParseError: it is not a document of this version, or a field has a wrong type or size.
@@ -282,7 +284,9 @@ def parse_poll_document(text: bytes) -> PollDocument:
 
 
 def parse_heartbeat(text: bytes) -> Heartbeat:
-    """Parses the contents of the heartbeat's file.
+    """Returns the heartbeat that a file contains.
+
+    text: the contents of the file.
 
     Raises:
         ParseError: it is not a heartbeat of this version, or a field has a wrong type or size.

@@ -172,7 +172,7 @@ class PollScheduler:
         while True:
             active = len(self._active)
             # If a drive waits for a free process, it must start as soon as another process ends.
-            # Then there is no pause to collect several results.
+            # In this case several results are not collected.
             gather = _GATHER_SECONDS if ended and not self._queue.waiting else 0.0
             more = self._round(until, gather)
             if more and not ended:
@@ -291,7 +291,7 @@ class PollScheduler:
         return not_started + finished
 
     def _finish(self, finished: Finished) -> PollDocument | None:
-        """Processes the result of a process: stores that of a scan, or reschedules the drive.
+        """Handles a process that has ended: stores the result of a scan, or reschedules the drive.
 
         Returns the poll document; None for a scan or a removed drive.
         """

@@ -90,7 +90,7 @@ def write(
     added: Rows,
     oldest: Mapping[str, float | None],
 ) -> None:
-    """Deletes and adds rows, in this order.
+    """Deletes later rows, adds rows, and deletes old rows, in this order.
 
     Of the drives with added rows, the oldest rows above the limit of `ROWS_PER_DRIVE` are deleted.
 
