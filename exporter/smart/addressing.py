@@ -167,7 +167,7 @@ def usable_wwn(wwn: str | None) -> str | None:
     """
     text = (wwn or "").strip().lower()
     digits = text.rpartition(".")[2]
-    # The first digit is not compared: it is the format of the name (NAA), not part of the number.
+    # The first digit is not compared: in "naa." names it is the format of the name.
     return text if len(set(digits[1:])) > 1 else None
 
 

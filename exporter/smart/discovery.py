@@ -187,7 +187,7 @@ def _overlooked(nodes: DeviceNodes) -> Iterator[Scanned]:
             yield Scanned(Address(f"/dev/{name}", "nvme"), Protocol.NVME.value)
     for generic in nodes.generics:
         if generic.is_hidden_disk and generic.name in nodes.present:
-            # Without a type smartctl detects an ATA drive behind the SCSI address.
+            # No type is given, so that smartctl detects an ATA drive behind the SCSI address.
             protocol = Protocol.ATA if generic.vendor == "ATA" else Protocol.SCSI
             yield Scanned(Address(f"/dev/{generic.name}"), protocol.value)
 
@@ -237,7 +237,8 @@ def _add_configured(
     if before is not None and before.configured:
         if point.slot or before.address.type == address.type:
             return
-        # Two types at one path are the two drives of a dock: usbjmicron,0 and usbjmicron,1.
+        # Two configured types at one path are two drives of a USB dock: usbjmicron,0 and
+        # usbjmicron,1.
         point = AttachmentPoint(point.place, address.type)
     elif before is not None and not address.type:
         address = Address(address.path, before.address.type)

@@ -49,17 +49,17 @@ class PollResult(str, Enum):
     """How a poll ended. The values are label values of the metric `ssd_smart_polls_total`."""
 
     SUCCESS = "success"
-    STANDBY = "standby"  # not polled, because that would have woken the drive
+    STANDBY = "standby"  # the drive was not polled, because that would have woken it
     NO_ANSWER = "no_answer"  # the device is missing, or the drive does not identify itself
     REFUSED = "refused"  # a privilege is missing
     BAD_REQUEST = "bad_request"  # smartctl does not know the type
     TOO_OLD = "too_old"  # smartctl is older than 7.0
     UNREADABLE = "unreadable"  # the output could not be parsed
-    KILLED = "killed"  # by another process, or a crash
-    TIMED_OUT = "timed_out"
-    STUCK = "stuck"  # the process could not be ended and was abandoned
-    TOO_MUCH_OUTPUT = "too_much_output"
-    NOT_STARTED = "not_started"  # no such program, or no memory
+    KILLED = "killed"  # smartctl crashed, or another process killed it
+    TIMED_OUT = "timed_out"  # smartctl was ended after its time limit
+    STUCK = "stuck"  # smartctl still runs after its time limit, and was abandoned
+    TOO_MUCH_OUTPUT = "too_much_output"  # smartctl printed more than the limit
+    NOT_STARTED = "not_started"  # smartctl is not installed, or there is no memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from exporter.smart.smartctl import Address
 #: Interval of the heartbeat for a receiver in another process, in seconds.
 HEARTBEAT_SECONDS = 15.0
 
-#: If the last scan still runs when the next one is due, that is tried again after this time, in
-#: seconds.
+#: If the last scan still runs when the next one is due, the start of the next one is tried again
+#: after this time, in seconds.
 _SCAN_RETRY_SECONDS = 5.0
 
 #: The shortest time between two scans that `rescan_soon` requests, in seconds. It is long because a

@@ -149,6 +149,7 @@ def rows(connection: sqlite3.Connection, key: str) -> list[tuple[Any, ...]]:
 
 log = logging.getLogger(__name__)
 
+#: The largest number of drives in the file.
 DRIVES = 4096
 
 #: Limit of the file's size in bytes. 4,096 drives with 1,000 rows each take about as much.
@@ -293,8 +294,8 @@ class WearDatabase:
         if not isinstance(e, sqlite3.OperationalError) or self._path.is_dir():
             return False
         if "readonly" in str(e):
-            # If this process has the write permissions, the file itself is marked as not writable.
-            # This is not temporary.
+            # If this process has the write permissions, the contents of the file mark it as
+            # read-only. This is not temporary.
             return not (os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK))
         return any(words in str(e) for words in _TEMPORARY_ERRORS)
 
