@@ -108,9 +108,9 @@ class Inventory:
     """All drives that were ever seen and not forgotten. Each drive has one record.
 
     A drive keeps its record if its address changes. Two records with different serial numbers are
-    two drives. Otherwise the WWNs are compared. If one is missing, the models and the serial numbers
-    are compared. Records with neither WWN nor serial number are the same drive if the address is
-    equal.
+    two drives. Otherwise the WWNs are compared. If one is missing, the models and the serial
+    numbers are compared. Records with neither WWN nor serial number are the same drive if the
+    address is equal.
 
     kept: the result of `to_state` from the state file. It may be damaged; None means that there is
         no saved inventory.
