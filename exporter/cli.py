@@ -130,7 +130,7 @@ def parser() -> argparse.ArgumentParser:
 def command_parser(name: str) -> argparse.ArgumentParser:
     """Returns the parser for the flags of a command.
 
-    It has the command's own flags, and those of the daemon's flags that commands use.
+    It accepts the command's own flags, and those flags of the daemon that all commands share.
     """
     return _command_parser(name, COMMANDS[name].load())
 

@@ -97,10 +97,10 @@ def _captured_files(paths: Paths, outputs: Mapping[str, bytes]) -> Iterator[tupl
 
 
 def _by_file_name(outputs: Mapping[str, bytes], redactor: Redactor) -> dict[str, bytes]:
-    """Returns the outputs, keyed by file names without suffix.
+    """Returns the same outputs, keyed by unique names for their files, without ".json".
 
-    A file name is the redacted name of the output without invalid characters. All file names are
-    different. The outputs are not redacted.
+    Each name is redacted, and characters that are invalid in file names are replaced. The outputs
+    themselves are not redacted.
     """
     files: dict[str, bytes] = {}
     for name, output in outputs.items():

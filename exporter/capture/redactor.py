@@ -144,10 +144,10 @@ class Redactor:
         return self._host.sub("host", text)
 
     def _placeholders_by_spelling(self) -> dict[str, str]:
-        """Returns the placeholders of the serial numbers and WWNs, keyed by spelling in lower case.
+        """Returns the placeholders of serial numbers and WWNs, keyed by the original in lower case.
 
-        Serial numbers of less than 5 characters are omitted. Each other serial number has one entry
-        per function in `_SPELLINGS`.
+        Serial numbers shorter than 5 characters are omitted. The others have one key for each way
+        in which they may be spelled (`_SPELLINGS`).
         """
         spellings: dict[str, str] = {}
         for text, placeholder in self._serials.items():

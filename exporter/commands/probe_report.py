@@ -194,7 +194,7 @@ def _verdict(
 
 
 def _summary(comparison: ProfileComparison) -> str:
-    """The main figure of a profile."""
+    """Returns the throughput or the latencies of a profile as text; empty without a result."""
     op = results.main_op(comparison.profile)
     result = comparison.job.ops.get(op) if comparison.job else None
     if result is None:

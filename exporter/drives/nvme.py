@@ -106,10 +106,10 @@ def _temperatures(fields: Fields) -> dict[str, float]:
 
 
 def _sensors(fields: Fields) -> Iterator[tuple[str, str | int]]:
-    """Yields each temperature sensor as its number (from 1) and its key or index in the JSON.
+    """Yields the number (from 1) of each temperature sensor, and its key or index in the JSON.
 
-    In the JSON the sensors are an object or a list. A sensor whose reading is null does not exist;
-    it is yielded nevertheless.
+    In the JSON the sensors are an object or a list. An entry that is null is yielded too, although
+    it stands for no sensor.
     """
     sensors = fields.get(_LOG, "temperature_sensors")
     if isinstance(sensors, Mapping):

@@ -190,7 +190,7 @@ def _time_axis(run: Sequence[WearObservation], powered_ratio: float) -> tuple[li
 def _rises(
     readings: Sequence[Point], suspect_ratio: float, day: float
 ) -> tuple[tuple[Point, ...], tuple[Rise, ...]]:
-    """Returns the readings without suspect rises, and all rises.
+    """Returns the readings with the suspect rises subtracted, and all rises, also the suspect ones.
 
     A rise is suspect if the counter increases by more than `suspect_ratio` within one day. If there
     are several days between two readings, the limit is multiplied by their number.

@@ -112,11 +112,11 @@ def estimate_wearout(
 ) -> WearoutEstimate | None:
     """Returns the estimated time from `now` until the rated endurance of a drive is used up.
 
+    None if no method has enough data, or if the endurance is already used up.
+
     observations: the observations of one drive, sorted by time. Those after `now` are ignored.
     now: the current time, in seconds of Unix time.
     rated_bytes: the number of bytes that the vendor warrants. None means that it is not configured.
-
-    None if no method has enough data, and if the endurance is already used up.
     """
     run = observations_since_reset(observations, now, rules.window_seconds)
     counter = WearCounter.from_observations(run, now, rules.suspect_ratio, rules.powered_ratio)

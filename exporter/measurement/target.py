@@ -109,9 +109,9 @@ def select_directory(asked: Path | None, settings: Settings) -> Path:
 
 
 def state_directory(settings: Settings, environment: Mapping[str, str]) -> Path:
-    """Returns the state directory, which contains the budget's file.
+    """Returns the daemon's state directory, which contains the budget's file.
 
-    It is the daemon's state directory. If that does not exist, a new one is created.
+    The directory is created if it does not exist.
 
     environment: the environment variables.
 

@@ -114,7 +114,7 @@ def pressure_samples(pressures: Mapping[str, Pressure], *, node_exporter: bool) 
     """Yields the waiting and stalled times of the host.
 
     pressures: the pressure, keyed by resource.
-    node_exporter: True yields the times also under node_exporter's names.
+    node_exporter: True means that the times are also yielded under node_exporter's names.
     """
     for resource, stalls in pressures.items():
         for kind, seconds in (

@@ -36,7 +36,7 @@ class FillAborted(ReadError):
 
 
 class FillGuard:
-    """Checks while a file is filled whether production needs the device.
+    """While a file is being filled, checks whether production needs the device.
 
     size_bytes: the length of the complete file.
     missing_bytes: the number of bytes that must be written.

@@ -228,7 +228,7 @@ def _harmful(state: GateState, rules: GateRules) -> Skip | None:
 
 
 def _loaded(state: GateState, rules: GateRules) -> Skip | None:
-    """Returns a skip if the host's I/O is too busy, or if the load is unknown; None otherwise."""
+    """Returns why a probe must be skipped: the I/O load is too high or unknown. None otherwise."""
     if state.busy_ratio is None:
         return Skip(Reason.UNOBSERVED, "the device's load is unknown: it has not been sampled yet")
     checks = (

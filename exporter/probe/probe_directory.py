@@ -75,7 +75,7 @@ def worst_condition(drives: Iterable[DriveHealth | None], hot_celsius: float) ->
 
 @dataclass(frozen=True, slots=True)
 class ProbeContext:
-    """The functions and paths of the host that all probe directories use.
+    """What all probe directories need of the host: paths, functions and configured values.
 
     proc, sys: the mount points of procfs and sysfs.
     topology: returns the drives and filesystems of the host; None means not read yet.

@@ -273,7 +273,8 @@ def _fill(descriptor: int, begin: int, end: int, progress: Callable[[int], None]
 def _undo(parent: int, name: str, descriptor: int, before: os.stat_result | None) -> None:
     """Restore the file's earlier length, or delete the file if it is new.
 
-    If this fails, the file is too short for a run, and the check before the next run refuses it.
+    If this fails, the partly filled file stays. The check before the next run refuses it, because
+    it is too short.
 
     before: the status of the file before the change; None if there was no file.
     """

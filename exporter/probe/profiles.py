@@ -106,7 +106,7 @@ class Profile:
 
     @property
     def operations_at_most(self) -> int:
-        """The largest number of operations of all jobs together."""
+        """The maximum number of operations of one run, as the sum over its jobs."""
         return self.jobs * (self.number_ios or self.size_bytes // self.block_bytes)
 
     @property

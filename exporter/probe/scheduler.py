@@ -169,7 +169,7 @@ class ProbeScheduler:
         return tools
 
     def _count_stuck(self, tools: ProbeTools) -> None:
-        """Set `stuck` to 1 if a fio of this or of an earlier process cannot be ended, else to 0."""
+        """Set `stuck` to 1 if fio, of this or an earlier process, cannot be ended; else to 0."""
         self.stuck = int(tools.fio.is_stuck or not tools.pid_file.kill_leftover())
 
     def _recover(self, tools: ProbeTools) -> None:

@@ -176,7 +176,7 @@ class _Counters:
         self.problem = ""
 
     def count(self) -> int | None:
-        """Returns the written bytes; None if they cannot be read."""
+        """Returns the number of bytes written so far by fio or by the device; None if unknown."""
         if not self.is_device_total:
             try:
                 count = written_bytes(files.read(self._process))

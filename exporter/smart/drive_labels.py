@@ -54,15 +54,12 @@ def _names(address: Address, nodes: DeviceNodes, blocks: Mapping[str, str | None
 def blocks_behind(
     drives: Mapping[Address, DriveIdentity], nodes: DeviceNodes, disks: Mapping[str, DeviceIdentity]
 ) -> dict[Address, tuple[str, ...]]:
-    """Returns the names of the block devices that use each hidden drive, keyed by address.
+    """Returns the names of the block devices that use each hidden drive, keyed by its address.
 
-    A disk of the kernel with the WWN or serial number of a hidden drive is that drive (JBOD).
-    Otherwise the names are those of all volumes of the drive's SCSI host, because only the
-    controller knows which drive belongs to which volume. A disk on a SAS, SATA or USB link, or with
-    the ATA protocol, is a drive and not a volume.
-
-    drives: the identity of each polled drive.
-    disks: the identity of each whole disk of the kernel, keyed by name.
+    If a kernel disk has the same WWN or serial number as the hidden drive, it is the same drive
+    (JBOD), and only its name is returned. Otherwise all volumes of the drive's SCSI host are
+    returned, because only the controller knows which drive belongs to which volume. A disk on a
+    SAS, SATA or USB link, or with the ATA protocol, is a drive and not a volume.
     """
     hidden = {a: drive for a, drive in drives.items() if not addressing.is_direct(a, nodes)}
     by_name = _by_name(hidden)

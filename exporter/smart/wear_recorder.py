@@ -92,7 +92,7 @@ class WearRecorder:
         self._woken.set()
 
     def step(self) -> None:
-        """Waits up to a minute, then processes the queue."""
+        """Waits up to a minute or until `wake` is called, then processes the queue."""
         self._woken.wait(_WAIT_SECONDS if self._estimated else _FIRST_WAIT_SECONDS)
         self._woken.clear()
         self.process_queue()
