@@ -13,6 +13,9 @@ LAB_PACKAGES  := qemu-system-x86 mmdebstrap busybox-static kmod lintian podman b
 ARGS   ?=
 # Tests with real disks, programs and time limits. They fail if CPU-intensive tests run at the same time.
 WAITING := $(addprefix tests/,end_to_end io probe programs rig smart systemd web)
+# Tests with a limit on the response time of a server under attack: they run alone, because another
+# test would take the CPU from the server.
+TIMED := tests/web/test_bad_clients.py
 # Architecture of packages and installations: x86_64 or aarch64.
 ARCH   ?= $(shell uname -m)
 PREFIX ?= /usr/local
@@ -40,7 +43,8 @@ dev: $(VENV)/.installed-dev  ## Create .venv with the test dependencies
 test: test-packages dev  ## Run the test suite (ARGS=... for pytest, to run a part)
 ifeq ($(ARGS),)
 	$(BIN)/pytest -n 4 --dist loadfile $(addprefix --ignore=,$(WAITING))
-	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(WAITING)
+	$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder $(addprefix --ignore=,$(TIMED)) $(WAITING)
+	$(BIN)/pytest $(TIMED)
 else
 	$(BIN)/pytest $(ARGS)
 endif
