@@ -51,4 +51,4 @@ def test_check_succeeds_and_explains_missing_smart(checked: Checked) -> None:
 def test_check_reports_an_unknown_usb_bridge(checked: Checked) -> None:
     rows = [row for row in checked.drives.values() if row["serial"] in (None, drives.USB)]
     (problem,) = (problem for row in rows for problem in row["problems"])
-    assert problem["text"].startswith("smartctl does not know its USB bridge")
+    assert problem["text"].startswith("smartctl does not recognize its USB bridge")
