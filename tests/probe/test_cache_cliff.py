@@ -16,13 +16,11 @@ from exporter.probe.cache_cliff import (
     CliffResult,
     CliffRules,
     TraceSample,
-    best_split,
     binned,
     cache_cliff,
-    fit_line,
     recovered_bytes,
-    squared_deviations,
 )
+from exporter.probe.step_fit import best_split, fit_line, squared_deviations
 from tests.probe.traces import GB, MB, Noise, Speed, active, ramp, steps
 
 RULES = CliffRules()
