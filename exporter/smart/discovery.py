@@ -8,7 +8,6 @@ This scan opens each drive. If it fails, a second scan that opens no drive compl
 second scan is called a listing here.
 """
 
-import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,8 +20,6 @@ from exporter.smart import addressing
 from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.drive_labels import labels
 from exporter.smart.smartctl import Address, Scanned, may_be_killed
-
-log = logging.getLogger(__name__)
 
 
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
