@@ -21,7 +21,6 @@ from exporter.smart.addressing import AttachmentPoint
 from exporter.smart.drive_labels import labels
 from exporter.smart.smartctl import Address, Scanned, may_be_killed
 
-
 _PROTOCOLS = {"nvme": Protocol.NVME, "ata": Protocol.ATA, "scsi": Protocol.SCSI}
 
 #: The protocol of each configured type. The first pattern that matches the whole type applies.
