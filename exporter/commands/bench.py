@@ -14,7 +14,12 @@ from typing import TextIO
 from exporter.commands import bench_matrix, bench_report
 from exporter.commands.bench_matrix import Matrix
 from exporter.commands.bench_report import CellOutcome
-from exporter.commands.common import add_measurement_arguments, measurement_options, system_tools
+from exporter.commands.common import (
+    add_directory,
+    add_measurement_arguments,
+    measurement_options,
+    system_tools,
+)
 from exporter.commands.registry import Command
 from exporter.config import Settings
 from exporter.errors import CommandError, ConfigError, SourceError
@@ -165,14 +170,7 @@ def _show_plan(cells: Sequence[Profile], fill_bytes: int, messages: TextIO) -> N
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument(
-        "directory",
-        nargs="?",
-        type=Path,
-        metavar="DIR",
-        help="directory on the file system to measure; if it does not exist, it is created and"
-        " removed at the end; default: probe.directory of the configuration",
-    )
+    add_directory(p)
     p.add_argument(
         "--block-size",
         dest="block_sizes",

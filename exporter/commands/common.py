@@ -60,3 +60,15 @@ def required_state_directory(settings: Settings) -> Path:
             "no state directory found", "pass the daemon's directory as --state.directory"
         )
     return directory
+
+
+def add_directory(p: argparse.ArgumentParser) -> None:
+    """Adds the optional argument DIR of the commands that create a directory to measure in."""
+    p.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="directory on the file system to measure; if it does not exist, it is created and"
+        " removed at the end; default: probe.directory of the configuration",
+    )

@@ -10,11 +10,15 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TextIO
 
 from exporter.commands import slc_report
-from exporter.commands.common import add_measurement_arguments, measurement_options, system_tools
+from exporter.commands.common import (
+    add_directory,
+    add_measurement_arguments,
+    measurement_options,
+    system_tools,
+)
 from exporter.commands.registry import Command
 from exporter.commands.slc_measurement import MAX_BYTES, MIN_BYTES, SlcProbe
 from exporter.config import Settings
@@ -143,14 +147,7 @@ def idle_times(idle: Sequence[int] | None, *, recover: bool) -> tuple[int, ...]:
 
 
 def _add_arguments(p: argparse.ArgumentParser) -> None:
-    p.add_argument(
-        "directory",
-        nargs="?",
-        type=Path,
-        metavar="DIR",
-        help="directory on the file system to measure; if it does not exist, it is created and"
-        " removed at the end; default: probe.directory of the configuration",
-    )
+    add_directory(p)
     p.add_argument(
         "--bytes",
         metavar="SIZE",
