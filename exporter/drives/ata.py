@@ -14,8 +14,8 @@ from exporter.drives import self_test_log
 from exporter.drives.ata_count_table import COUNT_RULES, SPARE_RULES, Counter, CountRule
 from exporter.drives.ata_endurance import ata_endurance
 from exporter.drives.fields import Fields, celsius, device_statistic, power_on_seconds, smart_passed
-from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity
-from exporter.drives.makes import identify_make
+from exporter.drives.health import AtaAttribute, DriveHealth, DriveIdentity, RejectedValue
+from exporter.drives.makes import identify_makes
 from exporter.drives.power_loss import ata_power_loss
 from exporter.drives.written_bytes import ata_written
 
@@ -38,6 +38,28 @@ _MAX_COUNT = (1 << 32) - 2
 #: in the report is recorded as a fault.
 _MAX_32_BITS = (1 << 32) - 1
 _MAX_RAW = (1 << 64) - 1
+
+#: The largest plausible counts. A drive has at most some 100,000 erase blocks. With ten million
+#: sectors that cannot be read, 5 GB of the data are lost.
+_MAX_PLAUSIBLE: Mapping[Counter, int] = {
+    "program_failures": 100_000,
+    "erase_failures": 100_000,
+    "reallocated_sectors": 10_000_000,
+    "pending_sectors": 10_000_000,
+}
+#: The counts whose metric is a gauge, which has no suffix `_total`.
+_GAUGES: frozenset[Counter] = frozenset({"reallocated_sectors", "pending_sectors"})
+#: The program and the erase failures. Toshiba's KSG60 and THNSNK report 100 (%) in both.
+_FAILURE_ATTRIBUTES = (181, 182)
+
+#: The attribute that contains the temperature in its lowest byte.
+_TEMPERATURE = 194
+#: The range of plausible temperatures of this attribute, in °C, and the largest difference to
+#: smartctl's temperature. Intel's attribute 194 is up to 11 °C higher.
+_MIN_CELSIUS, _MAX_CELSIUS, _MAX_CELSIUS_DIFFERENCE = 10.0, 85.0, 15.0
+#: The highest temperature of drives without a sensor (OCZ Vertex 2 always reports 1). An SSD in use
+#: is not colder.
+_BROKEN_SENSOR_CELSIUS = 2.0
 
 #: The largest number of attributes that are read. The table of the standard has 30.
 _MAX_ATTRIBUTES = 256
@@ -78,7 +100,7 @@ def ata_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     table = parse_attributes(fields)
     counts = ata_counts(fields, identity, table)
     written = ata_written(fields, identity, table)
-    drive_celsius = celsius(fields, "temperature", "current")
+    drive_celsius = _drive_celsius(fields, identity, table)
     return DriveHealth(
         healthy=smart_passed(fields),
         endurance=ata_endurance(fields, identity, table),
@@ -130,14 +152,25 @@ def ata_counts(
 ) -> AtaCounts:
     """Returns the event counters and spare blocks of an ATA drive.
 
+    Counts that are not plausible are recorded as rejected in `fields`.
+
     attributes: the result of `parse_attributes`.
 
     For hard disks `spare_ratio`, `program_failures` and `erase_failures` are None.
     """
-    make = identify_make(identity)
+    makes = identify_makes(identity, [attribute.id for attribute in attributes])
     rows = {attribute.id: attribute for attribute in attributes}
 
     def count(counter: Counter) -> int | None:
+        number = read(counter)
+        reason = "" if number is None else _why_implausible(counter, number, rows)
+        if not reason:
+            return number
+        metric = f"{counter}_total" if counter not in _GAUGES else counter
+        fields.reject(RejectedValue(metric, float(number or 0), "attribute", reason))
+        return None
+
+    def read(counter: Counter) -> int | None:
         if counter in _FLASH_COUNTERS and identity.rotational:
             return None
         location = _DEVICE_STATISTICS.get(counter)
@@ -145,9 +178,9 @@ def ata_counts(
             standard = device_statistic(fields, *location, maximum=_MAX_COUNT)
             if standard is not None:
                 return standard
-        return _count_by_rules(counter, make, rows)
+        return _count_by_rules(counter, makes, rows)
 
-    spare = None if identity.rotational else _spare(identity, make, rows)
+    spare = None if identity.rotational else _spare(identity, rows)
     return AtaCounts(
         media_errors=count("media_errors"),
         reallocated_sectors=count("reallocated_sectors"),
@@ -175,39 +208,71 @@ def event_count(attribute: AtaAttribute) -> int | None:
     return None if number is None or number > _MAX_COUNT else number
 
 
+def _why_implausible(counter: Counter, number: int, rows: Mapping[int, AtaAttribute]) -> str:
+    """Returns the reason why a count is not plausible. Empty if it is plausible."""
+    if number > _MAX_PLAUSIBLE.get(counter, number):
+        return "it is larger than the number of blocks or sectors that a drive can lose"
+    percents = [rows.get(attribute) for attribute in _FAILURE_ATTRIBUTES]
+    are_percents = all(row is not None and row.raw == row.value == 100 for row in percents)
+    if number == 100 and are_percents:
+        return "all counts of failures are 100, so they are percentages"
+    return ""
+
+
+def _drive_celsius(
+    fields: Fields, identity: DriveIdentity, attributes: Sequence[AtaAttribute]
+) -> float | None:
+    """Returns the temperature of the drive in °C; None if unknown.
+
+    smartctl's field comes from SCT, the device statistics or attribute 194 or 190. If attribute 194
+    of an SSD contains another plausible temperature, it is used: some firmware has random values in
+    SCT.
+    """
+    reported = celsius(fields, "temperature", "current")
+    if identity.rotational:
+        return reported
+    sensor = next((row for row in attributes if row.id == _TEMPERATURE), None)
+    low_byte = None if sensor is None else float(sensor.raw & 0xFF)
+    if low_byte is None or not _MIN_CELSIUS <= low_byte <= _MAX_CELSIUS:
+        return None if reported is not None and reported <= _BROKEN_SENSOR_CELSIUS else reported
+    if reported is None:
+        return None if fields.get("temperature", "current") is None else low_byte
+    is_contradicted = abs(reported - low_byte) > _MAX_CELSIUS_DIFFERENCE
+    return low_byte if is_contradicted else reported
+
+
 def _count_by_rules(
-    counter: Counter, make: str | None, rows: Mapping[int, AtaAttribute]
+    counter: Counter, makes: Sequence[str], rows: Mapping[int, AtaAttribute]
 ) -> int | None:
     for rule in COUNT_RULES:
-        if rule.counter == counter and make not in rule.not_makes:
-            for attribute in _matching_rows(rule, make, rows):
+        if rule.counter == counter and set(makes).isdisjoint(rule.not_makes):
+            for attribute in _matching_rows(rule, makes, rows):
                 if (number := event_count(attribute)) is not None:
                     return number
     return None
 
 
 def _matching_rows(
-    rule: CountRule, make: str | None, rows: Mapping[int, AtaAttribute]
+    rule: CountRule, makes: Sequence[str], rows: Mapping[int, AtaAttribute]
 ) -> Iterator[AtaAttribute]:
+    is_listed = not set(makes).isdisjoint(rule.makes)
     for number in rule.attributes:
         attribute = rows.get(number)
         if attribute is None:
             continue
         has_name = rule.name and re.fullmatch(rule.name, attribute.name)
-        if has_name or (make in rule.makes and attribute.name.startswith("Unknown_")):
+        if has_name or (is_listed and attribute.name.startswith("Unknown_")):
             yield attribute
 
 
-def _spare(
-    identity: DriveIdentity, make: str | None, rows: Mapping[int, AtaAttribute]
-) -> AtaAttribute | None:
+def _spare(identity: DriveIdentity, rows: Mapping[int, AtaAttribute]) -> AtaAttribute | None:
     """Returns the first attribute that a row of `SPARE_RULES` matches; None if no row matches.
 
-    None also if the make is unknown and smartctl's database does not list the drive. For such a
+    None also if the model is unknown and smartctl's database does not list the drive. For such a
     drive smartctl uses default names: it names attribute 232 Available_Reservd_Space, even if the
     attribute has another meaning.
     """
-    if make is None and not identity.family:
+    if not identity.family and not identify_makes(identity):
         return None
     for rule in SPARE_RULES:
         for number in rule.attributes:

@@ -1,11 +1,15 @@
-"""Computes the wear of an ATA SSD: the share of its rated endurance that it has used.
+"""Determines the wear of an ATA SSD: the share of its rated endurance that it has used.
 
-There are three sources. The best one that the drive has is used:
+There are three sources:
 
 1. the device statistics, in which the ATA standard defines the value;
 2. a rule of `wear_table` for the make of the drive, which is a group of models whose attributes
    have the same meaning (see the module `makes`);
 3. an attribute whose name contains "life" or "endurance".
+
+The device statistics are the best source of most drives, but many drives report values in them that
+are wrong. So they are compared with the rule of the make. `wear_table.STATISTICS_RULES` lists the
+makes whose values are known to be wrong. The third source is used only if the make is unknown.
 
 smartctl's own field `endurance_used` is not used. For an ATA drive without device statistics,
 smartctl computes it as 100 minus the normalized value of the attribute that is named SSD_Life_Left
@@ -14,38 +18,52 @@ value always stays at 100.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 from exporter.drives.fields import Fields, device_statistic
-from exporter.drives.health import AtaAttribute, DriveIdentity, Endurance, EnduranceSource
-from exporter.drives.makes import identify_make
-from exporter.drives.wear_table import WEAR_RULES, Formula, WearRule
-
-#: The rows of the attribute table, keyed by attribute id.
-Rows: TypeAlias = Mapping[int, AtaAttribute]
-#: The used endurance in percent, and the resolution of this number in percent.
-Percent: TypeAlias = tuple[float, float]
+from exporter.drives.health import (
+    AtaAttribute,
+    DriveIdentity,
+    Endurance,
+    EnduranceSource,
+    RejectedValue,
+)
+from exporter.drives.makes import identify_makes
+from exporter.drives.wear_formulas import FORMULAS, Percent, Rows, stuck_left
+from exporter.drives.wear_table import (
+    STATISTICS_RULES,
+    WEAR_RULES,
+    StatisticsUse,
+    WearRule,
+)
 
 #: The page and offset of the Percentage Used Endurance Indicator in the device statistics. Its
 #: values are 0 to 255 (ACS-4, 9.5.8).
 _PERCENTAGE_USED = (7, 8)
+_STATISTICS_RULE = "device statistics, page 7: Percentage Used Endurance Indicator"
+
+#: The name of the metric family, for rejected values.
+_METRIC = "endurance_used_ratio"
+
+#: The value of the indicator that many drives report if they do not support it. It is also the
+#: largest value that the indicator can have.
+_NOT_SUPPORTED = 255
+#: The wear in percent from which a drive is worn out. 255 is believed, and 0 is not, if the rule of
+#: the make reports at least this wear.
+_WORN_OUT = 98.0
+#: The largest difference in percentage points that rounding can cause between the device statistics
+#: and a rule.
+_MAX_DIFFERENCE = 2.0
+
+_RULES_BY_MAKE: Mapping[str, tuple[WearRule, ...]] = {
+    make: tuple(rule for rule in WEAR_RULES if rule.make == make)
+    for make in {rule.make for rule in WEAR_RULES}
+}
+_STATISTICS_USE: Mapping[str, StatisticsUse] = {rule.make: rule.use for rule in STATISTICS_RULES}
 
 #: Match the names of attributes that contain the remaining or the used life in percent.
 _LIFE_LEFT = re.compile(r"life.*(remain|left)|(remain|left).*life|endurance.*remain", re.IGNORECASE)
 _LIFE_USED = re.compile(r"(life|endurance).*used|used.*(life|endurance)", re.IGNORECASE)
-
-#: The id of Intel's attribute "timed workload media wear".
-_WORKLOAD_WEAR = 226
-#: The raw value of attribute 226 until the workload timer has run for an hour.
-_WORKLOAD_NOT_VALID = 0xFFFF
-#: The largest difference between attributes 233 and 226 that rounding can cause, in percentage
-#: points. 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
-#: workload timer was restarted, so 226 does not contain the wear of the whole life.
-_MAX_DIFFERENCE_PERCENT = 1.5
-#: The lowest normalized value of Intel's attribute 233. It stays at this value while attribute 226
-#: continues to count.
-_MIN_INTEL_VALUE = 1
 
 
 def ata_endurance(
@@ -53,14 +71,28 @@ def ata_endurance(
 ) -> Endurance | None:
     """Returns the wear of an ATA SSD from its best source.
 
-    None for hard disks, and if no source contains the wear.
+    A value of another source that contradicts it is recorded as rejected in `fields`. None for hard
+    disks, and if no source contains the wear.
     """
     if identity.rotational:
         return None
-    standard = device_statistic(fields, *_PERCENTAGE_USED, maximum=255)
-    if standard is not None:
-        return Endurance(standard / 100, EnduranceSource.ATA_DEVSTAT)
-    return family_endurance(identity, attributes)
+    makes = identify_makes(identity, [attribute.id for attribute in attributes])
+    by_rule = _rule_endurance(makes, attributes)
+    percent = device_statistic(fields, *_PERCENTAGE_USED, maximum=_NOT_SUPPORTED)
+    if percent is None:
+        return by_rule
+    use = next((_STATISTICS_USE[make] for make in makes if make in _STATISTICS_USE), None)
+    standard = Endurance(percent / 100, EnduranceSource.ATA_DEVSTAT, rule=_STATISTICS_RULE)
+    if use == "life_left":
+        _reject(fields, standard, "on drives of this make it is the remaining life")
+        return by_rule
+    reason = _why_wrong(percent, by_rule, use)
+    if reason:
+        _reject(fields, standard, reason)
+        return by_rule
+    if by_rule is not None and _differ(standard, by_rule):
+        _reject(fields, by_rule, "the device statistics contradict it")
+    return standard
 
 
 def family_endurance(
@@ -74,164 +106,67 @@ def family_endurance(
     """
     if identity.rotational:
         return None
-    make = identify_make(identity)
-    if make is None:
-        return _endurance(_percent_by_name(attributes), EnduranceSource.NAME_GUESS)
+    makes = identify_makes(identity, [attribute.id for attribute in attributes])
+    return _rule_endurance(makes, attributes)
+
+
+def _rule_endurance(makes: Sequence[str], attributes: Sequence[AtaAttribute]) -> Endurance | None:
+    if not makes:
+        return _endurance(_percent_by_name(attributes), EnduranceSource.NAME_GUESS, "name")
     rows = {attribute.id: attribute for attribute in attributes}
-    return _endurance(wear_percent(make, rows), EnduranceSource.FAMILY_RULE)
-
-
-def wear_percent(make: str, rows: Rows) -> Percent | None:
-    """Returns the used endurance and its resolution, both in percent.
-
-    The rules of `wear_table` for the make are tried in order, and the first value is returned. None
-    if no rule finds a value.
-    """
-    for rule in WEAR_RULES:
-        if rule.make == make and (percent := _percent_by_rule(rule, rows)) is not None:
-            return percent
+    for rule in (rule for make in makes for rule in _RULES_BY_MAKE.get(make, ())):
+        if rule.formula == "unknown":
+            return None
+        if (percent := _percent_by_rule(rule, rows)) is not None:
+            text = f"{rule.make}: attribute {rule.attribute}, {rule.formula}"
+            if rule.parameter != 100:
+                text += f"({rule.parameter})"
+            return _endurance(percent, EnduranceSource.FAMILY_RULE, text)
     return None
 
 
-# The formulas of the wear table. Each returns the used endurance and its resolution, both in
-# percent, or None if the attribute does not contain the wear. `rows` are all attributes of the
-# drive, keyed by id. Valid normalized values are 1 to 100. The values 0, 200, 253 and 255
-# mean "not supported".
+def _why_wrong(percent: int, by_rule: Endurance | None, use: StatisticsUse | None) -> str:
+    """Returns the reason why the value of the device statistics is not used. Empty if it is used.
 
-
-def value_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose normalized value is the remaining life in percent.
-
-    The raw value is not used: it contains several numbers in one, or a count of erasures.
+    percent: the value of the device statistics.
+    by_rule: the wear by the rule of the make. None means unknown.
+    use: how the value is used for drives of this make. None means as the standard defines it.
     """
-    del rows
-    value = attribute.value
-    return None if value is None or not 1 <= value <= 100 else (100.0 - value, 1.0)
+    is_known = by_rule is not None and by_rule.source is not EnduranceSource.NAME_GUESS
+    used = 100 * by_rule.used_ratio if by_rule is not None and is_known else None
+    reason = ""
+    if use == "ignored":
+        reason = "the device statistics of this make are not usable"
+    elif percent == _NOT_SUPPORTED and (used is None or used < _WORN_OUT):
+        reason = "255 means that the drive does not support it"
+    elif used is None:
+        reason = ""
+    elif use == "larger" and used > percent:
+        reason = "the drive has a second gauge, which is larger"
+    elif percent == 0 and used > _MAX_DIFFERENCE:
+        reason = "it is 0 although the attributes show wear"
+    elif use == "less" and abs(used - percent) > _MAX_DIFFERENCE:
+        reason = "the attributes contradict it, and on drives of this make they are right"
+    return reason
 
 
-def value_from_200(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from a normalized value that decreases from 200 (new) to 100 (end of life).
-
-    None for the value 100, because new drives of other makes report it.
-    """
-    del rows
-    value = attribute.value
-    return None if value is None or not 101 <= value <= 200 else (200.0 - value, 1.0)
+def _reject(fields: Fields, endurance: Endurance, reason: str) -> None:
+    fields.reject(RejectedValue(_METRIC, endurance.used_ratio, endurance.rule, reason))
 
 
-def raw_percent(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
-    del rows
-    return None if attribute.raw > 255 else (float(attribute.raw), 1.0)
-
-
-def raw_used(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose raw and normalized value both contain it.
-
-    The raw value is the used endurance in percent. The normalized value is max(100 - raw, 0). None
-    if they differ by more than 2, because the attribute then has another meaning.
-    """
-    value = attribute.value
-    if value is None or abs(max(100 - attribute.raw, 0) - value) > 2:
-        return None
-    return raw_percent(attribute, rows)
-
-
-def raw_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose raw value is the remaining life in percent.
-
-    None for the raw value 0, because some drives always report it, and for values above 100.
-    """
-    del rows
-    return None if not 1 <= attribute.raw <= 100 else (100.0 - attribute.raw, 1.0)
-
-
-def stuck_left(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose normalized or raw value is the remaining life.
-
-    On some firmware the normalized value stays at 100, and the raw value counts down from 100. On
-    other firmware the normalized value counts down, and the raw value counts up (KINGSTON SA400:
-    raw 14, normalized 86). So the raw value is used only if the normalized value is 100.
-    """
-    if attribute.value == 100:
-        return raw_left(attribute, rows) or value_left(attribute, rows)
-    return value_left(attribute, rows)
-
-
-def intel_media_wear(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear of an Intel drive from attributes 233 and 226.
-
-    `attribute` is 233, which counts whole percents. Attribute 226 is finer. It is used if both
-    agree, or if 233 has reached its lowest value and 226 is larger.
-    """
-    coarse = value_left(attribute, rows)
-    workload = rows.get(_WORKLOAD_WEAR)
-    fine = None if workload is None else workload_1024ths(workload, rows)
-    if coarse is None or fine is None or fine[0] == 0:
-        return coarse
-    is_past_minimum = attribute.value == _MIN_INTEL_VALUE and fine[0] > coarse[0]
-    do_agree = abs(fine[0] - coarse[0]) <= _MAX_DIFFERENCE_PERCENT
-    return fine if is_past_minimum or do_agree else coarse
-
-
-def workload_1024ths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from an attribute whose raw value counts 1/1024 percent.
-
-    The count starts with the workload timer, which is rarely restarted. The normalized value is
-    always 100 and is not used. None if the raw value means "not valid".
-    """
-    del rows
-    percent = attribute.raw / 1024
-    is_valid = attribute.raw != _WORKLOAD_NOT_VALID and percent <= 255
-    return (percent, 1 / 1024) if is_valid else None
-
-
-def hundredths(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from a raw value that contains whole percents and hundredths.
-
-    The second lowest byte contains the whole percents, and the lowest byte the hundredths of a
-    percent. None if the hundredths are above 99. The normalized value counts up and is not used.
-    """
-    del rows
-    whole, part = divmod(attribute.raw & 0xFFFF, 256)
-    return None if part > 99 else (min(whole + part / 100, 255.0), 0.01)
-
-
-def second_byte(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from a raw value whose second lowest byte is the used percentage."""
-    del rows
-    return float(attribute.raw >> 8 & 0xFF), 1.0
-
-
-def hundreds(attribute: AtaAttribute, rows: Rows) -> Percent | None:
-    """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
-    del rows
-    percent = (attribute.raw & 0xFFFF) / 100
-    return None if percent > 255 else (percent, 0.01)
-
-
-FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows], Percent | None]] = {
-    "value_left": value_left,
-    "value_from_200": value_from_200,
-    "raw_percent": raw_percent,
-    "raw_used": raw_used,
-    "raw_left": raw_left,
-    "stuck_left": stuck_left,
-    "intel_media_wear": intel_media_wear,
-    "workload_1024ths": workload_1024ths,
-    "hundredths": hundredths,
-    "second_byte": second_byte,
-    "hundreds": hundreds,
-}
+def _differ(one: Endurance, other: Endurance) -> bool:
+    return abs(one.used_ratio - other.used_ratio) * 100 > _MAX_DIFFERENCE
 
 
 def _percent_by_rule(rule: WearRule, rows: Rows) -> Percent | None:
     attribute = rows.get(rule.attribute)
-    return None if attribute is None else FORMULAS[rule.formula](attribute, rows)
+    return None if attribute is None else FORMULAS[rule.formula](attribute, rows, rule.parameter)
 
 
-def _endurance(percent: Percent | None, source: EnduranceSource) -> Endurance | None:
-    return None if percent is None else Endurance(percent[0] / 100, source, percent[1] / 100)
+def _endurance(percent: Percent | None, source: EnduranceSource, rule: str) -> Endurance | None:
+    if percent is None:
+        return None
+    return Endurance(percent[0] / 100, source, min(percent[1] / 100, 0.01), rule)
 
 
 def _percent_by_name(attributes: Sequence[AtaAttribute]) -> Percent | None:
@@ -260,4 +195,4 @@ def _percent_of_life_left(attribute: AtaAttribute) -> Percent | None:
     """
     if attribute.value == 100 and 1 <= attribute.raw < 100:
         return None
-    return stuck_left(attribute, {})
+    return stuck_left(attribute, {}, 0)

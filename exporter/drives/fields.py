@@ -10,6 +10,8 @@ other fields are still used.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
+from exporter.drives.health import RejectedValue
+
 #: A JSON object as `json.loads` returns it.
 Json: TypeAlias = Mapping[str, object]
 
@@ -38,16 +40,27 @@ class Fields:
     is out of range, the method returns None and records a fault.
     """
 
-    __slots__ = ("_faults", "report")
+    __slots__ = ("_faults", "_rejected", "report")
 
-    def __init__(self, report: Json, _faults: list[str] | None = None) -> None:
+    def __init__(
+        self,
+        report: Json,
+        _faults: list[str] | None = None,
+        _rejected: list[RejectedValue] | None = None,
+    ) -> None:
         self.report = report
         self._faults = [] if _faults is None else _faults
+        self._rejected = [] if _rejected is None else _rejected
 
     @property
     def faults(self) -> tuple[str, ...]:
         """One text per field that could not be parsed, in the order in which they were read."""
         return tuple(self._faults)
+
+    @property
+    def rejected(self) -> tuple[RejectedValue, ...]:
+        """The values that could be parsed, but that are not plausible."""
+        return tuple(self._rejected)
 
     def get(self, *path: str | int) -> object:
         """Returns the value at the path without any check. None if the path does not exist."""
@@ -154,7 +167,7 @@ class Fields:
             return
         for index, row in enumerate(value[:maximum]):
             if isinstance(row, dict) or isinstance(row, Mapping):  # noqa: SIM101  see get
-                yield Fields(row, self._faults)
+                yield Fields(row, self._faults, self._rejected)
             elif row is not None:
                 self.fault((*path, index), row)
 
@@ -162,6 +175,11 @@ class Fields:
         """Records a fault: the value at the path cannot be used."""
         if len(self._faults) < _MAX_FAULTS:
             self._faults.append(f"{'.'.join(map(str, path))}: {str(value)[:80]!r} is not usable")
+
+    def reject(self, value: RejectedValue) -> None:
+        """Records a value that is not used, because it is not plausible."""
+        if len(self._rejected) < _MAX_FAULTS:
+            self._rejected.append(value)
 
 
 def counter(fields: Fields, *path: str) -> int | None:

@@ -67,11 +67,13 @@ class Endurance:
         up. It may exceed 1.
     source: the source of the value.
     step_ratio: the resolution of `used_ratio`; 0.01 for a drive that counts whole percents.
+    rule: the field or attribute and the formula, as text for people. It is not compared.
     """
 
     used_ratio: float
     source: EnduranceSource
     step_ratio: float = 0.01
+    rule: str = field(default="", compare=False)
 
 
 class UnitSource(str, Enum):
@@ -79,7 +81,7 @@ class UnitSource(str, Enum):
 
     STANDARD = "standard"  # NVMe data units, ATA logical sectors, SCSI gigabytes processed
     FAMILY_RULE = "family_rule"  # a row of `written_table`
-    NAME = "name"  # the name of the attribute contains the unit, as in Host_Writes_32MiB
+    NAME = "name"  # Total_LBAs_Written or Total_LBAs_Read of a hard disk: logical sectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,32 @@ class WrittenBytes:
     bytes: the number of bytes.
     unit_bytes: the unit in which the drive counts, in bytes. `bytes` is a multiple of it.
     source: how the unit is known.
+    rule: the field or attribute and the unit, as text for people. It is not compared.
+    is_confirmed: True if two counters of the drive agree. It is not compared.
     """
 
     bytes: int
     unit_bytes: int
     source: UnitSource
+    rule: str = field(default="", compare=False)
+    is_confirmed: bool = field(default=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedValue:
+    """A value that the drive reports and that is not used, because it is implausible.
+
+    metric: the name of the metric family that the value would have had, without the prefix
+        `ssd_smart_`.
+    value: the value in the base unit of the metric.
+    rule: the field or attribute and the formula, as text for people.
+    reason: why the value is not used, as text for people.
+    """
+
+    metric: str
+    value: float
+    rule: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +199,7 @@ class DriveHealth:
     messages: the messages of smartctl, followed by the warnings of its drive database.
     unreadable: the reason why the drive answers but its SMART data cannot be read, as text for
         people. Empty if SMART data was read.
+    rejected: the values that the drive reports but that are not used.
     """
 
     healthy: bool | None = None
@@ -211,6 +235,7 @@ class DriveHealth:
     exit_status: int = 0
     messages: tuple[str, ...] = ()
     unreadable: str = ""
+    rejected: tuple[RejectedValue, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,33 +10,11 @@ match more drives.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import lru_cache
 
+from exporter.drives.controllers import CONTROLLERS, Make
 from exporter.drives.health import DriveIdentity
-
-
-@dataclass(frozen=True, slots=True)
-class Make:
-    """Describes how the drives of one make are recognized.
-
-    All fields except `name` are regular expressions that match any part of a value. A drive belongs
-    to the make if its model family matches `database`. If its family matches no make, its model is
-    compared with `model`.
-
-    name: the name of the make, which the rules of the other tables use.
-    database: matches the model family in smartctl's drive database. Empty matches no family.
-    within: matches the model, in addition to `database`, for some models of a family only.
-    firmware: matches the firmware version, in addition to `database` or `model`.
-    model: matches the model of a drive that the database does not list. Empty matches no model.
-    """
-
-    name: str
-    database: str = ""
-    within: str = ""
-    firmware: str = ""
-    model: str = ""
-
 
 #: The known makes. The first matching row is used. The model families are spelled as in drivedb.h
 #: of smartmontools 7.0 to 8.0.
@@ -89,7 +67,7 @@ MAKES: tuple[Make, ...] = (
     Make("atp_value", r"^ATP SATA III Value"),
     Make("atp", r"^ATP SATA III (Superior|aMLC)"),
     Make("apacer", r"^Apacer (AS|SSDs)", model=r"^Apacer AS"),
-    Make("innodisk", r"^Inno[Dd]isk (3IE2|1IE3)"),
+    Make("innodisk", r"^Inno[Dd]isk (3IE[23]|1IE3)"),
     Make("storfly", r"^StorFly"),
     Make("xmore", r"^Xmore"),
     Make("smart_modular", r"^SMART Modular"),
@@ -120,12 +98,37 @@ MAKES: tuple[Make, ...] = (
 )
 
 
-def identify_make(identity: DriveIdentity) -> str | None:
-    """Returns the name of the make of a drive. None if no row of `MAKES` matches."""
-    return _find_make(identity.family or "", identity.model or "", identity.firmware or "")
+def identify_makes(identity: DriveIdentity, ids: Iterable[int] = ()) -> tuple[str, ...]:
+    """Returns the names of the makes of a drive, the most specific one first.
+
+    ids: the ids of all attributes of the drive. The first name is that of a controller, if a row of
+        `CONTROLLERS` matches; the second one that of a row of `MAKES`, by the model family or, if
+        no family matches, by the model. A table whose rules do not list the first make is searched
+        for the second one. The result is empty if the make is unknown.
+    """
+    return _find_makes(
+        identity.family or "", identity.model or "", identity.firmware or "", frozenset(ids)
+    )
 
 
 @lru_cache(maxsize=1024)
+def _find_makes(family: str, model: str, firmware: str, ids: frozenset[int]) -> tuple[str, ...]:
+    names = (_find_controller(model, firmware, ids), _find_make(family, model, firmware))
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def _find_controller(model: str, firmware: str, ids: frozenset[int]) -> str | None:
+    for make in CONTROLLERS:
+        if (
+            make.ids <= ids
+            and make.without.isdisjoint(ids)
+            and re.search(make.model, model)
+            and re.search(make.firmware, firmware)
+        ):
+            return make.name
+    return None
+
+
 def _find_make(family: str, model: str, firmware: str) -> str | None:
     if family:
         for make in MAKES:

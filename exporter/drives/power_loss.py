@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from exporter.drives.health import AtaAttribute, DriveIdentity
-from exporter.drives.makes import identify_make
+from exporter.drives.makes import identify_makes
 
 #: How the state of the capacitor follows from the attribute. "threshold": it is healthy if the
 #: normalized value is above the threshold. "intel": the same, but the value 11 means unknown.
@@ -77,18 +77,18 @@ def ata_power_loss(identity: DriveIdentity, attributes: Sequence[AtaAttribute]) 
         return None
     # Identifying the make takes time, and few drives have one of these attributes.
     ruled = [attribute for attribute in attributes if attribute.id in _RULED_ATTRIBUTES]
-    make = identify_make(identity) if ruled else None
+    makes = identify_makes(identity, [row.id for row in attributes]) if ruled else ()
     states = [
         is_healthy
         for rule in POWER_LOSS_RULES
         for attribute in ruled
-        if _matches(rule, make, attribute)
+        if _matches(rule, makes, attribute)
         and (is_healthy := _is_healthy(rule.reading, attribute)) is not None
     ]
     return all(states) if states else None
 
 
-def _matches(rule: PowerLossRule, make: str | None, attribute: AtaAttribute) -> bool:
+def _matches(rule: PowerLossRule, makes: Sequence[str], attribute: AtaAttribute) -> bool:
     if attribute.id not in rule.attributes:
         return False
     if re.fullmatch(rule.name, attribute.name):
@@ -96,7 +96,9 @@ def _matches(rule: PowerLossRule, make: str | None, attribute: AtaAttribute) -> 
     # Old databases give attribute 175 of newer Intel drives the name of a failure counter. It is
     # not a counter if it has a threshold.
     is_checked = attribute.prefailure and bool(attribute.threshold)
-    return make in rule.makes and is_checked and attribute.id == rule.attributes[0]
+    return (
+        not set(makes).isdisjoint(rule.makes) and is_checked and attribute.id == rule.attributes[0]
+    )
 
 
 def _is_healthy(reading: Reading, attribute: AtaAttribute) -> bool | None:

@@ -12,8 +12,7 @@ from exporter.drives.health import (
     DriveIdentity,
     DriveReport,
     Protocol,
-    UnitSource,
-    WrittenBytes,
+    RejectedValue,
 )
 from exporter.drives.nvme import nvme_health
 from exporter.drives.scsi import scsi_health
@@ -55,10 +54,12 @@ def _health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     exit_status = parse_exit_status(fields)
     messages = parse_messages(fields)
     link = parse_link(fields)
+    implausible = _implausible_counts(health, identity, link)
     return replace(
         health,
-        host_read=_if_plausible(health.host_read, health, link),
-        host_written=_if_plausible(health.host_written, health, link),
+        host_read=None if "host_read" in implausible else health.host_read,
+        host_written=None if "host_written" in implausible else health.host_written,
+        rejected=(*fields.rejected, *implausible.values()),
         power_mode=parse_power_mode(fields),
         link_bytes_per_second=link.bytes_per_second,
         link_max_bytes_per_second=link.max_bytes_per_second,
@@ -78,19 +79,24 @@ def _protocol_health(fields: Fields, identity: DriveIdentity) -> DriveHealth:
     return DriveHealth()
 
 
-def _if_plausible(
-    counted: WrittenBytes | None, health: DriveHealth, link: ReportedLink
-) -> WrittenBytes | None:
-    """Returns the count of bytes, or None if it is not plausible.
+def _implausible_counts(
+    health: DriveHealth, identity: DriveIdentity, link: ReportedLink
+) -> dict[str, RejectedValue]:
+    """Returns the counts of bytes that are not plausible, keyed by the field of `health`.
 
-    It is not plausible if the link cannot transfer that many bytes in the power-on time of the
-    drive. The assumed unit of the count is then wrong. A count whose unit a standard defines is
-    always returned.
+    A count is not plausible if the link cannot transfer that many bytes in the power-on time of the
+    drive. The assumed unit of the count is then wrong. A count on which two counters of the drive
+    agree is plausible, because some drives do not count their power-on time correctly. Only ATA
+    drives are checked: the other protocols define the unit.
     """
-    if counted is None or counted.source is UnitSource.STANDARD:
-        return counted
     max_rate, seconds = link.max_bytes_per_second, health.power_on_seconds
-    if max_rate is not None and seconds is not None:
-        # The drive counts only complete hours, so one hour is added for the current one.
-        return counted if counted.bytes <= max_rate * (seconds + 3600) else None
-    return counted
+    if identity.protocol is not Protocol.ATA or max_rate is None or seconds is None:
+        return {}
+    # The drive counts only complete hours, so one hour is added for the current one.
+    limit = max_rate * (seconds + 3600)
+    reason = "it is more than the link can transfer in the power-on time"
+    return {
+        name: RejectedValue(f"{name}_bytes_total", float(count.bytes), count.rule, reason)
+        for name, count in (("host_read", health.host_read), ("host_written", health.host_written))
+        if count is not None and not count.is_confirmed and count.bytes > limit
+    }

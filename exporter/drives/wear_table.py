@@ -1,7 +1,7 @@
 """Lists the ATA attributes that contain the wear of an SSD, and the formula for each of them.
 
 The module contains only data. `ata_endurance` applies the rules. A make is a group of models whose
-attributes have the same meaning; see `makes`.
+attributes have the same meaning; see `makes` and `controllers`.
 
 The sources of the rules are named as follows: "drivedb" is drivedb.h of smartmontools with its
 comments. "CrystalDiskInfo" is the file AtaSmart.cpp of that program. "captures" are outputs of
@@ -9,25 +9,35 @@ smartctl that owners of drives published.
 
 To extend the table, add a row for a make of `makes.MAKES`. The rows of one make are tried in order
 until a formula returns a value. For a new formula, add a name to `Formula` and a function to
-`ata_endurance.FORMULAS`.
+`wear_formulas.FORMULAS`. `make drives` prints how many real drives confirm each row.
 """
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-#: The names of the formulas, which `ata_endurance.FORMULAS` implements.
+#: The names of the formulas, which `wear_formulas.FORMULAS` implements.
 Formula: TypeAlias = Literal[
+    "unknown",
     "value_left",
     "value_from_200",
+    "value_from_203",
     "raw_percent",
     "raw_used",
     "raw_left",
+    "low_byte_left",
     "stuck_left",
     "intel_media_wear",
+    "late_left",
+    "sandforce_left",
     "workload_1024ths",
-    "hundredths",
+    "two_gauges",
     "second_byte",
     "hundreds",
+    "erases",
+    "low_word_erases",
+    "smi_erases",
+    "maxio_erases",
+    "maxio_packed_erases",
 ]
 
 
@@ -39,12 +49,15 @@ class WearRule:
     attribute: the id of the attribute that contains the wear.
     formula: the formula that computes the wear from the attribute.
     source: the document, program or smartctl outputs that show this meaning.
+    parameter: for formulas that count erase cycles, the rated number of erase cycles; for
+        `value_from_200`, the used endurance per unit of the value, in hundredths of a percent.
     """
 
     make: str
     attribute: int
     formula: Formula
     source: str
+    parameter: int = 100
 
 
 _INTEL = "Intel DC S3500, S3610, S3700 specifications, 5.4; 20 captures agree with 226"
@@ -52,7 +65,100 @@ _CDI = "CrystalDiskInfo: the normalized value is the life left"
 _SMI = "capture of a TS32GMTS400: normalized stuck at 100, raw 96, 132 of 3000 erases"
 _NAME = "drivedb: the attribute's name in this family means life left"
 
+#: Device statistics of the captured drives (see docs/drives.md), which are the reason for the rule.
+_DS = "device statistics of captured drives"
+_NONE = "captures: no attribute agrees with the device statistics"
+_ERASES = "captures: erase cycles per percent of the device statistics"
+
 WEAR_RULES: tuple[WearRule, ...] = (
+    WearRule("hynix_168", 177, "value_left", _DS),
+    WearRule("hynix_168", 168, "value_left", _DS),
+    WearRule("hynix_168", 233, "raw_left", _DS),
+    WearRule(
+        "hynix_231", 231, "value_left", "CrystalDiskInfo: the normalized value is the life left"
+    ),
+    WearRule("smi_167", 167, "smi_erases", _DS),
+    WearRule("smi_1500", 167, "erases", _ERASES, 1500),
+    WearRule("smi_left", 169, "raw_left", _DS),
+    WearRule("smi_sm2236", 167, "erases", _ERASES, 3000),
+    WearRule("superdom", 167, "erases", _ERASES, 3000),
+    WearRule("phison_hdfe", 167, "erases", _ERASES, 1000),
+    WearRule("phison_s11", 167, "erases", _ERASES, 1000),
+    WearRule("phison_a400", 244, "erases", _ERASES, 1000),
+    WearRule("phison_stuck", 231, "stuck_left", _DS),
+    WearRule("phison", 231, "stuck_left", "captures: SKC400 100/74 (26 % by erases), A400 14/86"),
+    WearRule("phison", 173, "low_word_erases", _ERASES, 3000),
+    WearRule("phison_s9", 231, "stuck_left", _DS),
+    WearRule("phison_s9", 173, "low_word_erases", _ERASES, 3000),
+    WearRule("phison_dc", 244, "erases", _ERASES, 3000),
+    WearRule("phison_173", 173, "low_word_erases", _ERASES, 3000),
+    WearRule("sandisk_173", 173, "erases", _ERASES, 3000),
+    WearRule("sandisk_value", 173, "value_left", _DS),
+    WearRule(
+        "liteon_left", 173, "value_left", "4 captures: 96 for 94 to 98 erase cycles, 100 for 2"
+    ),
+    WearRule("marvell_value", 173, "value_left", _DS),
+    WearRule("micron_old", 202, "raw_used", "captures: equals erase cycles of 173 / 3000"),
+    WearRule("smi_ve0r", 207, "erases", _ERASES, 2350),
+    WearRule("sandisk_x41", 173, "erases", _ERASES, 650),
+    WearRule("apacer_163", 163, "erases", _ERASES, 3000),
+    WearRule("intel_530", 233, "late_left", _DS, 88),
+    WearRule("intel_226", 226, "workload_1024ths", _DS),
+    WearRule("toshiba_tr200", 173, "value_from_200", _DS, 50),
+    WearRule("toshiba_203", 173, "value_from_203", _DS),
+    WearRule("phison_s11_mlc", 167, "erases", _ERASES, 3000),
+    WearRule("intel_545_1500", 252, "erases", _ERASES, 1500),
+    WearRule("seagate_low", 231, "low_byte_left", _DS),
+    WearRule("maxio_231", 173, "maxio_packed_erases", _ERASES),
+    WearRule("micron_m6cr013", 202, "raw_left", _DS, 10),
+    WearRule("sandforce_v300", 231, "sandforce_left", _DS, 95),
+    WearRule("liteon_177", 177, "erases", _ERASES, 3000),
+    WearRule("liteon_173", 173, "erases", _ERASES, 3000),
+    WearRule("attribute_245", 245, "value_left", _DS),
+    WearRule("maxio_165_3000", 165, "erases", _ERASES, 1500),
+    WearRule("maxio_165_1500", 165, "erases", _ERASES, 750),
+    WearRule("smi_hp", 167, "smi_erases", _DS),
+    WearRule("hynix_512", 177, "value_left", _DS),
+    WearRule("hynix_512", 168, "value_left", _DS),
+    WearRule("hynix_512", 233, "raw_left", _DS),
+    WearRule("samsung_hp", 173, "value_left", _DS),
+    WearRule("samsung_gib", 177, "value_left", _DS),
+    WearRule("samsung_gib", 173, "value_left", _DS),
+    WearRule("sandisk_dell", 230, "two_gauges", _DS),
+    WearRule("sandisk_512", 173, "erases", _ERASES, 3000),
+    WearRule("phison_s11_32mib", 167, "erases", _ERASES, 1000),
+    WearRule("maxio_165_lexar", 165, "erases", _ERASES, 750),
+    WearRule("toshiba_sbf", 173, "unknown", _NONE),
+    WearRule("micron_m6cr030", 202, "unknown", _NONE),
+    WearRule("smi_islc", 167, "unknown", "captures: flash in SLC mode, of an unknown rating"),
+    WearRule("smi_ts", 169, "unknown", "captures: the rated number is too high"),
+    WearRule("smi_xd0r", 169, "unknown", _NONE),
+    WearRule("smi_v8x", 169, "unknown", _NONE),
+    WearRule(
+        "smi_167", 169, "unknown", "captures: 47 of 425 report up to ten times the erase share"
+    ),
+    WearRule("smi_hp", 169, "unknown", "as for smi"),
+    WearRule("smi_hp_pro", 169, "unknown", _NONE),
+    WearRule("smi_sm2236", 169, "unknown", _NONE),
+    WearRule("phison_saf12", 173, "unknown", _NONE),
+    WearRule("sandisk_x35", 173, "unknown", _NONE),
+    WearRule("apacer_sfdn", 173, "unknown", _NONE),
+    WearRule("sandforce_189", 231, "unknown", _NONE),
+    WearRule("micron_m6cr013", 202, "unknown", _NONE),
+    WearRule("intel_535", 233, "unknown", _NONE),
+    WearRule("intel_545_hp", 233, "unknown", _NONE),
+    WearRule("maxio_231", 231, "unknown", _NONE),
+    WearRule("phison_a400_0307", 231, "value_left", "captures: 74/26 with 194 erase cycles"),
+    WearRule("atp_248", 248, "raw_left", _DS),
+    WearRule("apacer_mlc", 231, "raw_left", _DS),
+    WearRule("intel_545", 252, "erases", _ERASES, 1000),
+    WearRule("marvell_201", 173, "value_left", _DS),
+    WearRule("sandforce_244", 244, "value_left", _DS),
+    WearRule("jmicron_im2s", 173, "value_from_200", _DS, 60),
+    WearRule("jmicron", 173, "value_from_200", _DS),
+    WearRule("maxio_207", 207, "maxio_erases", _ERASES),
+    WearRule("hp_oem", 173, "value_left", _DS),
+    WearRule("apple", 173, "value_from_200", _DS),
     WearRule("intel_dell", 245, "raw_left", "drivedb Percent_Life_Remaining; two captures"),
     WearRule("intel_lenovo", 233, "value_left", _INTEL),
     WearRule("intel_540", 233, "intel_media_wear", _INTEL),
@@ -67,7 +173,7 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("micron_5000", 202, "raw_used", "Micron TN-FD-23; captures of 5200 and 5300"),
     WearRule("micron_client", 202, "raw_used", "Micron TN-FD-22; drivedb: value is 100 - raw"),
     WearRule("micron_m4", 202, "raw_used", "drivedb Perc_Rated_Life_Used; a capture, 98 and 2"),
-    WearRule("wd", 230, "hundredths", "smartmontools-support 2021-03, checked with WD Dashboard"),
+    WearRule("wd", 230, "two_gauges", "smartmontools-support 2021-03, checked with WD Dashboard"),
     WearRule("sandisk_hp", 201, "value_left", "CrystalDiskInfo, HP's models; drivedb's name"),
     WearRule("sandisk_lenovo_233", 233, "value_left", "CrystalDiskInfo, Lenovo's models"),
     WearRule("sandisk_oem", 230, "value_left", "CrystalDiskInfo, Lenovo's and Dell's models"),
@@ -75,10 +181,9 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("sandisk_sdssdp", 230, "hundreds", "CrystalDiskInfo: percent times 100"),
     WearRule("cloudspeed", 245, "value_left", "drivedb Drive_Life_Remaining%; CrystalDiskInfo"),
     WearRule("phison_kioxia", 231, "stuck_left", "as for phison"),
-    WearRule("phison", 231, "stuck_left", "captures: SKC400 100/74 (26 % by erases), A400 14/86"),
     WearRule("smi_usb", 169, "stuck_left", _SMI),
     WearRule("smi_usb", 231, "value_left", _NAME),
-    WearRule("smi", 169, "stuck_left", _SMI),
+    WearRule("smi", 169, "raw_left", _SMI),
     WearRule("smi", 231, "value_left", "CrystalDiskInfo, Kingston KC600"),
     WearRule("swissbit_x600", 248, "stuck_left", _NAME),
     WearRule("swissbit", 248, "stuck_left", _NAME),
@@ -104,7 +209,7 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("kingston_uv", 231, "value_left", _CDI),
     WearRule("seagate", 231, "value_left", "drivedb: raw value is packed; value is life left"),
     WearRule("sandforce", 231, "value_left", "drivedb SSD_Life_Left; raw 1 is a log ratio"),
-    WearRule("plextor", 232, "value_left", _CDI),
+    WearRule("plextor", 173, "erases", _ERASES, 3000),
     WearRule("indilinx", 209, "value_left", _CDI),
     WearRule("indilinx_everest", 233, "value_left", _CDI),
     WearRule("barefoot_3", 233, "value_left", _CDI),
@@ -112,4 +217,39 @@ WEAR_RULES: tuple[WearRule, ...] = (
     WearRule("ssstc", 231, "value_left", _CDI),
     WearRule("ssstc", 202, "value_left", _NAME),
     WearRule("ssstc", 233, "value_left", _NAME),
+)
+
+
+#: How the device statistics of a make are used. "ignored": never. "life_left": they contain the
+#: remaining life. "less": a value is used only if no rule contradicts it. "larger": the larger of
+#: the value and the result of the rule is used.
+StatisticsUse: TypeAlias = Literal["ignored", "life_left", "less", "larger"]
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsRule:
+    """States how the Percentage Used Endurance Indicator of a make is used.
+
+    All other makes are assumed to report it as the standard defines it.
+
+    make: the name of the make.
+    use: how the value is used.
+    source: the smartctl outputs that show this.
+    """
+
+    make: str
+    use: StatisticsUse
+    source: str
+
+
+STATISTICS_RULES: tuple[StatisticsRule, ...] = (
+    StatisticsRule("phison_hdfe", "ignored", "24 captures: every page has random values"),
+    StatisticsRule("phison_stuck", "less", "17 captures: the value is always 5"),
+    StatisticsRule("phison_a400", "less", "captures: 24 to 224 %, erase cycles say 15 to 56 %"),
+    StatisticsRule("micron_m4", "less", "131 captures: 2 to 40 %, erase cycles say up to 355 %"),
+    StatisticsRule("micron_old", "less", "131 captures: 2 to 40 %, erase cycles say up to 355 %"),
+    StatisticsRule("wd", "larger", "410 of 412 captures: the value counts only the TLC flash"),
+    StatisticsRule("sandisk_dell", "larger", "as for wd"),
+    StatisticsRule("apple", "less", "captures: 0 %, attribute 173 says 8 to 92 %"),
+    StatisticsRule("liteon_left", "life_left", "13 captures: 100 - the value of attribute 173"),
 )

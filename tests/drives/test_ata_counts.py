@@ -310,3 +310,38 @@ def test_any_table_yields_counts_in_range(
         found = getattr(counts, field)
         most = 1 if field.endswith("_ratio") else (1 << 32) - 2
         assert found is None or 0 <= found <= most
+
+
+# Counts that are not plausible.
+
+
+@pytest.mark.parametrize(
+    ("number", "name", "raw", "counter"),
+    [
+        (197, "Current_Pending_Sector", 0x6464_6464, "pending_sectors"),
+        (181, "Program_Fail_Cnt_Total", 53_389_293, "program_failures"),
+        (182, "Erase_Fail_Count_Total", 100_001, "erase_failures"),
+        (5, "Reallocated_Sector_Ct", 10_000_001, "reallocated_sectors"),
+    ],
+)
+def test_a_count_that_no_drive_can_reach_is_rejected(
+    number: int, name: str, raw: int, counter: str
+) -> None:
+    fields = Fields({})
+    counts = ata_counts(fields, SAMSUNG, [row(number, name, 100, raw)])
+    assert getattr(counts, counter) is None
+    (rejected,) = fields.rejected
+    assert raw == rejected.value
+    assert rejected.metric.startswith(counter)
+
+
+def test_counts_of_100_are_percentages_if_all_failures_are_100() -> None:
+    """Toshiba's KSG60 and THNSNK report 100 (%) in attributes 5, 180, 181 and 182."""
+    table = [
+        row(5, "Reallocated_Sector_Ct", 100, 100),
+        row(181, "Program_Fail_Cnt_Total", 100, 100),
+        row(182, "Erase_Fail_Count_Total", 100, 100),
+    ]
+    assert AtaCounts() == ata_counts(NOTHING, SAMSUNG, table)
+    counts = ata_counts(NOTHING, SAMSUNG, table[:1])
+    assert 100 == counts.reallocated_sectors

@@ -4,8 +4,11 @@ import copy
 
 import pytest
 
+from exporter.drives.ata import ata_health
+from exporter.drives.fields import Fields
 from exporter.drives.health import AtaAttribute, DriveIdentity, Protocol, SelfTest
 from exporter.drives.smart_report import parse_report
+from tests.drives.ata_reports import drive
 from tests.drives.reports import Report, ata, ata_test, attribute, with_value, without
 
 
@@ -226,3 +229,33 @@ def test_parsing_does_not_change_the_report() -> None:
     before = copy.deepcopy(report)
     parse_report(report)
     assert before == report
+
+
+@pytest.mark.parametrize(
+    ("reported", "raw", "published"),
+    [
+        (35, 35, 35.0),
+        (27, 38, 27.0),  # Intel's attribute is up to 11 °C higher
+        (-89, 40, 40.0),  # random values in SCT
+        (104, 36, 36.0),
+        (8, 31, 31.0),
+        (1, 0, None),  # always 1: no sensor
+        (35, 0, 35.0),
+    ],
+)
+def test_the_temperature_of_an_ssd_is_compared_with_attribute_194(
+    reported: int, raw: int, published: float | None
+) -> None:
+    fields = Fields(
+        {
+            "temperature": {"current": reported},
+            "ata_smart_attributes": {
+                "table": [{"id": 194, "name": "Temperature_Celsius", "raw": {"value": raw}}]
+            },
+        }
+    )
+    temperatures = ata_health(fields, drive("Samsung based SSDs")).temperatures
+    assert published == temperatures.get("drive")
+    turning = drive("Samsung based SSDs", rotational=True)
+    if -40 <= reported:
+        assert float(reported) == ata_health(fields, turning).temperatures["drive"]

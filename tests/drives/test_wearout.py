@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from exporter.drives.wear_counter import DAY, WearObservation
 from exporter.drives.wearout import WearoutEstimate, WearoutMethod, WearoutRules, estimate_wearout
 from tests.drives.simulated_wear import EPOCH, Load, SimulatedDrive
+from tests.fuzz import examples
 
 RULES = WearoutRules()
 UNCLAMPED = replace(RULES, max_seconds=1e15)
@@ -247,7 +248,7 @@ _LOOKS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(_LOOKS, max_size=20), st.none() | st.integers(0, 1 << 70))
 def test_any_observations_yield_a_valid_estimate_or_none(
     looks: list[WearObservation], rated: int | None

@@ -1,18 +1,20 @@
 """Bytes read and written: the unit, its source, and its check against the kernel."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from exporter.drives import smart_report
+from exporter.drives.controllers import CONTROLLERS
 from exporter.drives.health import AtaAttribute, DriveIdentity, UnitSource, WrittenBytes
 from exporter.drives.makes import MAKES
 from exporter.drives.written_bytes import AtaWritten, ata_written, unit_matches_kernel
 from exporter.drives.written_table import (
-    GB,
     GIB,
+    GIB_OR_SECTOR,
     LOGICAL_BLOCK,
-    MIB,
     MIB_32,
     SECTOR,
     UNKNOWN,
@@ -20,6 +22,7 @@ from exporter.drives.written_table import (
     WrittenRule,
 )
 from tests.drives.ata_reports import NOTHING, drive, drives, row, statistics, tables
+from tests.drives.controller_examples import controller_drive
 
 #: Seconds.
 HOUR = 3600.0
@@ -61,6 +64,8 @@ DRIVES = {
     "sandforce": drive("SandForce Driven SSDs"),
     "plextor": drive("Plextor M3/M5/M6/M7/S2G Series SSDs"),
     "indilinx": drive("Indilinx Barefoot based SSDs"),
+    "apple": drive("Apple SD/SM/TS...E/F/G SSDs"),
+    "innodisk": drive("Innodisk 3IE2/3ME2/3MG2/3SE2/3TG6 SSDs"),
     "barefoot_3": drive("Indilinx Barefoot 3 based SSDs"),
 }
 
@@ -77,17 +82,22 @@ def counted(written: AtaWritten, counter: str) -> WrittenBytes | None:
 def test_each_rule_reads_its_make(rule: WrittenRule) -> None:
     """The rows are named as LBAs, so that a read by name would yield another number."""
     table = [row(number, "Total_LBAs_Written", 100, 1_000) for number in rule.attributes]
-    found = counted(ata_written(NOTHING, DRIVES[rule.make], table), rule.counter)
+    identity = DRIVES.get(rule.make)
+    if identity is None:
+        identity, others = controller_drive(rule.make)
+        table += [other for other in others if other.id not in rule.attributes]
+    found = counted(ata_written(NOTHING, identity, table), rule.counter)
     if rule.unit == UNKNOWN:
         assert found is None
         return
-    unit = 512 if rule.unit == LOGICAL_BLOCK else rule.unit
+    unit = {LOGICAL_BLOCK: 512, GIB_OR_SECTOR: GIB}.get(rule.unit, rule.unit)
     total = 1_000 * len(rule.attributes) * unit
     assert WrittenBytes(total, unit, UnitSource.FAMILY_RULE) == found
 
 
 def test_the_table_is_consistent() -> None:
-    assert set() == {rule.make for rule in WRITTEN_RULES} - {make.name for make in MAKES}
+    makes = {make.name for make in (*MAKES, *CONTROLLERS)}
+    assert set() == {rule.make for rule in WRITTEN_RULES} - makes
     assert {"host_read", "host_written", "nand_written"} == {r.counter for r in WRITTEN_RULES}
     assert [] == [rule for rule in WRITTEN_RULES if len(rule.source) < 6]
 
@@ -146,48 +156,112 @@ def test_pages_without_sectors_to_check_them_are_not_used() -> None:
     assert ata_written(NOTHING, SAMSUNG, micron_rows(32_000, 1_000, 10)).nand_written is None
 
 
-# Names.
+# Device statistics that restart at 2^32 sectors, and other contradictions.
+
+RESTART = 1 << 32
+
+
+def test_a_count_of_sectors_that_restarted_is_replaced_by_the_attribute() -> None:
+    """The drive has written 5 TB, but its count of sectors restarted at 2.2 TB and at 4.4 TB."""
+    smi, table = controller_drive("smi_167")
+    sectors = 5 * 10**12 // 512
+    table = (*table, row(241, "Total_LBAs_Written", 100, 5 * 10**12 // MIB_32))
+    fields = statistics((1, 0x18, sectors % RESTART))
+    written = ata_written(fields, smi, table)
+    assert written.host_written is not None
+    assert UnitSource.FAMILY_RULE is written.host_written.source
+    assert pytest.approx(5e12, rel=1e-4) == written.host_written.bytes
+    assert ["host_written_bytes_total"] == [rejected.metric for rejected in fields.rejected]
+
+
+def test_a_count_of_sectors_beyond_the_restart_is_used() -> None:
+    """The attribute of Intel's 530 lags behind the sectors."""
+    intel, table = controller_drive("intel_530")
+    table = (*table, row(241, "Total_LBAs_Written", 100, 140_000))
+    written = ata_written(statistics((1, 0x18, 9_843_750_000)), intel, table)
+    assert WrittenBytes(9_843_750_000 * 512, 512, UnitSource.STANDARD) == written.host_written
+
+
+def test_a_count_in_units_of_the_attribute_is_no_count_of_sectors() -> None:
+    """SanDisk's SDSSDA Z22000RL reports the raw value of the attribute, which counts GiB."""
+    sandisk, table = controller_drive("sandisk_173")
+    table = (*table, row(241, "Total_LBAs_Written", 100, 15_824))
+    written = ata_written(statistics((1, 0x18, 15_824)), sandisk, table)
+    assert WrittenBytes(15_824 * GIB, GIB, UnitSource.FAMILY_RULE) == written.host_written
+
+
+def test_a_random_count_of_sectors_is_replaced_by_the_attribute() -> None:
+    """SanDisk's Ultra II has reported 20 PB of sectors and 31 TB in the attribute."""
+    sandisk = DRIVES["wd"]
+    table = [row(241, "Total_LBAs_Written", 100, 28_711)]
+    written = ata_written(statistics((1, 0x18, 39_590_840_820_000)), sandisk, table)
+    assert WrittenBytes(28_711 * GIB, GIB, UnitSource.FAMILY_RULE) == written.host_written
 
 
 @pytest.mark.parametrize(
-    ("name", "counter", "unit"),
-    [
-        ("Host_Writes_32MiB", "host_written", MIB_32),
-        ("Host_Reads_32MiB", "host_read", MIB_32),
-        ("Host_Writes_GiB", "host_written", GIB),
-        ("Host_Writes_MiB", "host_written", MIB),
-        ("Host_Reads_MiB", "host_read", MIB),
-        ("Lifetime_Writes_GiB", "host_written", GIB),
-        ("Lifetime_Reads_GiB", "host_read", GIB),
-        ("Total_Writes_GiB", "host_written", GIB),
-        ("Total_Writes_GB", "host_written", GB),
-        ("Total_LBAs_Written", "host_written", 512),
-        ("Total_LBAs_Read", "host_read", 512),
-        ("NAND_Writes_1GiB", "nand_written", GIB),
-        ("NAND_Writes_32MiB", "nand_written", MIB_32),
-        ("Flash_Writes_32MiB", "nand_written", MIB_32),
-        ("Total_NAND_Writes_GiB", "nand_written", GIB),
-    ],
+    ("make", "unit"),
+    [("smi", "32 MiB"), ("phison", "GiB"), ("hynix", "10^9 bytes"), ("samsung", "512 bytes")],
 )
-def test_a_name_with_a_unit_is_used_if_there_is_no_rule(name: str, counter: str, unit: int) -> None:
-    written = ata_written(NOTHING, drive("Example Flash Works SSDs"), [row(200, name, raw=7)])
-    assert WrittenBytes(7 * unit, unit, UnitSource.NAME) == counted(written, counter)
+def test_the_rule_of_a_count_names_the_attribute_and_the_unit(make: str, unit: str) -> None:
+    written = ata_written(NOTHING, DRIVES[make], [row(241, "x", 100, 1_000)])
+    assert written.host_written is not None
+    assert f"{make}: attribute 241, in units of {unit}" == written.host_written.rule
+
+
+def test_two_counters_that_agree_confirm_each_other() -> None:
+    table = [row(241, "Total_LBAs_Written", 100, 1_001_000)]
+    written = ata_written(statistics((1, 0x18, 1_000_000)), SAMSUNG, table)
+    assert written.host_written is not None
+    assert written.host_written.is_confirmed
+
+
+@given(st.integers(1, 10**14), st.integers(0, 10**14), st.sampled_from(["smi_167", "phison"]))
+def test_any_pair_of_counts_yields_one_of_them(sectors: int, raw: int, make: str) -> None:
+    identity, table = controller_drive(make)
+    written = ata_written(
+        statistics((1, 0x18, sectors)), identity, (*table, row(241, "x", 100, raw))
+    )
+    units = {"smi_167": MIB_32, "phison": GIB}
+    assert written.host_written is None or written.host_written.bytes in {
+        sectors * 512,
+        raw * units[make],
+    }
+
+
+def test_a_make_that_counts_sectors_or_gib_is_read_by_its_size() -> None:
+    maxio, table = controller_drive("maxio_207")
+    for raw, unit in ((5_334, GIB), (1_177_832_520, SECTOR)):
+        rows = (*table, row(241, "Total_LBAs_Written", 100, raw))
+        assert WrittenBytes(raw * unit, unit, UnitSource.FAMILY_RULE) == (
+            ata_written(NOTHING, maxio, rows).host_written
+        )
+
+
+def test_more_than_the_flash_can_endure_is_rejected() -> None:
+    identity = replace(SAMSUNG, capacity_bytes=10**9)
+    fields = statistics((1, 0x18, 10**12))
+    assert ata_written(fields, identity, []).host_written is None
+    assert "capacity" in fields.rejected[0].reason
+
+
+# Names.
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "Total_LBAs_Written_Low",
-        "Total_Host_LBA_Written",
-        "Host_Writes",
-        "Flash_Reads_32MiB",
-        "Workld_Host_Reads_Perc",
+        "Total_LBAs_Written",
+        "Host_Writes_32MiB",
+        "Lifetime_Writes_GiB",
+        "NAND_Writes_1GiB",
         "Unknown_Attribute",
     ],
 )
-def test_a_name_without_a_unit_is_not_used(name: str) -> None:
+@pytest.mark.parametrize("number", [200, 241, 242])
+def test_a_name_alone_yields_no_bytes(name: str, number: int) -> None:
+    """smartctl gives attribute 241 of an unknown drive the name Total_LBAs_Written."""
     identity = drive("Example Flash Works SSDs")
-    assert AtaWritten() == ata_written(NOTHING, identity, [row(241, name, raw=7)])
+    assert AtaWritten() == ata_written(NOTHING, identity, [row(number, name, raw=7)])
 
 
 def test_a_hard_disk_counts_logical_sectors() -> None:
@@ -233,6 +307,7 @@ def test_more_bytes_than_the_link_can_carry_are_rejected() -> None:
     found = smart_report.parse_report(
         {
             "device": {"protocol": "ATA"},
+            "model_name": "Samsung SSD 870 EVO 500GB",
             "logical_block_size": 512,
             "power_on_time": {"hours": 10_645},
             "interface_speed": {"max": speed, "current": speed},

@@ -1,0 +1,154 @@
+"""Parses the identity, health log and self-test log of an NVMe drive from smartctl's text."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from exporter.drives.smartctl_text.text_lines import Report, grouped_integer, leading_integer, put
+
+_LOG = "nvme_smart_health_information_log"
+
+#: The names of the counters in the health log, and their keys in the JSON.
+_COUNTERS = (
+    ("Data Units Read", "data_units_read"),
+    ("Data Units Written", "data_units_written"),
+    ("Host Read Commands", "host_reads"),
+    ("Host Write Commands", "host_writes"),
+    ("Controller Busy Time", "controller_busy_time"),
+    ("Power Cycles", "power_cycles"),
+    ("Power On Hours", "power_on_hours"),
+    ("Unsafe Shutdowns", "unsafe_shutdowns"),
+    ("Media and Data Integrity Errors", "media_errors"),
+    ("Error Information Log Entries", "num_err_log_entries"),
+    ("Warning Comp. Temperature Time", "warning_temp_time"),
+    ("Critical Comp. Temperature Time", "critical_comp_time"),
+)
+_PERCENTAGES = (
+    ("Available Spare", "available_spare"),
+    ("Available Spare Threshold", "available_spare_threshold"),
+    ("Percentage Used", "percentage_used"),
+)
+#: The limits of the composite temperature, and their two places in the JSON.
+_LIMITS = (
+    ("Warning Comp. Temp. Threshold", "warning", "op_limit_max"),
+    ("Critical Comp. Temp. Threshold", "critical", "critical_limit_max"),
+)
+
+#: The largest number of temperature sensors in the log.
+_MAX_SENSORS = 8
+
+#: The self-test result (NVMe base specification, Device Self-test log).
+_RESULTS = {
+    "Completed without error": 0,
+    "Aborted: Self-test command": 1,
+    "Aborted: Controller Reset": 2,
+    "Aborted: Namespace removed": 3,
+    "Aborted: Format NVM command": 4,
+    "Fatal or unknown test error": 5,
+    "Completed: unknown failed segment": 6,
+    "Completed: failed segments": 7,
+    "Aborted: unknown reason": 8,
+    "Aborted: sanitize operation": 9,
+}
+_KINDS = {"Short": 1, "Extended": 2, "Vendor specific": 14}
+_SELF_TEST = re.compile(
+    rf"[0-9]{{1,2}} +(\S.*?) +({'|'.join(map(re.escape, _RESULTS))}|Unknown result \(0x[0-9a-f]\))"
+    r" +([0-9]{1,20})(?: .*)?",
+    re.ASCII,
+)
+_SELF_TEST_LOG = "Self-test Log (NVMe Log 0x06"
+#: The number of entries in the self-test log.
+_MAX_SELF_TESTS = 20
+
+_NAMESPACE = re.compile(r"Namespace ([0-9]{1,10}) (.+)", re.ASCII)
+_EUI64 = re.compile(r"([0-9a-f]{6}) ([0-9a-f]{10})", re.ASCII)
+
+
+def parse_nvme(lines: Sequence[str], values: Mapping[str, str]) -> Report:
+    """Returns the report of an NVMe drive.
+
+    lines: the lines of the text, as `text_report` prepares them. values: the named values in them.
+    """
+    report: Report = {"device": {"type": "nvme", "protocol": "NVMe"}}
+    put(report, values.get("Model Number"), "model_name")
+    put(report, values.get("Serial Number"), "serial_number")
+    put(report, values.get("Firmware Version"), "firmware_version")
+    put(report, values.get("NVMe Version"), "nvme_version", "string")
+    total = grouped_integer(values.get("Total NVM Capacity"))
+    put(report, total, "nvme_total_capacity")
+    _put_namespace(report, values)
+    result = values.get("SMART overall-health self-assessment test result", "")
+    passed = {"PASSED": True, "FAILED!": False}.get(result)
+    put(report, passed, "smart_status", "passed")
+    for name, level, key in _LIMITS:
+        limit = leading_integer(values.get(name))
+        put(report, limit, "nvme_composite_temperature_threshold", level)
+        put(report, limit, "temperature", key)
+    _put_health_log(report, values)
+    _put_self_tests(report, lines)
+    return report
+
+
+def _put_namespace(report: Report, values: Mapping[str, str]) -> None:
+    namespace: Report = {}
+    for name, value in values.items():
+        match = _NAMESPACE.fullmatch(name)
+        if match is None or namespace.setdefault("id", int(match[1])) != int(match[1]):
+            continue
+        if match[2] in ("Size/Capacity", "Capacity"):
+            put(report, grouped_integer(value), "user_capacity", "bytes")
+        elif match[2] == "Formatted LBA Size":
+            block = leading_integer(value)
+            put(namespace, block, "formatted_lba_size")
+            put(report, block, "logical_block_size")
+        elif match[2] == "IEEE EUI-64" and (eui64 := _EUI64.match(value)) is not None:
+            namespace["eui64"] = {"oui": int(eui64[1], 16), "ext_id": int(eui64[2], 16)}
+    if namespace:
+        report["nvme_namespaces"] = [namespace]
+
+
+def _put_health_log(report: Report, values: Mapping[str, str]) -> None:
+    log: Report = {}
+    warning = re.match(r"0x([0-9a-f]{2})$", values.get("Critical Warning", ""), re.ASCII)
+    if warning is not None:
+        log["critical_warning"] = int(warning[1], 16)
+    celsius = leading_integer(values.get("Temperature"))
+    put(log, celsius, "temperature")
+    for name, key in _PERCENTAGES:
+        put(log, leading_integer(values.get(name)), key)
+    for name, key in _COUNTERS:
+        put(log, grouped_integer(values.get(name)), key)
+    sensors = [
+        leading_integer(values.get(f"Temperature Sensor {number}"))
+        for number in range(1, _MAX_SENSORS + 1)
+    ]
+    while sensors and sensors[-1] is None:
+        sensors.pop()
+    if sensors:
+        log["temperature_sensors"] = sensors
+    if not log:
+        return
+    report[_LOG] = log
+    put(report, celsius, "temperature", "current")
+    put(report, log.get("power_cycles"), "power_cycle_count")
+    put(report, log.get("power_on_hours"), "power_on_time", "hours")
+
+
+def _put_self_tests(report: Report, lines: Sequence[str]) -> None:
+    starts = [number for number, line in enumerate(lines) if line.startswith(_SELF_TEST_LOG)]
+    if not starts:
+        return
+    table = []
+    for line in lines[starts[0] : starts[0] + 3 + _MAX_SELF_TESTS]:
+        row = _SELF_TEST.fullmatch(line)
+        if row is None:
+            continue
+        kind, result, hours = row.groups()
+        code = _RESULTS[result] if result in _RESULTS else int(result[-2], 16)
+        table.append(
+            {
+                "self_test_code": {"value": _KINDS.get(kind, 0), "string": kind},
+                "self_test_result": {"value": code, "string": result},
+                "power_on_hours": int(hours),
+            }
+        )
+    report["nvme_self_test_log"] = {"table": table} if table else {}

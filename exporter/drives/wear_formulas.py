@@ -1,0 +1,352 @@
+"""Computes the used endurance of an ATA SSD from vendor attributes: the formulas of `wear_table`.
+
+Each formula returns the used endurance and its resolution, both in percent, or None if the
+attribute does not contain the wear. Its arguments are the attribute of the rule, all attributes of
+the drive keyed by id, and the parameter of the rule (see `wear_table.WearRule`).
+
+Valid normalized values are 1 to 100. The values 0, 200, 253 and 255 mean "not supported".
+"""
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from exporter.drives.health import AtaAttribute
+from exporter.drives.wear_table import Formula
+
+#: The rows of the attribute table, keyed by attribute id.
+Rows: TypeAlias = Mapping[int, AtaAttribute]
+#: The used endurance in percent, and the resolution of this number in percent.
+Percent: TypeAlias = tuple[float, float]
+
+#: The largest plausible used endurance in percent. A drive that has used more than this share of
+#: its rated endurance does not work any more, so the number has another meaning.
+_MAX_PERCENT = 2000.0
+
+#: The id of Intel's attribute "timed workload media wear".
+_WORKLOAD_WEAR = 226
+#: The raw value of attribute 226 until the workload timer has run for an hour.
+_WORKLOAD_NOT_VALID = 0xFFFF
+#: The largest difference between attributes 233 and 226 that rounding can cause, in percentage
+#: points. 233 is 226 rounded up, on some drives rounded down. If the difference is larger, the
+#: workload timer was restarted, so 226 does not contain the wear of the whole life.
+_MAX_DIFFERENCE_PERCENT = 1.5
+#: The lowest normalized value of Intel's attribute 233. It stays at this value while attribute 226
+#: continues to count.
+_MIN_INTEL_VALUE = 1
+
+#: The wear in percent at which the normalized values of `late_left` start to decrease.
+_LATE_START = 3.5
+#: The largest decrease of these values for which the wear is proportional to it.
+_LATE_MAX = 50.0
+
+#: Attributes of Silicon Motion controllers: the largest and the average number of erase cycles of a
+#: block, the rated number of erase cycles, and the remaining life in percent.
+_SMI_MAX_ERASES, _SMI_ERASES, _SMI_RATED, _SMI_LEFT = 165, 167, 168, 169
+#: The numbers of erase cycles that Silicon Motion's firmware uses as rated. Other numbers in
+#: attribute 168 are a count.
+_SMI_RATINGS = frozenset({900, 1000, 1500, 2000, 3000, 3808, 5000, 5050, 7000, 20000})
+#: The ratings that the firmware also reports for flash that is rated lower. With them, drives whose
+#: blocks are erased evenly report up to ten times the computed wear in their device statistics
+#: (47 of 425 captures).
+_SMI_DEFAULT_RATINGS = frozenset({2000, 3808, 5050})
+#: The largest computed wear in percent that is used with these ratings. More is used only with the
+#: rating 5050, and only if the largest number of erase cycles is at least this multiple of the
+#: average number: the computed wear then agrees with the device statistics (51 of 51 captures).
+_SMI_MAX_DOUBTFUL_PERCENT, _SMI_SPREAD_RATING, _SMI_MIN_SPREAD = 1.0, 5050, 3.9
+#: Attributes of Maxio controllers: the average number of erase cycles, and the used share of the
+#: rated number in percent. The numbers of erase cycles that the firmware uses as rated.
+_MAXIO_ERASES, _MAXIO_USED = 208, 231
+_MAXIO_RATINGS = (1500, 3000, 5000)
+#: The largest difference between the computed and the remaining life that rounding and the two
+#: update intervals cause, in percentage points.
+_SMI_MAX_DIFFERENCE = 2.5
+
+
+def value_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose normalized value is the remaining life in percent.
+
+    The raw value is not used: it contains several numbers in one, or a count of erasures.
+    """
+    del rows, parameter
+    value = attribute.value
+    return None if value is None or not 1 <= value <= 100 else (100.0 - value, 1.0)
+
+
+def value_from_200(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a normalized value that decreases from 200 (new) to 100 (end of life).
+
+    The value continues to decrease after the end of life. A wear of more than 100 % is returned
+    only if the raw value is a count of erasures, because new drives of other makes report the value
+    100. The parameter is the used endurance in percent per unit of the value, times 100.
+    """
+    del rows
+    value = attribute.value
+    is_supported = value is not None and (101 <= value <= 200 or 2 <= value <= 99)
+    if value is None or not is_supported or (value < 100 and attribute.raw < _MIN_ERASES):
+        return None
+    return (200.0 - value) * parameter / 100, parameter / 100
+
+
+def value_from_203(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a normalized value that starts to decrease from 200 when 3 % are used.
+
+    None for values below 2.
+    """
+    del rows, parameter
+    value = attribute.value
+    if value is None or not 2 <= value <= 200:
+        return None
+    return (1.5 if value == 200 else 203.0 - value), 1.0
+
+
+def raw_percent(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose raw value is the used percentage, 0 to 255."""
+    del rows, parameter
+    return None if attribute.raw > 255 else (float(attribute.raw), 1.0)
+
+
+def raw_used(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose raw and normalized value both contain it.
+
+    The raw value is the used endurance in percent. The normalized value is 100 - raw. It stays at 0
+    if more than 100 % is used, or continues at 255. None if the values differ by more than 2,
+    because the attribute then has another meaning.
+    """
+    value = attribute.value
+    if value is None:
+        return None
+    is_clamped = abs(max(100 - attribute.raw, 0) - value) <= 2
+    is_wrapped = attribute.raw > 100 and (100 - attribute.raw) % 256 == value
+    return raw_percent(attribute, rows, parameter) if is_clamped or is_wrapped else None
+
+
+def raw_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose raw value is the remaining life in percent.
+
+    None for the raw value 0, because some drives always report it, and for values above 100. The
+    parameter is the largest used endurance in percent for which captured drives confirm the value.
+    """
+    del rows
+    left = attribute.raw
+    return None if not max(1, 100 - parameter) <= left <= 100 else (100.0 - left, 1.0)
+
+
+def low_byte_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value whose lowest byte is the remaining life in percent."""
+    del rows, parameter
+    left = attribute.raw & 0xFF
+    return None if not 1 <= left <= 100 else (100.0 - left, 1.0)
+
+
+def stuck_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose normalized or raw value is the remaining life.
+
+    On some firmware the normalized value stays at 100, and the raw value counts down from 100. On
+    other firmware the normalized value counts down, and the raw value counts up (KINGSTON SA400:
+    raw 14, normalized 86). So the raw value is used only if the normalized value is 100. None for
+    the normalized value 100 with the raw value 0: the drive is either new or worn out.
+    """
+    if attribute.value == 100:
+        return raw_left(attribute, rows, 100)
+    return value_left(attribute, rows, parameter)
+
+
+def intel_media_wear(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear of an Intel drive from attributes 233 and 226.
+
+    `attribute` is 233, which counts whole percents. Attribute 226 is finer. It is used if both
+    agree, or if 233 has reached its lowest value and 226 is larger.
+    """
+    coarse = value_left(attribute, rows, parameter)
+    workload = rows.get(_WORKLOAD_WEAR)
+    fine = None if workload is None else workload_1024ths(workload, rows, parameter)
+    if coarse is None or fine is None or fine[0] == 0:
+        return coarse
+    is_past_minimum = attribute.value == _MIN_INTEL_VALUE and fine[0] > coarse[0]
+    do_agree = abs(fine[0] - coarse[0]) <= _MAX_DIFFERENCE_PERCENT
+    return fine if is_past_minimum or do_agree else coarse
+
+
+def late_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a normalized value that starts to decrease when 3.5 % are used.
+
+    The parameter is the wear per unit of the value, in hundredths of a percent. None if more than
+    half of the value is used, because the wear is then no longer proportional to it.
+    """
+    left = value_left(attribute, rows, parameter)
+    if left is None or left[0] > _LATE_MAX:
+        return None
+    return (_LATE_START + parameter / 100 * left[0] if left[0] else _LATE_START / 2), 1.0
+
+
+def sandforce_left(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear of a SandForce drive from its attribute 231.
+
+    With the raw value 0, the normalized value starts to decrease late. With the raw value 1 it is
+    the remaining life. Other raw values have an unknown meaning.
+    """
+    if attribute.raw == 0:
+        return late_left(attribute, rows, parameter)
+    return value_left(attribute, rows, parameter) if attribute.raw == 1 else None
+
+
+def workload_1024ths(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from an attribute whose raw value counts 1/1024 percent.
+
+    The count starts with the workload timer, which is rarely restarted. The normalized value is
+    always 100 and is not used. None if the raw value means "not valid".
+    """
+    del rows, parameter
+    percent = attribute.raw / 1024
+    is_valid = attribute.raw != _WORKLOAD_NOT_VALID and percent <= 255
+    return (percent, 1 / 1024) if is_valid else None
+
+
+def two_gauges(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the larger of the two gauges that the raw value of WD's attribute 230 contains.
+
+    Bits 0 to 15 and bits 16 to 31 are one gauge each: the high byte contains the whole percents,
+    and the low byte the hundredths of a percent. The second gauge is the one that the drive reports
+    in its device statistics. None if the hundredths of the first gauge are above 99. The normalized
+    value counts up and is not used.
+    """
+    del rows, parameter
+    whole, part = divmod(attribute.raw & 0xFFFF, 256)
+    other_whole, other_part = divmod(attribute.raw >> 16 & 0xFFFF, 256)
+    is_other_known = other_part <= 99 and attribute.raw >= 1 << 32
+    if part > 99:
+        return (other_whole + other_part / 100, 0.01) if is_other_known else None
+    other = other_whole + other_part / 100 if is_other_known else 0.0
+    return min(max(whole + part / 100, other), 255.0), 0.01
+
+
+def second_byte(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value whose second lowest byte is the used percentage."""
+    del rows, parameter
+    return float(attribute.raw >> 8 & 0xFF), 1.0
+
+
+def hundreds(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value whose two lowest bytes count hundredths of a percent."""
+    del rows, parameter
+    percent = (attribute.raw & 0xFFFF) / 100
+    return None if percent > 255 else (percent, 0.01)
+
+
+def erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value that is the average number of erase cycles of a block.
+
+    The parameter is the rated number of erase cycles.
+    """
+    del rows
+    return _share(attribute.raw, parameter)
+
+
+def low_word_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear from a raw value whose bits 0 to 15 are the average number of erase cycles.
+
+    The parameter is the rated number of erase cycles.
+    """
+    del rows
+    return _share(attribute.raw & 0xFFFF, parameter)
+
+
+def smi_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear of a drive with a Silicon Motion controller from its erase cycles.
+
+    `attribute` is the average number of erase cycles, 167. The rated number is 168. Attribute 169
+    is the remaining life in percent, which stays at 0 or at 100 on some firmware. The share of the
+    rated erase cycles is returned if the rated number is one that this firmware uses, and if 169
+    agrees or is stuck. Otherwise the remaining life is not known, and None is returned.
+    """
+    del parameter
+    rated, left = rows.get(_SMI_RATED), rows.get(_SMI_LEFT)
+    if rated is None or rated.raw not in _SMI_RATINGS or attribute.raw >= 1 << 16:
+        return None
+    percent = 100 * attribute.raw / rated.raw
+    by_life = None if left is None or left.raw > 100 else 100 - left.raw
+    is_stuck = by_life in {0, None} or (by_life == 100 and percent >= 100 - _SMI_MAX_DIFFERENCE)
+    if not is_stuck and abs(percent - (by_life or 0)) > _SMI_MAX_DIFFERENCE:
+        return None
+    largest = rows.get(_SMI_MAX_ERASES)
+    spread = 0.0 if largest is None else largest.raw / max(attribute.raw, 1)
+    is_spread = rated.raw == _SMI_SPREAD_RATING and spread >= _SMI_MIN_SPREAD
+    is_doubtful = rated.raw in _SMI_DEFAULT_RATINGS and not is_spread
+    if is_doubtful and percent > _SMI_MAX_DOUBTFUL_PERCENT:
+        return None
+    return _share(attribute.raw, rated.raw)
+
+
+def maxio_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear of a drive with a Maxio controller from its erase cycles.
+
+    `attribute` is the largest number of erase cycles of a block, 207. Attribute 208 is the average
+    number, and the raw value of 231 is its percentage of the rated number. The drive reports twice
+    the percentage of the largest number as its used endurance.
+    """
+    del parameter
+    average = rows.get(_MAXIO_ERASES)
+    return _maxio_share(attribute.raw, None if average is None else average.raw, rows)
+
+
+def maxio_packed_erases(attribute: AtaAttribute, rows: Rows, parameter: int) -> Percent | None:
+    """Returns the wear of a drive with a Maxio controller from the words of attribute 173.
+
+    Bits 0 to 15 are the average and bits 16 to 31 the largest number of erase cycles of a block.
+    The rest is as for `maxio_erases`.
+    """
+    del parameter
+    return _maxio_share(attribute.raw >> 16 & 0xFFFF, attribute.raw & 0xFFFF, rows)
+
+
+def _maxio_share(largest: int, average: int | None, rows: Rows) -> Percent | None:
+    used = rows.get(_MAXIO_USED)
+    if average is None or used is None:
+        return _share(2 * largest, _MAXIO_RATINGS[0])
+    for rated in _MAXIO_RATINGS:
+        if 0 <= 100 * average / rated - used.raw < 1:
+            return _share(2 * largest, rated)
+    return None
+
+
+def _share(count: int, rated: int) -> Percent | None:
+    """Returns `count` as a percentage of `rated`, and the resolution of this percentage.
+
+    None if the percentage is not plausible.
+    """
+    percent = 100 * count / rated
+    return None if percent > _MAX_PERCENT else (percent, 100 / rated)
+
+
+#: The smallest raw value that is a count of erasures, for `value_from_200`.
+_MIN_ERASES = 1000
+
+
+def unknown(attribute: AtaAttribute, rows: Rows, parameter: int) -> None:
+    """Returns None: no attribute of the make contains the wear, and no other rule applies."""
+    del attribute, rows, parameter
+
+
+FORMULAS: Mapping[Formula, Callable[[AtaAttribute, Rows, int], Percent | None]] = {
+    "unknown": unknown,
+    "value_left": value_left,
+    "value_from_200": value_from_200,
+    "value_from_203": value_from_203,
+    "raw_percent": raw_percent,
+    "raw_used": raw_used,
+    "raw_left": raw_left,
+    "low_byte_left": low_byte_left,
+    "stuck_left": stuck_left,
+    "intel_media_wear": intel_media_wear,
+    "late_left": late_left,
+    "sandforce_left": sandforce_left,
+    "workload_1024ths": workload_1024ths,
+    "two_gauges": two_gauges,
+    "second_byte": second_byte,
+    "hundreds": hundreds,
+    "erases": erases,
+    "low_word_erases": low_word_erases,
+    "smi_erases": smi_erases,
+    "maxio_erases": maxio_erases,
+    "maxio_packed_erases": maxio_packed_erases,
+}

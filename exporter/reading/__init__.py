@@ -1,0 +1,1 @@
+"""Interprets saved output of smartctl, for the command `read`."""

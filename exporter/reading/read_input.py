@@ -1,0 +1,392 @@
+"""Reads saved output of smartctl from files or standard input, one document after the other.
+
+A document is the output of smartctl for one drive: JSON or text. A file may contain several, in any
+mixture: one JSON document per line, JSON documents one after the other, and the texts of several
+runs. Only one document is in memory at a time.
+
+Where a document ends is decided by lines: a line that begins with "{" starts a JSON document, and
+smartctl's banner ("smartctl 7.3 ...") starts a text. So a document that cannot be read costs only
+itself. Files that gzip has compressed are read too.
+"""
+
+import gzip
+import io
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from exporter.drives.fields import Json
+from exporter.drives.smartctl_text.text_report import is_banner, parse_text
+from exporter.errors import ParseError, ReadError
+from exporter.report.formatting import quantity
+from exporter.smart.smartctl import decoded
+
+if TYPE_CHECKING:
+    Stream: TypeAlias = io.BufferedReader[Any]
+else:
+    Stream = io.BufferedReader
+
+#: The name of standard input on the command line.
+STANDARD_INPUT = "-"
+
+#: How often it is tested whether a line "}" ends a JSON document. In the output of smartctl it is
+#: the first such line. The limit bounds the time for other documents.
+_MAX_END_TESTS = 100
+
+#: The size of the reads of a file, in bytes. A document has about 10 KB.
+_BUFFER_BYTES = 1 << 16
+
+_GZIP_MAGIC = b"\x1f\x8b"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+#: Texts that begin with one of these words contain only the banner and the copyright of smartctl.
+_BANNER_WORDS = ("smartctl", "Copyright")
+
+#: The keys of which smartctl's JSON contains at least one.
+_REPORT_KEYS = frozenset(
+    {"smartctl", "device", "model_name", "serial_number", "ata_smart_attributes"}
+    | {"nvme_smart_health_information_log", "scsi_error_counter_log"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class InputLimits:
+    """Limits of the memory and time that reading takes, also for an input without an end.
+
+    line_bytes: the largest size of one line.
+    document_bytes: the largest size of one document. Reports of real drives have up to 150 KB with
+        all logs. It is the limit of the agent's documents, too.
+    document_lines: the largest number of lines of one document. Indented JSON with all logs has
+        about 10,000.
+    input_bytes: the largest size of one input, after decompression. The documents of 6,756 drives
+        have 50 MB.
+    input_lines: the largest number of lines of one input.
+    """
+
+    line_bytes: int = 4 << 20
+    document_bytes: int = 4 << 20
+    document_lines: int = 100_000
+    input_bytes: int = 1 << 30
+    input_lines: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of the input.
+
+    file: the name of the file as the user gave it; "-" is standard input.
+    number: the position in the file, from 1.
+    line: the number of the first line, from 1.
+    form: "json" or "text"; empty if unknown.
+    report: the document in the structure of smartctl's JSON. None if it cannot be read.
+    error: why it cannot be read, and what to do, as text for people; else empty.
+    """
+
+    file: str
+    number: int
+    line: int
+    form: str = ""
+    report: Json | None = None
+    error: str = ""
+
+
+class _Line(NamedTuple):
+    """A line of the input. content: None if it is too long."""
+
+    number: int
+    content: bytes | None
+
+
+class _Part(NamedTuple):
+    """A part of a document, before it has a position. report: None if there is an error."""
+
+    line: int
+    form: str
+    report: Json | None
+    error: str = ""
+
+
+def documents(
+    file: str, standard_input: Stream, limits: InputLimits | None = None
+) -> Iterator[Document]:
+    """Yields the documents of one input, in order. A failure yields a document with an error.
+
+    file: the path of a file, or "-" for standard input. limits: None means the default limits.
+    """
+    limits = limits or InputLimits()
+    number = 0
+    try:
+        stream = standard_input if file == STANDARD_INPUT else _opened(file)
+    except ReadError as e:
+        yield Document(file, 1, 1, error=str(e))
+        return
+    try:
+        for part in _parts(_Assembly(limits), _lines(stream, limits)):
+            number += 1
+            yield Document(file, number, *part)
+    except ReadError as e:
+        number += 1
+        yield Document(file, number, 1, error=str(e))
+    finally:
+        if stream is not standard_input:
+            stream.close()
+    if not number:
+        yield Document(file, 1, 1, error="empty: it contains no document")
+
+
+def _opened(path: str) -> Stream:
+    """Opens a regular file.
+
+    Raises:
+        ReadError: the file cannot be opened, or it is not a regular file.
+    """
+    try:
+        # A FIFO would block, and opening some devices has effects. So the type is tested first.
+        _require_regular(os.stat(path))
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as e:
+        reason = e.strerror if isinstance(e, OSError) else str(e)
+        raise ReadError(f"cannot be opened: {reason}") from e
+    try:
+        _require_regular(os.fstat(descriptor))
+    except ReadError:
+        os.close(descriptor)
+        raise
+    return io.BufferedReader(io.FileIO(descriptor, "rb"), _BUFFER_BYTES)
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    kinds = (
+        (stat.S_ISDIR, "a directory: name the files in it"),
+        (stat.S_ISFIFO, "a pipe (FIFO): pass it as standard input, with -"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISBLK, "a device: save the output of `smartctl -x --json` for it, and read that"),
+        (stat.S_ISCHR, "a device: name a file, or - for standard input"),
+    )
+    kind = next((words for test, words in kinds if test(status.st_mode)), "of an unknown type")
+    raise ReadError(f"not a regular file but {kind}")
+
+
+def _lines(stream: Stream, limits: InputLimits) -> Iterator[_Line]:
+    """Yields the lines of a stream with their line ends.
+
+    Raises:
+        ReadError: the stream cannot be read, is damaged, or is too long.
+    """
+    size = number = 0
+    try:
+        source = _decompressed(stream)
+        while content := source.readline(limits.line_bytes + 1):
+            number += 1
+            size += len(content)
+            is_long = len(content) > limits.line_bytes
+            while is_long and not content.endswith(b"\n") and size <= limits.input_bytes:
+                content = source.readline(limits.line_bytes)
+                size += len(content)
+                if not content:
+                    break
+            if size > limits.input_bytes:
+                raise ReadError(f"longer than {_size(limits.input_bytes)}: split it")
+            if number > limits.input_lines:
+                raise ReadError(f"more than {limits.input_lines:,} lines: split it")
+            if number == 1:
+                content = content.removeprefix(_BYTE_ORDER_MARK)
+            yield _Line(number, None if is_long else content)
+    except (OSError, EOFError, zlib.error) as e:
+        reason = getattr(e, "strerror", None) or str(e)
+        raise ReadError(f"cannot be read after line {number}: {reason}") from e
+
+
+def _decompressed(stream: Stream) -> Stream:
+    if stream.peek(len(_GZIP_MAGIC))[: len(_GZIP_MAGIC)] == _GZIP_MAGIC:
+        return io.BufferedReader(gzip.GzipFile(fileobj=stream), _BUFFER_BYTES)
+    return stream
+
+
+class _Assembly:
+    """The lines of the document that is being read."""
+
+    __slots__ = ("_end_tests", "_limits", "_size", "error", "form", "lines", "start")
+
+    def __init__(self, limits: InputLimits) -> None:
+        self._limits = limits
+        self.clear()
+
+    def clear(self) -> None:
+        """Drop the lines."""
+        self.lines: list[bytes] = []
+        self.form = ""
+        self.start = 0
+        self.error = ""
+        self._size = 0
+        self._end_tests = 0
+
+    def add(self, line: _Line) -> None:
+        """Add a line. If the document becomes too long, keep only the reason."""
+        if not self.start:
+            self.start = line.number
+        if line.content is None:
+            self.error = f"a line is longer than {_size(self._limits.line_bytes)}"
+        elif not self.error:
+            self.lines.append(line.content)
+            self._size += len(line.content)
+            if self._size > self._limits.document_bytes:
+                self.error = f"longer than {_size(self._limits.document_bytes)}"
+            elif len(self.lines) > self._limits.document_lines:
+                self.error = f"more than {self._limits.document_lines:,} lines"
+        if self.error:
+            self.lines.clear()
+
+    @property
+    def content(self) -> str:
+        """The text of the document. Bytes that are not valid UTF-8 are replaced."""
+        return b"".join(self.lines).decode("utf-8", "replace")
+
+    def may_end(self, line: bytes) -> bool:
+        """True if a JSON document may end with this line, so that it is worth a test."""
+        if self.form != "json" or self.error or not line.rstrip().endswith(b"}"):
+            return False
+        if len(self.lines) > 1 and not line.startswith(b"}"):
+            return False
+        self._end_tests += 1
+        return self._end_tests <= _MAX_END_TESTS
+
+
+def _parts(document: _Assembly, lines: Iterator[_Line]) -> Iterator[_Part]:
+    for line in lines:
+        content = line.content
+        form = _form_at_start(content)
+        if form and document.start and not _continues(document, content or b""):
+            yield from _ended(document, form, content)
+        if not document.start:
+            if content is not None and not content.strip():
+                continue
+            document.form = form or "text"
+        document.add(line)
+        if content is not None and document.may_end(content):
+            try:
+                found = list(_json_parts(document))
+            except ParseError:
+                continue
+            document.clear()
+            yield from found
+    if document.start:
+        yield from _ended(document)
+
+
+def _form_at_start(content: bytes | None) -> str:
+    """Returns the form of the document that starts with this line; empty if none starts there."""
+    if content is None:
+        return ""
+    if content.startswith(b"{"):
+        return "json"
+    is_start = content.lstrip().startswith(b"smartctl ")
+    return "text" if is_start and is_banner(content.decode("utf-8", "replace")) else ""
+
+
+def _continues(document: _Assembly, content: bytes) -> bool:
+    """True if a line "{" belongs to the JSON document before it, which has no indentation."""
+    if document.form != "json" or content.strip() != b"{" or not document.lines:
+        return False
+    return document.lines[-1].rstrip().endswith((b"[", b",", b":"))
+
+
+def _ended(document: _Assembly, next_form: str = "", following: bytes | None = None) -> list[_Part]:
+    """Returns the parts of a document whose last line was read, and clears it.
+
+    next_form, following: the form and the first line of the next document, if there is one.
+    """
+    start, form, error = document.start, document.form, document.error
+    if error:
+        parts = [_Part(start, form, None, f"{error}: it is not the output of smartctl")]
+    elif form == "json":
+        try:
+            parts = list(_json_parts(document))
+        except ParseError as e:
+            parts = [_Part(start, form, None, f"the JSON cannot be parsed: {e}")]
+    elif _is_introduction(document.content, next_form, following or b""):
+        parts = []
+    else:
+        parts = [_text_part(start, document.content)]
+    document.clear()
+    return parts
+
+
+def _is_introduction(text: str, next_form: str, following: bytes) -> bool:
+    """True if a text belongs to the document that follows it.
+
+    It is a shell prompt or the like before smartctl's banner or before indented JSON, or the
+    banner that smartctl 7.2 and older print before JSON.
+    """
+    if not next_form:
+        return False
+    lines = [line for line in text.split("\n") if line.strip()]
+    if all(line.startswith(_BANNER_WORDS) for line in lines):
+        return next_form == "json"
+    is_indented = next_form == "json" and following.strip() == b"{"
+    return (next_form == "text" or is_indented) and parse_text(text) is None
+
+
+def _json_parts(document: _Assembly) -> Iterator[_Part]:
+    """Yields the JSON documents in the lines.
+
+    Raises:
+        ParseError: the JSON is cut off or invalid. No document was yielded then: documents before
+            the invalid one are yielded, and the invalid one is yielded as an error.
+    """
+    text = document.content
+    position = 0
+    line = document.start
+    while position < len(text):
+        try:
+            report, end = decoded(text, position)
+        except ParseError as e:
+            if not position:
+                raise
+            yield _Part(line, "json", None, f"the JSON cannot be parsed: {e}")
+            return
+        yield _json_part(line, report)
+        rest = text[end:].lstrip(" \t\r\n,")
+        line += text.count("\n", position, len(text) - len(rest))
+        position = len(text) - len(rest)
+
+
+def _json_part(line: int, report: Json) -> _Part:
+    if "devices" in report and "device" not in report:
+        error = "a list of drives (`smartctl --scan`), not the report of a drive"
+    elif not _REPORT_KEYS & report.keys():
+        error = "a JSON object that is not the output of `smartctl --json`"
+    else:
+        return _Part(line, "json", report)
+    return _Part(line, "json", None, error)
+
+
+def _text_part(line: int, text: str) -> _Part:
+    report = parse_text(text)
+    if report is None:
+        return _Part(line, "", None, _unknown_text(text))
+    program = report.get("smartctl")
+    has_messages = isinstance(program, dict) and "messages" in program
+    if report.get("device") is None and not has_messages:
+        return _Part(
+            line, "text", None, "smartctl's output without a drive: save that of `smartctl -x`"
+        )
+    return _Part(line, "text", report)
+
+
+def _unknown_text(text: str) -> str:
+    if text.lstrip().startswith("["):
+        return "a JSON array: write one document per line (`jq -c '.[]' FILE`)"
+    if text.startswith("\ufffd\ufffd") and "\x00" in text:
+        return "the encoding is UTF-16: convert it (`iconv -f UTF-16 -t UTF-8 FILE`)"
+    return "neither the JSON nor the text of smartctl: save the output of `smartctl -x --json`"
+
+
+def _size(number: int) -> str:
+    return quantity(number, "B")

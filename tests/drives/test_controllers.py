@@ -1,0 +1,135 @@
+"""Controllers: each row of the table is recognized by its attributes and read as intended."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from exporter.drives.ata_endurance import ata_endurance, family_endurance
+from exporter.drives.controllers import CONTROLLERS, Make
+from exporter.drives.health import Endurance, EnduranceSource
+from exporter.drives.makes import identify_makes
+from tests.drives.ata_reports import NOTHING, drive, statistics
+from tests.drives.controller_examples import (
+    EXAMPLES,
+    Example,
+    controller_drive,
+    example_of,
+    identity_of,
+    is_example_of,
+    table_of,
+)
+
+ROWS = tuple(enumerate(CONTROLLERS))
+
+
+@pytest.mark.parametrize(("number", "make"), ROWS, ids=[f"{n}-{m.name}" for n, m in ROWS])
+def test_each_row_recognizes_a_drive_and_reads_its_wear(number: int, make: Make) -> None:
+    del number
+    example = example_of(make)
+    table = table_of(make, example)
+    identity = identity_of(example)
+    assert make.name == identify_makes(identity, [attribute.id for attribute in table])[0]
+    endurance = family_endurance(identity, table)
+    if example.percent is None:
+        assert endurance is None
+        return
+    assert endurance is not None
+    assert EnduranceSource.FAMILY_RULE == endurance.source
+    assert pytest.approx(example.percent / 100) == endurance.used_ratio
+    assert endurance.rule
+
+
+@pytest.mark.parametrize(
+    "example", EXAMPLES, ids=[f"{n}-{example.make}" for n, example in enumerate(EXAMPLES)]
+)
+def test_each_example_is_read_as_intended(example: Example) -> None:
+    make = next(make for make in CONTROLLERS if is_example_of(make, example))
+    endurance = family_endurance(identity_of(example), table_of(make, example))
+    percent = None if endurance is None else 100 * endurance.used_ratio
+    assert example.percent == (percent and pytest.approx(percent))
+
+
+def test_every_example_belongs_to_a_row() -> None:
+    used = {example_of(make).make for make in CONTROLLERS}
+    assert used == {example.make for example in EXAMPLES}
+
+
+def test_a_row_needs_ids_or_a_model() -> None:
+    assert [] == [make for make in CONTROLLERS if not make.ids and not make.model]
+
+
+def test_the_name_of_a_model_does_not_hide_its_controller() -> None:
+    """Brands sell one model with several controllers."""
+    _, table = controller_drive("phison_s11")
+    ids = [attribute.id for attribute in table]
+    names = identify_makes(drive("Silicon Motion based SSDs", "ADATA SU650", "SBFQ81.2"), ids)
+    assert ("phison_s11", "smi") == names
+
+
+# The device statistics are compared with the attributes.
+
+
+def used(make: str, percent: int) -> Endurance | None:
+    identity, table = controller_drive(make)
+    return ata_endurance(statistics((7, 8, percent)), identity, table)
+
+
+@pytest.mark.parametrize(
+    ("make", "statistic", "published", "source"),
+    [
+        ("phison", 26, 26, "ata_devstat"),
+        ("phison", 40, 40, "ata_devstat"),  # the table may be wrong, too
+        ("phison", 255, 26, "family_rule"),  # 255 means "not supported"
+        ("phison", 0, 26, "family_rule"),  # reset to 0
+        ("phison_stuck", 5, 12, "family_rule"),  # always 5
+        ("phison_hdfe", 77, 3.2, "family_rule"),  # random
+        ("micron_old", 3, 12, "family_rule"),
+        ("liteon_left", 96, 4, "family_rule"),  # inverted
+        ("wd", 3, 9.01, "family_rule"),  # the larger of two gauges
+        ("wd", 40, 40, "ata_devstat"),
+    ],
+)
+def test_a_wrong_statistic_is_replaced_by_the_rule(
+    make: str, statistic: int, published: float, source: str
+) -> None:
+    endurance = used(make, statistic)
+    assert endurance is not None
+    assert source == endurance.source.value
+    assert pytest.approx(published / 100) == endurance.used_ratio
+
+
+def test_255_is_believed_if_the_drive_is_worn_out() -> None:
+    identity, _ = controller_drive("kingston_uv")
+    make = next(make for make in CONTROLLERS if make.name == "kingston_uv")
+    example = example_of(make)
+    worn = [
+        attribute if attribute.id != 231 else type(attribute)(231, "x", 99, "99", 1)
+        for attribute in table_of(make, example)
+    ]
+    endurance = ata_endurance(statistics((7, 8, 255)), identity, worn)
+    assert Endurance(2.55, EnduranceSource.ATA_DEVSTAT) == endurance
+
+
+def test_255_of_an_unknown_drive_is_no_wear() -> None:
+    assert ata_endurance(statistics((7, 8, 255)), drive(None), []) is None
+
+
+def test_a_rejected_value_is_recorded_with_its_reason() -> None:
+    identity, table = controller_drive("phison")
+    fields = statistics((7, 8, 0))
+    ata_endurance(fields, identity, table)
+    (rejected,) = fields.rejected
+    assert ("endurance_used_ratio", 0.0) == (rejected.metric, rejected.value)
+    assert "attributes show wear" in rejected.reason
+    assert "device statistics" in rejected.rule
+
+
+@given(st.integers(0, 255), st.sampled_from(sorted({make.name for make in CONTROLLERS})))
+def test_any_statistic_of_any_controller_yields_a_ratio_or_none(percent: int, make: str) -> None:
+    endurance = used(make, percent)
+    assert endurance is None or 0 <= endurance.used_ratio <= 2.55
+
+
+def test_without_statistics_the_rule_is_used() -> None:
+    identity, table = controller_drive("phison")
+    assert ata_endurance(NOTHING, identity, table) == family_endurance(identity, table)

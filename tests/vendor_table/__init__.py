@@ -1,0 +1,1 @@
+"""Measures the vendor table with captures of real drives."""

@@ -1,0 +1,59 @@
+"""The vendor table, measured with the captures of real drives beside the checkout."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.vendor_table.captures import CAPTURES, read_captures
+from tests.vendor_table.families import table
+from tests.vendor_table.score import Score, score, share
+
+if not CAPTURES.is_dir():
+    pytest.skip(f"no captures beside the checkout ({CAPTURES.name})", allow_module_level=True)
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "drives.md"
+
+
+@pytest.fixture(scope="module")
+def scores() -> tuple[Score, dict[str, Score]]:
+    return score(read_captures(CAPTURES))
+
+
+def test_the_wear_of_nine_drives_in_ten_is_found_without_device_statistics(
+    scores: tuple[Score, dict[str, Score]],
+) -> None:
+    hidden = scores[0].hidden
+    assert share(hidden, "right") >= 0.90
+    assert share(hidden, "wrong") <= 0.01
+
+
+def test_a_count_of_bytes_is_right_or_restarted_or_rejected(
+    scores: tuple[Score, dict[str, Score]],
+) -> None:
+    """The drives that differ are those on which the device statistics are a random number."""
+    written = scores[0].written
+    assert written["right"] + written["right, restarted"] > 4_900
+    assert share(written, "differs") <= 0.01
+
+
+def test_nearly_no_drive_is_published_as_unworn_in_spite_of_its_load(
+    scores: tuple[Score, dict[str, Score]],
+) -> None:
+    assert scores[0].false_zeros <= 10
+
+
+def test_no_make_is_wrong_more_often_than_right(scores: tuple[Score, dict[str, Score]]) -> None:
+    assert [] == [
+        make for make, part in scores[1].items() if part.hidden["wrong"] > part.hidden["right"]
+    ]
+
+
+def test_the_document_lists_the_scores(scores: tuple[Score, dict[str, Score]]) -> None:
+    """After a change of the tables: make drives ARGS=--markdown, and paste the table."""
+    assert table(scores[1]) in DOCUMENT.read_text()
+
+
+def test_a_share_ignores_drives_without_a_reference() -> None:
+    assert 0.75 == share(Counter({"right": 3, "wrong": 1, "no reference": 6}), "right")
+    assert 0.0 == share(Counter(), "right")
